@@ -10,16 +10,16 @@
 /* Prints the version of NCCL, or why it is not available. */
 static void tell_communicator(struct device *device)
 {
-    struct communicator_standing standing = {.version = 0};
+    struct communicator_capabilities capabilities = {.version = 0};
     struct error error = ERROR_INIT;
     char version[COMMUNICATOR_VERSION_MAX];
-    if (communicator_prepare(device, &standing, &error) < 0) {
+    if (communicator_prepare(device, &capabilities, &error) < 0) {
         printf("nccl none: %s\n", error.message);
         return;
     }
-    communicator_version_text(standing.version, version);
+    communicator_version_text(capabilities.version, version);
     printf("nccl %s\n", version);
-    printf("ranks on one GPU: %s\n", standing.may_share_device ? "several" : "one");
+    printf("ranks on one GPU: %s\n", capabilities.may_share_device ? "several" : "one");
 }
 
 int tell_machine(void)

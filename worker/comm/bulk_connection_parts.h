@@ -19,15 +19,16 @@
 
 /* WAITING: until the other side dials; DIALLING: this side dials. */
 enum connection_phase { BULK_WAITING, BULK_DIALLING, BULK_OPEN, BULK_CLOSED };
+/* A load is one array of bytes that is being sent (OUT) or received (IN). */
 enum load_kind { LOAD_NONE, LOAD_OUT, LOAD_IN };
 
 struct bulk_connection {
     struct bulk_connection *next;
     struct bulk_connections *connections;
     uint64_t token;
-    atomic_int phase, load; /* the owner sets `load` to begin one; all other changes are the thread's */
-    atomic_ullong moved;
-    atomic_bool poked;
+    atomic_int phase, load;    /* the owner sets `load` to begin one; all other changes are the thread's */
+    atomic_ullong moved;       /* bytes sent and received so far */
+    atomic_bool poked;         /* set by the owner: `give` has more bytes */
     atomic_bool dropped, left; /* set by the owner: the load must end; the thread may release the connection */
 
     pthread_mutex_t lock; /* guards what follows */

@@ -179,13 +179,13 @@ collective_ticket collective_reduce_scatter_start(struct collective *group, cons
 }
 
 int collective_all_gather(struct collective *group, float *vector, size_t elements,
-                          const struct collective_shards *shards, const unsigned *givers, struct error *error)
+                          const struct collective_shards *shards, const unsigned *sources, struct error *error)
 {
     pthread_mutex_lock(&group->lock);
     struct request *request = request_new(group, elements);
     request->kind = REQUEST_ALL_GATHER;
     request->shards = *shards;
-    request->givers = givers;
+    request->sources = sources;
     request->result = vector;
     collective_ticket ticket = request->ticket;
     request_launch(group, true);

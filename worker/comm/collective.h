@@ -101,7 +101,7 @@ struct collective_options {
     struct collective_reduction reduction;
     enum collective_transport transport; /* AUTO: shared memory if the probe succeeds, else TCP */
     enum collective_algorithm algorithm;
-    bool check_frames;   /* add a CRC-32C to all payloads; broadcasts and all-gathers with `givers` always have one */
+    bool check_frames;   /* add a CRC-32C to all payloads; broadcasts and all-gathers with `sources` always have one */
     int64_t deadline_ms; /* an operation fails after this time without progress; 0: 300 s */
     int64_t stall_ms;    /* `on_stall` is called after each such time without progress; 0: 30 s */
     void (*on_stall)(void *context,
@@ -155,10 +155,10 @@ int collective_all_reduce(struct collective *group, const float *const *contribu
 collective_ticket collective_reduce_scatter_start(struct collective *group, const float *const *contributions,
                                                   float *result, size_t elements,
                                                   const struct collective_shards *shards);
-/* Runs an all-gather: sends the part of `vector` that rank o owns from rank givers[o] to all others, with checksums. If `givers` is NULL,
+/* Runs an all-gather: sends the part of `vector` that rank o owns from rank sources[o] to all others, with checksums. If `sources` is NULL,
  * sends it from rank o, but not to the next rank, which has it already. */
 int collective_all_gather(struct collective *group, float *vector, size_t elements,
-                          const struct collective_shards *shards, const unsigned *givers, struct error *error);
+                          const struct collective_shards *shards, const unsigned *sources, struct error *error);
 
 /* Sends bytes from `root` to the ranks for which receives[rank] is true (root's own entry does not matter). All ranks call it with the
  * same arguments except the bytes; ranks that neither send nor receive return at once. Each chunk has a CRC-32C; ERROR_CORRUPT if one

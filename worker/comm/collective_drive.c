@@ -91,7 +91,7 @@ static void begin_operation(struct collective *group, struct request *request)
         operation_begin_broadcast(operation, &group->setting, sequence, request->root, request->receives,
                                   request->bytes + request->begun, size, collective_enqueue, group);
     else if (request->kind == REQUEST_ALL_GATHER)
-        operation_begin_all_gather(operation, &group->setting, sequence, request->givers,
+        operation_begin_all_gather(operation, &group->setting, sequence, request->sources,
                                    request->result + request->begun, size, &shards, collective_enqueue, group);
     else
         begin_reduction(group, operation, sequence, request, size, has_shards(request) ? &shards : NULL);

@@ -44,7 +44,7 @@ struct request {
     enum { REQUEST_ALL_REDUCE, REQUEST_REDUCE_SCATTER, REQUEST_ALL_GATHER, REQUEST_BROADCAST } kind;
     bool has_no_deadline;
     struct collective_shards shards;
-    const unsigned *givers;
+    const unsigned *sources;
     unsigned root;
     const bool *receives;
     const float *contributions[OPERATION_PARTS_MAX];

@@ -77,7 +77,7 @@ void operation_send_frame(struct operation *operation, unsigned rank, enum frame
     struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
     *frame = (struct outgoing_frame){
         .unsent = &operation->unsent, .payload = payload, .length = length, .urgent = kind == FRAME_RESULT};
-    bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST || operation->givers;
+    bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST || operation->sources;
     struct frame_header header = {.kind = kind,
                                   .checked = checked,
                                   .part = (uint16_t)part,
@@ -108,7 +108,7 @@ static void begin(struct operation *operation, const struct operation_setting *s
     operation->contributions_left = 0;
     operation->unsent = 0;
     operation->combined = true;
-    operation->givers = NULL;
+    operation->sources = NULL;
 }
 
 static unsigned rank_before(const struct operation_setting *setting)
@@ -283,13 +283,13 @@ void operation_begin_reduce_scatter(struct operation *operation, const struct op
 
 static unsigned giver_of(const struct operation *operation, unsigned owner)
 {
-    return operation->givers ? operation->givers[owner] : owner;
+    return operation->sources ? operation->sources[owner] : owner;
 }
 
 /* Whether `rank` is sent what `owner` owns. */
 static bool lacks(const struct operation *operation, unsigned rank, unsigned owner)
 {
-    bool mirrors = operation->givers == NULL && rank == (owner + 1) % operation->setting->size;
+    bool mirrors = operation->sources == NULL && rank == (owner + 1) % operation->setting->size;
     return rank != giver_of(operation, owner) && !mirrors && chunk_elements(operation, owner) > 0;
 }
 
@@ -306,13 +306,13 @@ static void give(struct operation *operation, unsigned owner, operation_send *se
 }
 
 void operation_begin_all_gather(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
-                                const unsigned *givers, float *vector, size_t elements,
+                                const unsigned *sources, float *vector, size_t elements,
                                 const struct collective_shards *shards, operation_send *send, void *context)
 {
     unsigned given = 0;
     begin(operation, setting, sequence, OPERATION_GATHER);
     operation->shards = *shards;
-    operation->givers = givers;
+    operation->sources = sources;
     operation->elements = elements;
     operation->result = vector;
     for (unsigned owner = 0; owner < setting->size; owner++) {
@@ -415,6 +415,6 @@ void operation_release(struct operation *operation)
     free(operation->staging);
     free(operation->frames);
     free(operation->arrived);
-    free(operation->slot_offsets);
+    free(operation->buffer_offsets);
     *operation = (struct operation){.active = false};
 }

@@ -81,7 +81,7 @@ struct operation {
 
     size_t elements;                                 /* except in broadcasts */
     struct collective_shards shards;                 /* SCATTER and GATHER */
-    const unsigned *givers;                          /* GATHER: the sender of each rank's part; NULL: its owner */
+    const unsigned *sources;                         /* GATHER: the sender of each rank's part; NULL: its owner */
     const float *contributions[OPERATION_PARTS_MAX]; /* own ones, at this operation's place in the vector */
     float *result;
     float *staging; /* received contributions; operations share this memory and pass it on (collective_lend_staging) */
@@ -91,7 +91,7 @@ struct operation {
     unsigned step;                   /* `schedule->steps`: all are done */
     unsigned sends, additions;       /* number done */
     bool *arrived;                   /* for each receive of the schedule */
-    size_t *slot_offsets;            /* into staging */
+    size_t *buffer_offsets;          /* into staging */
 
     unsigned char *bytes; /* of a broadcast */
     size_t length;
@@ -118,7 +118,7 @@ void operation_begin_reduce_scatter(struct operation *operation, const struct op
                                     size_t elements, const struct collective_shards *shards, operation_send *send,
                                     void *context);
 void operation_begin_all_gather(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
-                                const unsigned *givers, float *vector, size_t elements,
+                                const unsigned *sources, float *vector, size_t elements,
                                 const struct collective_shards *shards, operation_send *send, void *context);
 void operation_begin_broadcast(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                unsigned root, const bool *receives, void *bytes, size_t length, operation_send *send,

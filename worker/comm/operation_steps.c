@@ -29,21 +29,21 @@ static float *locate(const struct operation *operation, struct place place, stru
         return operation->result + start;
     if (place.kind == PLACE_CONTRIBUTION)
         return (float *)operation->contributions[place.index] + start;
-    return operation->staging + operation->slot_offsets[place.index] + start -
-           part_start(operation, operation->schedule->slots[place.index].first);
+    return operation->staging + operation->buffer_offsets[place.index] + start -
+           part_start(operation, operation->schedule->buffers[place.index].first);
 }
 
 /* ---------------------------------------------------------------- beginning */
 
-static void place_slots(struct operation *operation)
+static void place_buffers(struct operation *operation)
 {
     const struct schedule *schedule = operation->schedule;
     size_t needed = 0;
-    operation->slot_offsets =
-        memory_resize(operation->slot_offsets, schedule->slot_count + 1, sizeof(*operation->slot_offsets));
-    for (unsigned i = 0; i < schedule->slot_count; i++) {
-        operation->slot_offsets[i] = needed;
-        needed += range_elements(operation, schedule->slots[i]) + PART_ALIGNMENT;
+    operation->buffer_offsets =
+        memory_resize(operation->buffer_offsets, schedule->buffer_count + 1, sizeof(*operation->buffer_offsets));
+    for (unsigned i = 0; i < schedule->buffer_count; i++) {
+        operation->buffer_offsets[i] = needed;
+        needed += range_elements(operation, schedule->buffers[i]) + PART_ALIGNMENT;
     }
     if (needed <= operation->staging_elements)
         return;
@@ -56,7 +56,7 @@ void operation_steps_begin(struct operation *operation, const struct schedule *s
 {
     operation->schedule = schedule;
     operation->step = operation->sends = operation->additions = 0;
-    place_slots(operation);
+    place_buffers(operation);
     operation->arrived = memory_resize(operation->arrived, schedule->receive_count + 1, sizeof(*operation->arrived));
     for (unsigned i = 0; i < schedule->receive_count; i++) {
         const struct schedule_frame *frame = &schedule->receives[i];

@@ -22,7 +22,7 @@ void schedule_free(struct schedule *schedule)
     free(schedule->sends);
     free(schedule->receives);
     free(schedule->additions);
-    free(schedule->slots);
+    free(schedule->buffers);
     free(schedule);
 }
 
@@ -36,11 +36,11 @@ void schedule_begin_step(struct schedule *schedule)
     schedule->steps++;
 }
 
-unsigned schedule_add_slot(struct schedule *schedule, struct part_range range)
+unsigned schedule_add_buffer(struct schedule *schedule, struct part_range range)
 {
-    schedule->slots = memory_resize(schedule->slots, schedule->slot_count + 1, sizeof(*schedule->slots));
-    schedule->slots[schedule->slot_count] = range;
-    return schedule->slot_count++;
+    schedule->buffers = memory_resize(schedule->buffers, schedule->buffer_count + 1, sizeof(*schedule->buffers));
+    schedule->buffers[schedule->buffer_count] = range;
+    return schedule->buffer_count++;
 }
 
 static void append_frame(struct schedule_frame **frames, unsigned *count, struct schedule_frame frame)
@@ -86,10 +86,10 @@ struct schedule *schedule_ring(unsigned rank, unsigned size)
     for (unsigned step = 0; step + 1 < size; step++) {
         struct part_range out = part((rank + size - step) % size), in = part((before + size - step) % size);
         schedule_begin_step(schedule);
-        unsigned slot = schedule_add_slot(schedule, in);
+        unsigned buffer = schedule_add_buffer(schedule, in);
         schedule_add_send(schedule, next, step == 0 ? place_contribution(0) : place_result(), out);
-        schedule_add_receive(schedule, before, place_slot(slot), in);
-        schedule_add_addition(schedule, place_result(), place_contribution(0), place_slot(slot), in);
+        schedule_add_receive(schedule, before, place_buffer(buffer), in);
+        schedule_add_addition(schedule, place_result(), place_contribution(0), place_buffer(buffer), in);
     }
     for (unsigned step = 0; step + 1 < size; step++) {
         schedule_begin_step(schedule);
@@ -107,10 +107,10 @@ struct schedule *schedule_doubling(unsigned rank, unsigned size)
     struct place sum = place_contribution(0);
     for (unsigned distance = 1; distance < size; distance *= 2, sum = place_result()) {
         schedule_begin_step(schedule);
-        unsigned slot = schedule_add_slot(schedule, part(0));
+        unsigned buffer = schedule_add_buffer(schedule, part(0));
         schedule_add_send(schedule, rank ^ distance, sum, part(0));
-        schedule_add_receive(schedule, rank ^ distance, place_slot(slot), part(0));
-        schedule_add_addition(schedule, place_result(), sum, place_slot(slot), part(0));
+        schedule_add_receive(schedule, rank ^ distance, place_buffer(buffer), part(0));
+        schedule_add_addition(schedule, place_result(), sum, place_buffer(buffer), part(0));
     }
     return schedule;
 }
@@ -133,10 +133,10 @@ struct schedule *schedule_halving(unsigned rank, unsigned size)
     for (unsigned distance = 1; distance < size; distance *= 2, level++, sum = place_result()) {
         split(own, (rank & distance) != 0, &own, &given[level]);
         schedule_begin_step(schedule);
-        unsigned slot = schedule_add_slot(schedule, own);
+        unsigned buffer = schedule_add_buffer(schedule, own);
         schedule_add_send(schedule, rank ^ distance, sum, given[level]);
-        schedule_add_receive(schedule, rank ^ distance, place_slot(slot), own);
-        schedule_add_addition(schedule, place_result(), sum, place_slot(slot), own);
+        schedule_add_receive(schedule, rank ^ distance, place_buffer(buffer), own);
+        schedule_add_addition(schedule, place_result(), sum, place_buffer(buffer), own);
     }
     for (unsigned distance = size / 2; distance > 0; distance /= 2) {
         level--;

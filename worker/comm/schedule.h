@@ -28,11 +28,11 @@
 
 #include "worker/comm/collective.h"
 
-/* The place of a vector. A slot holds one range, that of the receive or addition that fills it first. */
-enum place_kind { PLACE_CONTRIBUTION, PLACE_SLOT, PLACE_RESULT };
+/* The place of a vector. A buffer holds one range, that of the receive or addition that fills it first. */
+enum place_kind { PLACE_CONTRIBUTION, PLACE_BUFFER, PLACE_RESULT };
 struct place {
     enum place_kind kind;
-    unsigned index; /* of the contribution or slot */
+    unsigned index; /* of the contribution or buffer */
 };
 
 /* Parts [first, end). */
@@ -59,8 +59,8 @@ struct schedule {
     struct schedule_frame *sends, *receives; /* by step */
     struct schedule_addition *additions;     /* by step */
     unsigned send_count, receive_count, addition_count;
-    struct part_range *slots;
-    unsigned slot_count;
+    struct part_range *buffers;
+    unsigned buffer_count;
 };
 
 struct schedule *schedule_ring(unsigned rank, unsigned size);

@@ -68,8 +68,8 @@ static void merge_here(struct hierarchy *hierarchy, struct reduction_merge merge
     struct place left = hierarchy->places[merge.into], into = left;
     if (last)
         into = place_result();
-    else if (left.kind != PLACE_SLOT)
-        into = place_slot(schedule_add_slot(hierarchy->schedule, range));
+    else if (left.kind != PLACE_BUFFER)
+        into = place_buffer(schedule_add_buffer(hierarchy->schedule, range));
     schedule_add_addition(hierarchy->schedule, into, left, hierarchy->places[merge.from], range);
     hierarchy->places[merge.into] = into;
 }
@@ -98,7 +98,7 @@ static void gather(struct hierarchy *hierarchy, unsigned leader)
             if (leader != owner)
                 schedule_add_send(schedule, leader, hierarchy->places[input], schedule_whole(schedule));
         } else if (leader == hierarchy->rank && leader_of(hierarchy, owner) == leader) {
-            hierarchy->places[input] = place_slot(schedule_add_slot(schedule, schedule_whole(schedule)));
+            hierarchy->places[input] = place_buffer(schedule_add_buffer(schedule, schedule_whole(schedule)));
             schedule_add_receive(schedule, owner, hierarchy->places[input], schedule_whole(schedule));
         }
     }
@@ -124,7 +124,7 @@ static void exchange(struct hierarchy *hierarchy)
                 schedule_add_send(schedule, hierarchy->leaders[i], hierarchy->places[input],
                                   (struct part_range){i, i + 1});
             } else if (leader == hierarchy->leaders[i]) {
-                hierarchy->places[input] = place_slot(schedule_add_slot(schedule, own));
+                hierarchy->places[input] = place_buffer(schedule_add_buffer(schedule, own));
                 schedule_add_receive(schedule, leader, hierarchy->places[input], own);
             }
         }

@@ -17,11 +17,11 @@ void communicator_tell_stuck(void);
 
 /* communicator.h */
 struct communicator_backend {
-    int (*prepare)(struct device *device, struct communicator_standing *ret_standing, struct error *error);
+    int (*prepare)(struct device *device, struct communicator_capabilities *ret_capabilities, struct error *error);
     int (*identify)(struct device *device, struct communicator_id *ret_id, struct error *error);
     int (*start)(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
                  unsigned size, struct communicator **ret_communicator, struct error *error);
-    int (*poll)(struct communicator *communicator, bool *ret_handed_over, struct error *error);
+    int (*poll)(struct communicator *communicator, bool *ret_enqueued, struct error *error);
     int (*enqueue)(struct communicator *communicator, struct device_stream *const *streams,
                    const struct communicator_operation *operations, unsigned count, struct error *error);
     struct communicator *(*part)(struct communicator *communicator, unsigned device);

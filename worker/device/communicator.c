@@ -25,13 +25,13 @@ void communicator_set_environment(void)
         (void)setenv("NCCL_P2P_DISABLE", "1", 0);
 }
 
-int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error)
+int communicator_prepare(struct device *device, struct communicator_capabilities *ret_capabilities, struct error *error)
 {
     if (device->backend->communicators == NULL)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.collective: NCCL sums on GPUs, and this worker computes on a CPU; take Auto, or "
                          "devices.type GPU");
-    return device->backend->communicators->prepare(device, ret_standing, error);
+    return device->backend->communicators->prepare(device, ret_capabilities, error);
 }
 
 int communicator_identify(struct device *device, struct communicator_id *ret_id, struct error *error)
@@ -45,9 +45,9 @@ int communicator_start(struct device *const *devices, unsigned count, const stru
     return devices[0]->backend->communicators->start(devices, count, id, first, size, ret_communicator, error);
 }
 
-int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error)
+int communicator_poll(struct communicator *communicator, bool *ret_enqueued, struct error *error)
 {
-    return communicator->backend->poll(communicator, ret_handed_over, error);
+    return communicator->backend->poll(communicator, ret_enqueued, error);
 }
 
 int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,

@@ -33,7 +33,7 @@ struct communicator_id {
 };
 
 /* The values that the ranks must compare before they form a group. */
-struct communicator_standing {
+struct communicator_capabilities {
     int version;           /* version of the library, which must be the same on all ranks; 0: no library */
     uint64_t place;        /* identifies the device within its machine */
     bool may_share_device; /* the library allows several ranks on one device */
@@ -50,7 +50,8 @@ void communicator_set_environment(void);
 
 /* Loads the library. ERROR_UNSUPPORTED: it is missing or too old; the message says what to
  * install. */
-int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error);
+int communicator_prepare(struct device *device, struct communicator_capabilities *ret_capabilities,
+                         struct error *error);
 
 /* Creates the id of a new group. */
 int communicator_identify(struct device *device, struct communicator_id *ret_id, struct error *error);
@@ -59,11 +60,11 @@ int communicator_identify(struct device *device, struct communicator_id *ret_id,
 int communicator_start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
                        unsigned size, struct communicator **ret_communicator, struct error *error);
 
-/* Checks what was started. Sets *ret_handed_over once all of it is on its streams, so that more
+/* Checks what was started. Sets *ret_enqueued once all of it is on its streams, so that more
  * work may be queued after it. ERROR_UNAVAILABLE: a peer, or the connection to it, is lost;
  * ERROR_UNSUPPORTED: the library refuses the group; ERROR_DEVICE: the GPU failed. After an
  * error, only communicator_abort may be called. */
-int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error);
+int communicator_poll(struct communicator *communicator, bool *ret_enqueued, struct error *error);
 
 enum communicator_operation_kind {
     COMMUNICATOR_SUM,     /* sums all ranks' vectors in place; the library chooses the order of additions */

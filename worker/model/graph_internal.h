@@ -26,29 +26,30 @@ struct graph_node {
     unsigned tensors[LAYER_PARAMETERS_MAX]; /* in the layout */
     int64_t shift[LAYER_PARAMETERS_MAX];    /* where a slice's rows begin in the tensor, in elements */
     struct layer_slice slice;
-    int lender; /* the layer whose first tensor this layer borrows (weightsOf), or NO_LAYER */
-    /* On the lender, a block: the borrower's share of the gradient, while the pass accumulates. */
-    int borrowed_gradient;
-    int lent_gradient; /* the same in the borrower's part of the model, if it is another part */
-    bool lends;
+    int lender; /* weightsOf: the layer whose first tensor this layer uses as its own, or NO_LAYER */
+    bool lends; /* another layer uses this layer's first tensor; it is the borrower */
+    /* Blocks, on the lender, for the gradient of that tensor. */
+    int borrowed_gradient; /* if this graph runs the lender: the sum of both layers', while a pass accumulates */
+    int lent_gradient;     /* if it runs only the borrower: the borrower's, to be sent to the lender's part */
     bool in_place; /* the output uses the input's memory: a flatten, or a rectifier that the layer before applies */
     bool gradient_in_place; /* the gradients of output and input use the same memory */
-    int gelu;               /* the GELU after this layer, if this layer's launch computes it too; else NO_LAYER */
-    int norm;               /* the same on a sum: the layer norm after it */
-    int sum;                /* the same on a batch norm: the sum after it; only the sum is stored */
-    int run_by;             /* on such a GELU, layer norm or sum: the layer whose launch computes it; else NO_LAYER */
-    bool masks_sum;         /* a batch norm whose backward launch also masks by the rectifier of the sum after it */
+    /* The layer after this one, if this layer's launch also computes it; else NO_LAYER. */
+    int fused_gelu; /* of a dense layer */
+    int fused_norm; /* of a sum: the layer norm */
+    int fused_sum;  /* of a batch norm: the sum, which alone is stored */
+    int run_by;     /* a fused layer: the layer whose launch computes it; else NO_LAYER */
+    bool masks_sum; /* a batch norm whose backward launch also masks by the rectifier of the sum after it */
     /* On that rectifier: the gradient from its first reader stays in the spare block until the
      * batch norm's launch adds it. */
     bool waits;
     bool needs_gradient;  /* the layer or one before it has parameters */
     bool own;             /* this graph runs the layer; false: another part does */
     bool held;            /* its parameters are in the layout */
-    bool again;           /* recomputed in the backward pass (graph_recompute.c), … */
-    unsigned stretch_end; /* … when it reaches this layer */
+    bool recomputed;      /* the backward pass computes the output again (graph_recompute.c) */
+    unsigned segment_end; /* if recomputed: the layer at which the backward pass does so */
     int output, gradient, kept;
-    int repeated;   /* block: the recomputed output; NO_BLOCK: the output was kept */
-    int kept_again; /* block: the recomputed layer_kind.kept values */
+    int repeated;        /* block: the recomputed output; NO_BLOCK: the output was kept */
+    int recomputed_kept; /* block: the recomputed layer_kind.kept values */
 };
 
 struct graph {
@@ -169,8 +170,8 @@ void graph_fuse_sums(struct graph *graph);
 /* Returns whether layer `number` is a sum of two inputs, one of which is the batch norm right
  * before it, which no other layer reads. */
 bool graph_is_sum_of_norm(const struct graph *graph, unsigned number);
-/* Recomputes the marked layers whose stretch_end is `end`. */
-void graph_run_again(const struct graph_run *run, unsigned end);
+/* Recomputes the marked layers whose segment_end is `end`. */
+void graph_run_recomputed(const struct graph_run *run, unsigned end);
 /* Launches the forward pass of one layer. */
 void graph_run_layer(const struct graph_run *run, unsigned number);
 

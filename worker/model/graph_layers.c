@@ -93,7 +93,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
     struct layer *layer = &node->layer;
     *node = (struct graph_node){.output = NO_BLOCK,
                                 .repeated = NO_BLOCK,
-                                .kept_again = NO_BLOCK,
+                                .recomputed_kept = NO_BLOCK,
                                 .gradient = NO_BLOCK,
                                 .kept = NO_BLOCK,
                                 .own = true,
@@ -101,9 +101,9 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .borrowed_gradient = NO_BLOCK,
                                 .lent_gradient = NO_BLOCK,
                                 .lender = NO_LAYER,
-                                .gelu = NO_LAYER,
-                                .norm = NO_LAYER,
-                                .sum = NO_LAYER,
+                                .fused_gelu = NO_LAYER,
+                                .fused_norm = NO_LAYER,
+                                .fused_sum = NO_LAYER,
                                 .run_by = NO_LAYER,
                                 .slice = {.place = number}};
     if (slice)
@@ -160,9 +160,9 @@ void graph_fuse_gelus(struct graph *graph)
         struct graph_node *before = node->inputs[0] == MODEL_INPUT ? NULL : &graph->nodes[node->inputs[0]];
         if (!before || !node->own || !before->own)
             continue;
-        if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu && before->gelu == NO_LAYER &&
-            node->again == before->again) {
-            before->gelu = (int)i;
+        if (node->layer.kind->type == LAYER_GELU && before->layer.kind->can_fuse_gelu &&
+            before->fused_gelu == NO_LAYER && node->recomputed == before->recomputed) {
+            before->fused_gelu = (int)i;
             node->run_by = node->inputs[0];
         }
         if (before->layer.kind->type == LAYER_GELU && before->consumers == 1 && before->inputs[0] != MODEL_INPUT &&
@@ -178,9 +178,9 @@ void graph_fuse_norms(struct graph *graph)
         struct graph_node *node = &graph->nodes[i];
         struct graph_node *before = node->inputs[0] == MODEL_INPUT ? NULL : &graph->nodes[node->inputs[0]];
         if (node->layer.kind->type == LAYER_LAYER_NORM && before && before->layer.kind->type == LAYER_ADD &&
-            before->layer.input_count == 2 && !before->layer.applies_relu && before->norm == NO_LAYER && node->own &&
-            before->own && node->again == before->again) {
-            before->norm = (int)i;
+            before->layer.input_count == 2 && !before->layer.applies_relu && before->fused_norm == NO_LAYER &&
+            node->own && before->own && node->recomputed == before->recomputed) {
+            before->fused_norm = (int)i;
             node->run_by = node->inputs[0];
         }
     }
@@ -189,9 +189,9 @@ void graph_fuse_norms(struct graph *graph)
 bool graph_is_sum_of_norm(const struct graph *graph, unsigned number)
 {
     const struct graph_node *sum = &graph->nodes[number], *norm = &graph->nodes[number > 0 ? number - 1 : 0];
-    return sum->layer.kind->type == LAYER_ADD && sum->layer.input_count == 2 && sum->norm == NO_LAYER && sum->own &&
-           norm->layer.kind->type == LAYER_BATCH_NORM && !norm->layer.applies_relu && norm->consumers == 1 &&
-           (sum->inputs[0] == (int)number - 1 || sum->inputs[1] == (int)number - 1);
+    return sum->layer.kind->type == LAYER_ADD && sum->layer.input_count == 2 && sum->fused_norm == NO_LAYER &&
+           sum->own && norm->layer.kind->type == LAYER_BATCH_NORM && !norm->layer.applies_relu &&
+           norm->consumers == 1 && (sum->inputs[0] == (int)number - 1 || sum->inputs[1] == (int)number - 1);
 }
 
 /* A sum of two is part of the launch of the batch norm right before it, with the same bits. Both
@@ -199,9 +199,9 @@ bool graph_is_sum_of_norm(const struct graph *graph, unsigned number)
 void graph_fuse_sums(struct graph *graph)
 {
     for (unsigned i = 1; i < graph->node_count && device_finishes_products(graph->device) && !graph->is_stage; i++) {
-        if (!graph_is_sum_of_norm(graph, i) || graph->nodes[i].again != graph->nodes[i - 1].again)
+        if (!graph_is_sum_of_norm(graph, i) || graph->nodes[i].recomputed != graph->nodes[i - 1].recomputed)
             continue;
-        graph->nodes[i - 1].sum = (int)i;
+        graph->nodes[i - 1].fused_sum = (int)i;
         graph->nodes[i].run_by = (int)i - 1;
     }
 }

@@ -103,7 +103,7 @@ struct layer_call graph_run_prepare(const struct graph_run *run, unsigned number
         .share = share_of(run),
         .n = run->pass->examples,
         .y = (float *)output_of(run, (int)number),
-        .kept = block_memory(run, run->back && node->kept_again != NO_BLOCK ? node->kept_again : node->kept),
+        .kept = block_memory(run, run->back && node->recomputed_kept != NO_BLOCK ? node->recomputed_kept : node->kept),
         .workspace = block_memory(run, graph->workspace),
         .accumulate = run->pass->accumulate,
         .tf32 = graph->precision == PRECISION_TF32,
@@ -119,8 +119,8 @@ struct layer_call graph_run_prepare(const struct graph_run *run, unsigned number
         if (p == 1)
             call.bias = weight_at(run, offset);
     }
-    if (node->gelu != NO_LAYER)
-        call.gelu = (float *)output_of(run, node->gelu);
+    if (node->fused_gelu != NO_LAYER)
+        call.gelu = (float *)output_of(run, node->fused_gelu);
     if (node->inputs[0] != MODEL_INPUT && graph->nodes[node->inputs[0]].layer.kind->type == LAYER_GELU &&
         graph->nodes[node->inputs[0]].gradient_in_place)
         call.gelu_input = output_of(run, graph->nodes[node->inputs[0]].inputs[0]);
@@ -132,13 +132,13 @@ void graph_run_layer(const struct graph_run *run, unsigned number)
     const struct graph_node *node = &run->graph->nodes[number];
     const struct layer *layer = &node->layer;
     struct layer_call call = graph_run_prepare(run, number);
-    if (node->norm != NO_LAYER) {
-        const struct layer_call norm = graph_run_prepare(run, (unsigned)node->norm);
+    if (node->fused_norm != NO_LAYER) {
+        const struct layer_call norm = graph_run_prepare(run, (unsigned)node->fused_norm);
         layer_norm_run(&norm, &call);
         return;
     }
-    if (node->sum != NO_LAYER) {
-        const struct layer_call sum = graph_run_prepare(run, (unsigned)node->sum);
+    if (node->fused_sum != NO_LAYER) {
+        const struct layer_call sum = graph_run_prepare(run, (unsigned)node->fused_sum);
         batch_norm_run(&call, &sum);
         return;
     }
@@ -278,7 +278,7 @@ static void repeat_inputs(const struct graph_run *run, unsigned number)
     const struct graph *graph = run->graph;
     for (unsigned i = 0; i < graph->nodes[number].layer.input_count; i++) {
         int owner = graph_output_owner(graph, graph->nodes[number].inputs[i]);
-        if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK || graph->nodes[owner].again ||
+        if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK || graph->nodes[owner].recomputed ||
             graph_last_reader(graph, (unsigned)owner) != number)
             continue;
         graph_run_layer(run, (unsigned)owner);
@@ -331,7 +331,7 @@ void graph_run_backward(const struct graph_run *run)
     const struct graph *graph = run->graph;
     for (unsigned i = graph->node_count; i-- > 0;)
         if (graph->nodes[i].needs_gradient && graph->nodes[i].own) {
-            graph_run_again(run, i);
+            graph_run_recomputed(run, i);
             repeat_inputs(run, i);
             backward_layer(run, i, graph->written);
         }

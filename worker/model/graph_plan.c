@@ -58,7 +58,7 @@ static bool repeats(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];
     int before = node->layer.input_count > 0 ? graph_output_owner(graph, node->inputs[0]) : MODEL_INPUT;
-    if (!node->layer.kind->repeats || graph->evaluation_only || graph->is_stage || node->again ||
+    if (!node->layer.kind->repeats || graph->evaluation_only || graph->is_stage || node->recomputed ||
         node->layer.applies_relu || !device_memory_is_shared(graph->device))
         return false;
     return (before == MODEL_INPUT || !graph->nodes[before].layer.kind->repeats) &&
@@ -73,7 +73,7 @@ static int last_read(const struct graph *graph, unsigned reader)
     const struct graph_node *node = &graph->nodes[reader];
     if (!graph->evaluation_only && !node->layer.kind->forgets_input)
         return backward_step(graph, reader);
-    return node->again ? backward_step(graph, node->stretch_end) : (int)reader;
+    return node->recomputed ? backward_step(graph, node->segment_end) : (int)reader;
 }
 
 /* Returns when an output is read for the last time: by its consumers and the loss; in training
@@ -83,7 +83,7 @@ static int last_use(const struct graph *graph, unsigned number)
 {
     const struct layer *layer = &graph->nodes[number].layer;
     bool trains = !graph->evaluation_only;
-    if (graph->nodes[number].again)
+    if (graph->nodes[number].recomputed)
         return (int)graph_last_reader(graph, number);
     if (trains && number > 0 && graph->nodes[number - 1].masks_sum)
         return backward_step(graph, number - 1);
@@ -123,19 +123,20 @@ static void plan_logits(struct graph *graph, unsigned number)
                                             (size_t)stored_bytes(graph->stored), (int)number, head_end(graph));
 }
 
-/* Plans blocks for recomputed values, from when the backward pass reaches their stretch. */
+/* Plans blocks for recomputed values, from when the backward pass reaches their segment. */
 static void plan_again(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
     const struct layer *layer = &node->layer;
     const bool masks = number > 0 && graph->nodes[number - 1].masks_sum;
-    int first = backward_step(graph, node->stretch_end), last = backward_step(graph, masks ? number - 1 : number);
-    if (!node->again)
+    int first = backward_step(graph, node->segment_end), last = backward_step(graph, masks ? number - 1 : number);
+    if (!node->recomputed)
         return;
-    if (node->sum == NO_LAYER)
+    if (node->fused_sum == NO_LAYER)
         node->repeated = add_values(graph, layer_shape_elements(&layer->output), first, last);
     if (layer->kind->kept)
-        node->kept_again = add_block(graph, layer->kind->kept(layer, graph->max_examples), sizeof(float), first, last);
+        node->recomputed_kept =
+            add_block(graph, layer->kind->kept(layer, graph->max_examples), sizeof(float), first, last);
 }
 
 static void plan_activations(struct graph *graph, unsigned number)
@@ -150,7 +151,7 @@ static void plan_activations(struct graph *graph, unsigned number)
         return;
     }
     const int first = node->run_by != NO_LAYER ? node->run_by : (int)number;
-    if (!node->in_place && node->sum == NO_LAYER)
+    if (!node->in_place && node->fused_sum == NO_LAYER)
         node->output = add_values(graph, layer_shape_elements(&layer->output), first, last_use(graph, number));
     if (repeats(graph, number))
         node->repeated =
@@ -158,7 +159,7 @@ static void plan_activations(struct graph *graph, unsigned number)
                        backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), first,
-                               graph->evaluation_only || node->again ? (int)number : backward_step(graph, number));
+                               graph->evaluation_only || node->recomputed ? (int)number : backward_step(graph, number));
     plan_again(graph, number);
     if (!graph->recompute) {
         keep_block(graph, node->output);

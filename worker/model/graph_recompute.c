@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decides which layers of a whole model are recomputed in the backward pass, so that less is kept
- * (Chen et al. 2016). A stretch is the layers between two residual sums; later layers read only
- * the second sum, and nothing before it. Of a stretch only its sum is kept. When the backward pass
- * reaches the stretch, the outputs that its layers read are computed again, from the same numbers
+ * (Chen et al. 2016). A segment is the layers between two residual sums; later layers read only
+ * the second sum, and nothing before it. Of a segment only its sum is kept. When the backward pass
+ * reaches the segment, the outputs that its layers read are computed again, from the same numbers
  * to the same bits. Layers after the last sum are kept: their backward pass follows at once.
  */
 #include "worker/model/graph_internal.h"
@@ -36,7 +36,7 @@ static bool is_wanted(const struct graph *graph, unsigned number, unsigned end)
     if (layer->kind->kept || !layer->kind->forgets_output || layer->applies_relu)
         return true;
     for (unsigned i = number + 1; i <= end; i++) {
-        bool reads = graph->nodes[i].again || !graph->nodes[i].layer.kind->forgets_input;
+        bool reads = graph->nodes[i].recomputed || !graph->nodes[i].layer.kind->forgets_input;
         for (unsigned k = 0; reads && k < graph->nodes[i].layer.input_count; k++)
             if (graph_output_owner(graph, graph->nodes[i].inputs[k]) == (int)number)
                 return true;
@@ -56,8 +56,8 @@ static bool is_fused(const struct graph *graph, unsigned number)
 static void mark_stretch(struct graph *graph, unsigned begin, unsigned end)
 {
     for (unsigned i = end; i-- > begin;) {
-        graph->nodes[i].stretch_end = end;
-        graph->nodes[i].again = !graph->nodes[i].in_place && (is_fused(graph, i) || is_wanted(graph, i, end));
+        graph->nodes[i].segment_end = end;
+        graph->nodes[i].recomputed = !graph->nodes[i].in_place && (is_fused(graph, i) || is_wanted(graph, i, end));
     }
 }
 
@@ -82,10 +82,10 @@ int graph_plan_recompute(struct graph *graph, struct error *error)
     return 0;
 }
 
-void graph_run_again(const struct graph_run *run, unsigned end)
+void graph_run_recomputed(const struct graph_run *run, unsigned end)
 {
     for (unsigned i = 0; i < end; i++)
-        if (run->graph->nodes[i].again && run->graph->nodes[i].run_by == NO_LAYER &&
-            run->graph->nodes[i].stretch_end == end)
+        if (run->graph->nodes[i].recomputed && run->graph->nodes[i].run_by == NO_LAYER &&
+            run->graph->nodes[i].segment_end == end)
             graph_run_layer(run, i);
 }

@@ -554,7 +554,7 @@ static void send_dismissals(struct dispatcher *dispatcher, void *context)
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         if (server->parting && server->stream != NULL)
-            ps_message_send(server->stream, &(struct ps_message){.type = PS_PARTING, .holds_state = *is_saved});
+            ps_message_send(server->stream, &(struct ps_message){.type = PS_LEAVING, .holds_state = *is_saved});
         server->parting = false;
     }
 }

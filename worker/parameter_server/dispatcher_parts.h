@@ -28,7 +28,7 @@ struct led_server {
     struct rpc_stream *stream;
     struct server_watch watch; /* watches for its successor */
     int64_t next_dial_ms;
-    bool stands; /* STANDING has arrived on this stream */
+    bool stands; /* SERVER_STATE has arrived on this stream */
     struct server_standing standing;
     struct ticket_set settled; /* tickets in its state at its last start, or not to be waited for */
     struct ticket_set lost;    /* of these, those counted as lost … */
@@ -144,7 +144,7 @@ void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *or
 bool dispatcher_all_stand(const struct dispatcher *dispatcher);
 /* Tells a server that its state will never have these tickets' updates; `are_empty`: there are
  * none, because their shares have no examples. */
-void dispatcher_write_off(struct led_server *server, const struct ticket_set *tickets, bool are_empty);
+void dispatcher_discard_tickets(struct led_server *server, const struct ticket_set *tickets, bool are_empty);
 /* Has the servers sum the step's shares, all of which have arrived. */
 void dispatcher_reduce(struct dispatcher *dispatcher);
 /* Repeats the present step's order after a server came back in the middle of it. */

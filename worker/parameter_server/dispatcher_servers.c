@@ -107,11 +107,11 @@ void dispatcher_resume_step(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- what servers say */
 
-void dispatcher_write_off(struct led_server *server, const struct ticket_set *tickets, bool are_empty)
+void dispatcher_discard_tickets(struct led_server *server, const struct ticket_set *tickets, bool are_empty)
 {
     if (server->stream != NULL)
         ps_message_send(server->stream,
-                        &(struct ps_message){.type = PS_WRITE_OFF, .tickets = *tickets, .empty = are_empty});
+                        &(struct ps_message){.type = PS_DISCARD_TICKETS, .tickets = *tickets, .empty = are_empty});
 }
 
 /* Counts the tickets that a server has as settled but its values lack. The server may not have received the last write-offs yet. */
@@ -124,9 +124,9 @@ static void count_losses(struct led_server *server)
     int64_t unheard = ticket_set_count_missing(&server->lost, settled);
     server->updates_lost = settled->low + settled->above_count + unheard - standing->updates - standing->empty;
     if (unheard > 0)
-        dispatcher_write_off(server, &server->lost, false);
+        dispatcher_discard_tickets(server, &server->lost, false);
     if (ticket_set_count_missing(&server->hollow, settled) > 0)
-        dispatcher_write_off(server, &server->hollow, true);
+        dispatcher_discard_tickets(server, &server->hollow, true);
 }
 
 static void on_standing(struct led_server *server, const struct ps_message *message)
@@ -173,7 +173,7 @@ static void on_parting(struct led_server *server)
 static void hear(struct led_server *server, const struct ps_message *message)
 {
     server->heard_ms = dispatcher_now_ms();
-    if (message->type == PS_STANDING)
+    if (message->type == PS_SERVER_STATE)
         on_standing(server, message);
     else if (message->type == PS_REDUCED)
         on_reduced(server, message);
@@ -181,7 +181,7 @@ static void hear(struct led_server *server, const struct ps_message *message)
         on_stepped(server, message);
     else if (message->type == PS_SAVED)
         on_saved(server, message);
-    else if (message->type == PS_PARTING)
+    else if (message->type == PS_LEAVING)
         on_parting(server);
     else if (message->type == PS_REFUSED)
         dispatcher_fail(server->dispatcher, ERROR_STALE, message->text);

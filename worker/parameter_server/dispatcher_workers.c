@@ -205,7 +205,7 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
         ticket_set_add(&server->settled, message->ticket);
         ticket_set_add(is_empty ? &server->hollow : &server->lost, message->ticket);
         server->updates_lost += !is_empty;
-        dispatcher_write_off(server, &lost, is_empty);
+        dispatcher_discard_tickets(server, &lost, is_empty);
         ticket_set_release(&lost);
     }
 }

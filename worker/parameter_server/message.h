@@ -36,42 +36,42 @@
 #define PS_WORKERS_MAX 1025
 #define PS_CHIEF_INDEX 1024
 
-#define PS_MESSAGES(X)                                                                                                 \
-    /* Worker and chief */                                                                                             \
-    X(JOIN)    /* worker: job_uid, generation, index, nonce; holds_state: lineage, clock, ticket (in progress) */      \
-    X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                 \
-    X(WANT)    /* worker: requests the next ticket; lineage, clock */                                                  \
-    X(TICKET)  /* chief: ticket, lineage */                                                                            \
-    X(DONE)    /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, servers' nonces */        \
-    X(RETURN)  /* worker: ticket, not done */                                                                          \
-    X(RESTART) /* chief: lineage; everything in progress is void */                                                    \
-    X(OVER)    /* chief: there are no more tickets */                                                                  \
-    X(BEAT)    /* both: keepalive */                                                                                   \
-    X(LEAVE)   /* worker: leaves on request */                                                                         \
-    X(REFUSED) /* chief, server: text (stale generation, another job) */                                               \
-    /* Worker and server */                                                                                            \
-    X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, nonce and path (of the area) */           \
-    X(OPENED) /* server: nonce, generation, shared, holds_state, port and token (of a bulk connection) */              \
-    X(PULL)   /* worker: rows, on_connection */                                                                        \
-    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), on_connection; bulk */      \
-    X(ACK)    /* server: ticket, verdict, nonce */                                                                     \
-    X(VALUES) /* server: updates, on_connection (as requested); bulk */                                                \
-    /* Chief and server */                                                                                             \
-    X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                               \
-    X(STANDING) /* server: nonce, generation, holds_state, lineage, clock, updates, empty, tickets */                  \
-    X(START)   /* chief: lineage, clock, path (a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */ \
-    X(REDUCE)  /* chief: step */                                                                                       \
-    X(REDUCED) /* server: step, squares */                                                                             \
-    X(APPLY)   /* chief: step, rate, scale */                                                                          \
-    X(STEPPED) /* server: step */                                                                                      \
-    X(ADMIT)   /* chief: tickets are handed out; accept workers */                                                     \
-    X(SAVE)    /* chief: step, path (a directory), last (accept no worker until ADMIT) */                              \
-    X(SAVED)   /* server: step, path (file), bytes, crc, tickets, updates, empty; or text (error), verdict (errno) */  \
-    X(WRITE_OFF) /* chief: tickets, empty (not 0: their shares have no examples); STANDING follows */                  \
-    X(FINISH)    /* chief: the run is over */                                                                          \
-    X(PARTING)   /* server: asked to leave, save first; chief: go (holds_state: saved; else that is impossible) */     \
-    /* Which process is a server */                                                                                    \
-    X(LOOK) /* any peer: job_uid, server, newest */                                                                    \
+#define PS_MESSAGES(X)                                                                                                   \
+    /* Worker and chief */                                                                                               \
+    X(JOIN)    /* worker: job_uid, generation, index, nonce; holds_state: lineage, clock, ticket (in progress) */        \
+    X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                   \
+    X(WANT)    /* worker: requests the next ticket; lineage, clock */                                                    \
+    X(TICKET)  /* chief: ticket, lineage */                                                                              \
+    X(DONE)    /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, servers' nonces */          \
+    X(RETURN)  /* worker: ticket, not done */                                                                            \
+    X(RESTART) /* chief: lineage; everything in progress is void */                                                      \
+    X(OVER)    /* chief: there are no more tickets */                                                                    \
+    X(BEAT)    /* both: keepalive */                                                                                     \
+    X(LEAVE)   /* worker: leaves on request */                                                                           \
+    X(REFUSED) /* chief, server: text (stale generation, another job) */                                                 \
+    /* Worker and server */                                                                                              \
+    X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, nonce and path (of the area) */             \
+    X(OPENED) /* server: nonce, generation, shared, holds_state, port and token (of a bulk connection) */                \
+    X(PULL)   /* worker: rows, on_connection */                                                                          \
+    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), on_connection; bulk */        \
+    X(ACK)    /* server: ticket, verdict, nonce */                                                                       \
+    X(VALUES) /* server: updates, on_connection (as requested); bulk */                                                  \
+    /* Chief and server */                                                                                               \
+    X(CLAIM)        /* chief: job_uid, generation, server, digest, newest */                                             \
+    X(SERVER_STATE) /* server: nonce, generation, holds_state, lineage, clock, updates, empty, tickets */                \
+    X(START) /* chief: lineage, clock, path (a checkpoint; "": afresh), tickets, updates, empty; SERVER_STATE follows */ \
+    X(REDUCE)  /* chief: step */                                                                                         \
+    X(REDUCED) /* server: step, squares */                                                                               \
+    X(APPLY)   /* chief: step, rate, scale */                                                                            \
+    X(STEPPED) /* server: step */                                                                                        \
+    X(ADMIT)   /* chief: tickets are handed out; accept workers */                                                       \
+    X(SAVE)    /* chief: step, path (a directory), last (accept no worker until ADMIT) */                                \
+    X(SAVED)   /* server: step, path (file), bytes, crc, tickets, updates, empty; or text (error), verdict (errno) */    \
+    X(DISCARD_TICKETS) /* chief: tickets, empty (not 0: their shares have no examples); SERVER_STATE follows */          \
+    X(FINISH)          /* chief: the run is over */                                                                      \
+    X(LEAVING) /* server: asked to leave, save first; chief: go (holds_state: saved; else that is impossible) */         \
+    /* Which process is a server */                                                                                      \
+    X(LOOK) /* any peer: job_uid, server, newest */                                                                      \
     X(SEEN) /* server: generation */
 
 /* A verdict of SAVED that is not an errno: an earlier save is still being written. Its own SAVED

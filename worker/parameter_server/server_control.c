@@ -19,7 +19,7 @@ static void say(struct ps_server *server, const struct ps_message *message)
 static void say_standing(struct ps_server *server, bool answers)
 {
     const struct variables *variables = &server->variables;
-    say(server, &(struct ps_message){.type = PS_STANDING,
+    say(server, &(struct ps_message){.type = PS_SERVER_STATE,
                                      .nonce = server->nonce,
                                      .generation = server->options.generation,
                                      .holds_state = variables->holds_state,
@@ -137,9 +137,9 @@ static void on_admit(struct ps_server *server, const struct ps_message *message)
 
 /* Reports the result to the chief: another worker may have sent one of these tickets again, which
  * is then not lost. */
-static void on_write_off(struct ps_server *server, const struct ps_message *message)
+static void on_discard_tickets(struct ps_server *server, const struct ps_message *message)
 {
-    variables_write_off(&server->variables, &message->tickets, message->empty != 0);
+    variables_discard_tickets(&server->variables, &message->tickets, message->empty != 0);
     say_standing(server, false);
 }
 
@@ -162,9 +162,14 @@ static const struct {
     void (*obey)(struct ps_server *server, const struct ps_message *message);
     bool needs_state;
 } orders[] = {
-    {PS_START, on_start, false},     {PS_REDUCE, on_reduce, true},       {PS_APPLY, on_apply, true},
-    {PS_SAVE, on_save, true},        {PS_WRITE_OFF, on_write_off, true}, {PS_FINISH, on_finish, false},
-    {PS_PARTING, on_parting, false}, {PS_ADMIT, on_admit, true},
+    {PS_START, on_start, false},
+    {PS_REDUCE, on_reduce, true},
+    {PS_APPLY, on_apply, true},
+    {PS_SAVE, on_save, true},
+    {PS_DISCARD_TICKETS, on_discard_tickets, true},
+    {PS_FINISH, on_finish, false},
+    {PS_LEAVING, on_parting, false},
+    {PS_ADMIT, on_admit, true},
 };
 
 static void hear(struct control *control, const struct ps_message *message)

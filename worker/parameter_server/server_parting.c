@@ -62,7 +62,7 @@ void server_parting_done(struct ps_server *server, bool is_saved)
 void server_parting_tell(struct ps_server *server)
 {
     if (server->asked_ms != 0 && !server->dismissed && server->control != NULL)
-        ps_message_send(server->control->stream, &(struct ps_message){.type = PS_PARTING});
+        ps_message_send(server->control->stream, &(struct ps_message){.type = PS_LEAVING});
 }
 
 static void begin(struct ps_server *server, int64_t now_ms)

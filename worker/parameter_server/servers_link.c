@@ -445,9 +445,9 @@ static bool is_busy(const struct servers_link *link)
     return false;
 }
 
-static bool gives_up(const struct servers_link *link)
+static bool server_has_no_state(const struct servers_link *link)
 {
-    return link->options.gives_up != NULL && link->options.gives_up(link->options.context);
+    return link->options.server_has_no_state != NULL && link->options.server_has_no_state(link->options.context);
 }
 
 /* Writes what a server was asked and has not done. */
@@ -490,14 +490,14 @@ static void wait_a_moment(struct servers_link *link)
 }
 
 /* With the lock held. */
-static int await(struct servers_link *link, bool impatient, struct error *error)
+static int await(struct servers_link *link, bool fail_if_lost, struct error *error)
 {
     uint32_t lost = link->lost;
     const struct one_server *overdue = NULL;
     link->asked_ms = clock_monotonic_ms();
     rpc_wake(link->options.rpc);
     while (is_busy(link) && !link->cancelled && !link->refused && !overdue &&
-           !(impatient && (link->lost != lost || gives_up(link)))) {
+           !(fail_if_lost && (link->lost != lost || server_has_no_state(link)))) {
         wait_a_moment(link);
         overdue = find_overdue(link);
     }
@@ -543,7 +543,7 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
         if (link->servers[i].pull == REQUEST_NONE)
             link->servers[i].pull = REQUEST_WANTED;
-    int result = await(link, link->options.impatient, error);
+    int result = await(link, link->options.fail_if_lost, error);
     if (result < 0)
         withdraw(link);
     pthread_mutex_unlock(&link->lock);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a worker to all parameter servers: the servers' values appear in one flat array, and gradients are pushed
+ * Connects a worker to all parameter servers: their parameters are pulled into one flat array, and gradients are pushed
  * from another. The chief has a link too, which only pulls. A server that proves to share memory with this process
  * accesses these arrays itself. Otherwise the bytes are sent on bulk connections (worker/comm/bulk_connection.h), or as
  * bulk messages over gRPC if they are few or no bulk connection is available.
  *
  * A link repairs itself: it reconnects to a lost server until that server or its successor answers, and repeats what
  * was not acknowledged. So a call ends when every server has done its part, however many attempts that takes. It fails
- * if a connected server stays silent for `deadline_ms`, or for one of the other reasons that stand at
- * servers_link_pull.
+ * if a connected server stays silent for `deadline_ms`, or with one of the other errors listed at servers_link_pull.
  *
  * One thread calls; everything else happens on the rpc's thread, whose tick must call servers_link_tick.
  */
@@ -22,6 +21,7 @@
 
 struct servers_link;
 
+/* job_uid is copied; what the other pointers lead to must live until servers_link_free. */
 struct servers_link_options {
     struct rpc *rpc;
     struct address_book *book;
@@ -36,10 +36,10 @@ struct servers_link_options {
     bool share_memory; /* try to share memory */
     bool pulls_only;   /* no gradients are pushed */
     /* If a server is lost, a pull fails (ERROR_UNAVAILABLE) instead of waiting. */
-    bool impatient;
-    /* Asked while such a pull waits: returns whether a server has no state and so will not answer
-     * soon. */
-    bool (*gives_up)(void *context);
+    bool fail_if_lost;
+    /* With fail_if_lost, called while a pull waits: if it returns true, the pull fails, as the server
+     * cannot answer before the chief starts it. */
+    bool (*server_has_no_state)(void *context);
     /* Called once, on the rpc's thread, for a server to which large tensors are sent over gRPC
      * because no bulk connection is available. NULL: not called. */
     void (*warn)(void *context, const char *text);
@@ -61,9 +61,9 @@ void servers_link_tick(struct servers_link *link);
 float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
-/* Sets the caller's lineage, which only grows; a push also sets it. A server whose answer has an
- * older lineage was superseded while it was suspended: it is asked no more, and its successor is
- * waited for. */
+/* Sets the caller's lineage (variables.h), which only grows; a push also sets it. A server whose
+ * answer has an older lineage was superseded while it was suspended: the link stops using it and
+ * waits for its successor. */
 void servers_link_follow(struct servers_link *link, uint32_t lineage);
 
 /* Errors of pull and push: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused
@@ -81,8 +81,8 @@ struct servers_push {
     bool pull;                  /* pull the values after the update too, of all rows */
     const struct row_set *rows; /* by server: rows with gradients that are not 0; NULL: all */
 };
-/* Pushes an update and waits until every server has acknowledged it. *ret_outdated: a server has
- * left the lineage, or the update was too late for the staleness bound; the ticket is void.
+/* Pushes an update and waits until every server has acknowledged it. *ret_outdated: the crew
+ * has rolled back since, or the update was too late for the staleness bound; the ticket is void.
  * `nonces`: of the server processes that acknowledged. */
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
                       uint64_t nonces[PS_SERVERS_MAX], struct error *error);

@@ -355,7 +355,7 @@ int variables_apply_step(struct variables *variables, int64_t step, double learn
     return 0;
 }
 
-void variables_write_off(struct variables *variables, const struct ticket_set *tickets, bool are_empty)
+void variables_discard_tickets(struct variables *variables, const struct ticket_set *tickets, bool are_empty)
 {
     if (are_empty)
         variables->empty += ticket_set_count_missing(tickets, &variables->applied);

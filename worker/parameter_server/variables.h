@@ -6,8 +6,9 @@
  *
  * An update is applied once: if its ticket is in the table, it is a duplicate, whichever worker sends it. An update
  * computed in another lineage is refused; the lineage is a number that the chief raises whenever the crew rolls back to
- * a checkpoint. With bounded staleness and backup workers, an update is also refused if it was begun at a clock further
- * behind than the bound, because its ticket belongs to another worker by then (ticket_scheduler.h).
+ * a checkpoint. With bounded staleness and backup workers, an update is also refused (LATE) if its worker's clock, when
+ * it took the ticket, is more than `staleness` below the field `clock`: the chief has reassigned that ticket. A worker's
+ * clock counts the tickets that it has finished (ticket_scheduler.h).
  *
  * Asynchronous: variables_apply. Synchronous: variables_stage for each share of a step, then variables_reduce and
  * variables_apply_step once all have arrived; shares are summed in the order of the reduction tree
@@ -33,11 +34,9 @@ struct variables_options {
     struct device *device;
     const struct optimizer_spec *optimizer;
     const struct placement *placement;
-    unsigned server; /* whose pieces these are */
-    unsigned shares; /* Synchronous: tickets in a step; 0: asynchronous */
-    /* Bounded staleness with backup workers: refuse an update that was begun at a clock more than
-     * `staleness` below the highest. */
-    bool refuses_late;
+    unsigned server;   /* whose pieces these are */
+    unsigned shares;   /* Synchronous: tickets in a step; 0: asynchronous */
+    bool refuses_late; /* bounded staleness with backup workers: refuse LATE updates */
     int64_t staleness;
 };
 
@@ -57,7 +56,7 @@ struct variables {
     int64_t updates;           /* number applied; Synchronous: steps */
     int64_t empty;             /* asynchronous: tickets taken whose shares have no examples, and so no update */
     struct ticket_set applied; /* Synchronous: includes staged shares */
-    int64_t clock;             /* asynchronous: highest clock at which a worker began one of them in this lineage */
+    int64_t clock; /* asynchronous: highest clock of any worker when it took one of `applied` in this lineage */
 
     struct variables_copy *copies; /* in progress (variables_copy.h) */
 
@@ -79,11 +78,11 @@ void variables_release(struct variables *variables);
 /* Starts from the values of a fresh model: `flat` is in the layout's order. */
 void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates);
 
-/* How an update was received. */
+/* What was done with an update. */
 #define UPDATE_VERDICTS(X)                                                                                             \
     X(APPLIED, "applied")                                                                                              \
     X(DUPLICATE, "duplicate")                                                                                          \
-    X(OUTDATED, "of a lineage that was left")                                                                          \
+    X(OUTDATED, "computed before a rollback")                                                                          \
     X(LATE, "staler than the bound")
 enum update_verdict {
 #define X(name, text) UPDATE_##name,
@@ -93,7 +92,7 @@ enum update_verdict {
 
 struct update {
     int64_t ticket;
-    int64_t clock; /* its worker's when it began the ticket (ticket_scheduler.h) */
+    int64_t clock; /* its worker's when it took the ticket (ticket_scheduler.h) */
     uint32_t lineage;
     double learning_rate;
     double gradient_scale;  /* from clipping; 0: the share has no examples */
@@ -127,8 +126,8 @@ int variables_reduce(struct variables *variables, double *ret_squares, struct er
 int variables_apply_step(struct variables *variables, int64_t step, double learning_rate, double gradient_scale,
                          struct error *error);
 
-/* Marks tickets as settled although their updates are lost for good; `are_empty`: their shares have
+/* Marks tickets as applied although their updates are lost for good; `are_empty`: their shares have
  * no examples, and nothing is lost. */
-void variables_write_off(struct variables *variables, const struct ticket_set *tickets, bool are_empty);
+void variables_discard_tickets(struct variables *variables, const struct ticket_set *tickets, bool are_empty);
 
 #endif

@@ -156,14 +156,14 @@ static int64_t step_deadline(const struct crew_communicator *crew)
     return crew->options.step_deadline_ms > 0 ? crew->options.step_deadline_ms : DEADLINE_MS_DEFAULT;
 }
 
-static int await_handed_over(struct crew_communicator *crew, const char *what, int64_t deadline_ms, struct error *error)
+static int await_enqueued(struct crew_communicator *crew, const char *what, int64_t deadline_ms, struct error *error)
 {
     struct patience patience = patience_start(crew, what, deadline_ms);
     for (;;) {
-        bool handed_over;
-        if (communicator_poll(crew->communicator, &handed_over, error) < 0)
+        bool enqueued;
+        if (communicator_poll(crew->communicator, &enqueued, error) < 0)
             return -1;
-        if (handed_over)
+        if (enqueued)
             return 0;
         if (patience_keep(&patience, error) < 0)
             return -1;
@@ -178,16 +178,16 @@ static bool same_versions(const struct crew_device *devices, unsigned each, cons
 {
     char texts[2][COMMUNICATOR_VERSION_MAX], names[2][COLLECTIVE_PEER_TEXT_MAX];
     unsigned rank = 0;
-    while (rank < size && devices[rank * each].standing.version != 0 &&
-           devices[rank * each].standing.version == devices[0].standing.version)
+    while (rank < size && devices[rank * each].capabilities.version != 0 &&
+           devices[rank * each].capabilities.version == devices[0].capabilities.version)
         rank++;
     if (rank == size)
         return true;
     collective_peer_describe(peers, 0, names[0]);
     collective_peer_describe(peers, rank, names[1]);
-    communicator_version_text(devices[0].standing.version, texts[0]);
-    communicator_version_text(devices[rank * each].standing.version, texts[1]);
-    if (devices[rank * each].standing.version == 0)
+    communicator_version_text(devices[0].capabilities.version, texts[0]);
+    communicator_version_text(devices[rank * each].capabilities.version, texts[1]);
+    if (devices[rank * each].capabilities.version == 0)
         buffer_format(why,
                       "%s cannot use NCCL: it is not installed there, has failed there, or the GPUs there spoil what "
                       "they copy to each other",
@@ -200,8 +200,8 @@ static bool same_versions(const struct crew_device *devices, unsigned each, cons
 
 static bool share_a_device(const struct crew_device *one, const struct crew_device *other)
 {
-    return one->machine == other->machine && one->standing.place == other->standing.place &&
-           !(one->standing.may_share_device && other->standing.may_share_device);
+    return one->machine == other->machine && one->capabilities.place == other->capabilities.place &&
+           !(one->capabilities.may_share_device && other->capabilities.may_share_device);
 }
 
 /* Those of one process are different ones. */
@@ -255,7 +255,7 @@ static unsigned count_places(const struct crew_communicator *crew)
 
 static void tell_own(const struct crew_communicator *crew, double *numbers)
 {
-    const struct communicator_standing *own = crew->options.communicator;
+    const struct communicator_capabilities *own = crew->options.communicator;
     uint64_t machine = crew->options.machine != 0 ? crew->options.machine : crew_nodes_machine();
     bool gives_up = crew->avoided || (crew->options.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX);
     for (unsigned i = 0; own != NULL && !gives_up && i < crew->device_count; i++, numbers += NUMBERS) {
@@ -275,9 +275,9 @@ static int exchange_devices(struct crew_communicator *crew, struct crew_device *
         return -1;
     for (unsigned place = 0; place < count_places(crew); place++) {
         const double *theirs = &values[(size_t)place * NUMBERS];
-        ret_devices[place] = (struct crew_device){.standing = {.version = (int)theirs[NUMBER_VERSION],
-                                                               .place = (uint64_t)theirs[NUMBER_PLACE],
-                                                               .may_share_device = theirs[NUMBER_SHARES] != 0},
+        ret_devices[place] = (struct crew_device){.capabilities = {.version = (int)theirs[NUMBER_VERSION],
+                                                                   .place = (uint64_t)theirs[NUMBER_PLACE],
+                                                                   .may_share_device = theirs[NUMBER_SHARES] != 0},
                                                   .machine = (uint64_t)theirs[NUMBER_MACHINE]};
     }
     return 0;
@@ -333,7 +333,7 @@ static int start(struct crew_communicator *crew, struct error *cause, struct err
     int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
     if (communicator_start(crew->devices, crew->device_count, &invitation.id, crew->world.rank * crew->device_count,
                            count_places(crew), &crew->communicator, cause) == 0)
-        (void)await_handed_over(crew, "NCCL to connect the GPUs", deadline, cause);
+        (void)await_enqueued(crew, "NCCL to connect the GPUs", deadline, cause);
     return 0;
 }
 
@@ -505,7 +505,7 @@ int crew_communicator_queue(struct crew_communicator *crew, struct device_stream
         return 0;
     count_traffic(crew, operations, count);
     if (communicator_enqueue(crew->communicator, streams, operations, count, &cause) < 0 ||
-        await_handed_over(crew, "NCCL to take over its work", step_deadline(crew), &cause) < 0)
+        await_enqueued(crew, "NCCL to take over its work", step_deadline(crew), &cause) < 0)
         return count_failure(crew, &cause, error);
     return 0;
 }
@@ -515,12 +515,12 @@ static int await_event(struct crew_communicator *crew, struct device_event *even
     const char *what =
         crew->options.type == STRATEGY_PIPELINE ? "what another worker gives by NCCL" : "NCCL's sums of gradients";
     struct patience patience = patience_start(crew, what, step_deadline(crew));
-    bool handed_over;
+    bool enqueued;
     while (!device_event_is_done(event)) {
-        if (communicator_poll(crew->communicator, &handed_over, error) < 0 || patience_keep(&patience, error) < 0)
+        if (communicator_poll(crew->communicator, &enqueued, error) < 0 || patience_keep(&patience, error) < 0)
             return -1;
     }
-    return communicator_poll(crew->communicator, &handed_over, error);
+    return communicator_poll(crew->communicator, &enqueued, error);
 }
 
 int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error)

@@ -74,7 +74,7 @@ int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew);
 
 /* What each rank announces about each of its devices. */
 struct crew_device {
-    struct communicator_standing standing;
+    struct communicator_capabilities capabilities;
     uint64_t machine;
 };
 /* Returns whether the devices can join one communicator; if not, appends the reason to `why`.

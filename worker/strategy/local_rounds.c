@@ -143,7 +143,7 @@ static int begin(struct local_rounds *rounds, struct error *error)
     return 0;
 }
 
-void local_rounds_stand_at_start(struct local_rounds *rounds)
+void local_rounds_rewind(struct local_rounds *rounds)
 {
     struct training_state *state = rounds->state;
     if (!atomic_load(&rounds->away))

@@ -40,14 +40,14 @@ int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *dev
 /* After a failure and crew_communicator_end: waits until no memory is read or written any more. */
 int local_rounds_settle(struct local_rounds *rounds, struct error *error);
 
-/* Runs one round. Its words, and its sums unless they go from device to device, go through `group`, to which every rank contributes one
- * vector. If the round fails, *abandoned is the number of steps that it had taken. */
+/* Runs one round. Each rank sends its votes (stop, save, re-form) and times through `group`, and its changes, too, unless those go from
+ * device to device; every rank contributes one vector. If the round fails, *abandoned is the number of steps that it had taken. */
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
 
-/* Makes the state's arrays point to their values at the start of the round. Called from another thread,
- * during a round that is then abandoned. */
-void local_rounds_stand_at_start(struct local_rounds *rounds);
+/* Restores the state at the start of the round, by pointing the state's arrays at it. Called from
+ * another thread, during a round that is then abandoned. */
+void local_rounds_rewind(struct local_rounds *rounds);
 
 /* Returns the step at which the round that ends at `step` began. */
 int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step);

@@ -434,7 +434,7 @@ static void mirrored_stand_at_boundary(struct strategy *base)
 {
     struct local_rounds *rounds = ((struct multi_worker_mirrored *)base)->rounds;
     if (rounds != NULL)
-        local_rounds_stand_at_start(rounds);
+        local_rounds_rewind(rounds);
 }
 
 static void mirrored_break_off(struct strategy *base)

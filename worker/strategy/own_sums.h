@@ -28,12 +28,12 @@ struct own_sums {
     struct device_sums *sums;          /* sums by means of `devices`; NULL: through the host */
 };
 
-/* Tries to form a communicator, and sets options->gradients_stay if there is one. `options` must
- * have no member, or be a copy that the replicas do not use; what they point to must outlive
- * `own`. Fails as crew_communicator_form does. */
+/* Tries to form a communicator, and sets options->gradients_stay if there is one. options->member
+ * must be NULL, or `options` a private copy that the replicas do not use; what they point to must
+ * outlive `own`. Fails as crew_communicator_form does. */
 int own_sums_connect(struct own_sums *own, struct strategy_options *options, struct error *error);
 /* Prepares the sums for a replica set with `shards` shards. With a plan, which must outlive
- * `own`, the sums stay with the owners of shards (device_sums.h). */
+ * `own`, each device keeps only the sums of the shards that it owns (device_sums.h). */
 int own_sums_open(struct own_sums *own, const struct strategy_options *options, unsigned shards,
                   const struct shard_plan *plan, struct error *error);
 /* Returns whether sums go from device to device by NCCL, not through the host. */

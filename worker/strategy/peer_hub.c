@@ -132,7 +132,7 @@ static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
     pthread_mutex_lock(&hub->lock);
     record_held(hub, counts);
-    peer_ledger_hold(&hub->ledger, counts);
+    peer_ledger_merge_held(&hub->ledger, counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -153,7 +153,7 @@ static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_m
 static void note_handed(struct peer_hub *hub, int64_t count)
 {
     pthread_mutex_lock(&hub->lock);
-    peer_ledger_hand(&hub->ledger, count);
+    peer_ledger_mark_replicated(&hub->ledger, count);
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
 }
@@ -168,7 +168,7 @@ static void put_holdings(struct peer_message *message, const struct holdings *ho
  * because what it was told may be lost with the replicas of those that told it. */
 static struct holdings counts_to_tell(const struct peer_hub *hub)
 {
-    return peer_replica_is_whole(hub->replica) ? peer_ledger_told(&hub->ledger) : (struct holdings){{0}};
+    return peer_replica_is_whole(hub->replica) ? peer_ledger_announced(&hub->ledger) : (struct holdings){{0}};
 }
 
 static int64_t total_to_tell(struct peer_hub *hub)
@@ -305,7 +305,7 @@ static void request_end_with(struct peer *peer, struct request *request, uint64_
 static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
 {
     pthread_mutex_lock(&hub->lock);
-    peer_ledger_hear(&hub->ledger, message->counts);
+    peer_ledger_merge_announced(&hub->ledger, message->counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -962,9 +962,9 @@ bool peer_hub_meets(struct peer_hub *hub)
 int64_t peer_hub_unhanded(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    int64_t unhanded = peer_ledger_unhanded(&hub->ledger);
+    int64_t unreplicated = peer_ledger_unreplicated(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
-    return unhanded;
+    return unreplicated;
 }
 
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat)
@@ -1018,7 +1018,7 @@ static enum peer_handing handing_now(const struct peer_hub *hub)
 {
     if (!changes_are_taken(hub))
         return PEER_HANDING_UNDER_WAY;
-    if (peer_ledger_unhanded(&hub->ledger) == 0)
+    if (peer_ledger_unreplicated(&hub->ledger) == 0)
         return PEER_HANDING_DONE;
     return hub->meeting.state == REQUEST_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
 }
@@ -1106,7 +1106,7 @@ void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
     if (seat == hub->options.seat)
         peer_ledger_finish(&hub->ledger, examples);
     else
-        peer_ledger_hear(&hub->ledger, counts);
+        peer_ledger_merge_announced(&hub->ledger, counts);
     pthread_mutex_unlock(&hub->lock);
 }
 

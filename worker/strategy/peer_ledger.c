@@ -26,11 +26,11 @@ struct holdings peer_ledger_holdings(const struct peer_ledger *ledger)
     return holdings;
 }
 
-struct holdings peer_ledger_told(const struct peer_ledger *ledger)
+struct holdings peer_ledger_announced(const struct peer_ledger *ledger)
 {
-    struct holdings told = ledger->counts;
-    told.counts[ledger->seat] = ledger->handed;
-    return told;
+    struct holdings announced = ledger->counts;
+    announced.counts[ledger->seat] = ledger->replicated;
+    return announced;
 }
 
 int64_t peer_ledger_total(const struct peer_ledger *ledger)
@@ -47,9 +47,9 @@ int64_t peer_ledger_lacking(const struct peer_ledger *ledger)
     return count_beyond(ledger->counts.counts, holdings.counts);
 }
 
-int64_t peer_ledger_unhanded(const struct peer_ledger *ledger)
+int64_t peer_ledger_unreplicated(const struct peer_ledger *ledger)
 {
-    return int64_max(ledger->own - ledger->handed, 0);
+    return int64_max(ledger->own - ledger->replicated, 0);
 }
 
 int64_t peer_ledger_begin(struct peer_ledger *ledger)
@@ -66,21 +66,21 @@ void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples)
     *count = int64_max(*count, ledger->own);
 }
 
-void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+void peer_ledger_merge_announced(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
     raise_to(&ledger->counts, counts);
 }
 
-void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+void peer_ledger_merge_held(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
     raise_to(&ledger->held, counts);
     raise_to(&ledger->counts, counts);
     ledger->own = int64_max(ledger->own, counts[ledger->seat]);
 }
 
-void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples)
+void peer_ledger_mark_replicated(struct peer_ledger *ledger, int64_t examples)
 {
-    ledger->handed = int64_max(ledger->handed, examples);
+    ledger->replicated = int64_max(ledger->replicated, examples);
 }
 
 void peer_ledger_forget(struct peer_ledger *ledger)
@@ -92,16 +92,16 @@ void peer_ledger_forget(struct peer_ledger *ledger)
 /* The next step begins where the predecessor's known examples end: a peer that announced them has them, or knows a replica that does. */
 void peer_ledger_adopt(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
-    peer_ledger_hold(ledger, counts);
+    peer_ledger_merge_held(ledger, counts);
     ledger->own = ledger->counts.counts[ledger->seat];
 }
 
-/* A successor that resumes from this checkpoint has these examples, too, so they count as handed. */
+/* A successor that resumes from this checkpoint has these examples, too, so they count as replicated. */
 int64_t peer_ledger_restore(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
 {
     peer_ledger_forget(ledger);
     memcpy(ledger->counts.counts, counts, sizeof(ledger->counts.counts));
     ledger->held = ledger->counts;
-    ledger->own = ledger->begun = ledger->handed = counts[ledger->seat];
+    ledger->own = ledger->begun = ledger->replicated = counts[ledger->seat];
     return count_beyond(ledger->forgotten.counts, counts);
 }

@@ -11,7 +11,7 @@
  *     counts     examples of each seat known to be finished; their sum is the crew's progress
  *     held       examples of other seats that this member's replica has
  *     own        examples of this member's own seat that its replica has
- *     handed     examples of its own seat that another replica has; only these are announced
+ *     replicated examples of its own seat that another replica has; only these are announced
  *
  * There is no lock in the ledger: the caller's lock (peer_hub's) guards it.
  */
@@ -32,22 +32,22 @@ struct peer_ledger {
     unsigned seat;             /* ours */
     struct holdings counts;    /* never decreases, except when a newcomer starts anew (peer_ledger_forget) */
     struct holdings forgotten; /* the largest counts before peer_ledger_forget */
-    struct holdings held;      /* of our own examples: */
-    int64_t own;               /* what our replica has; a forerunner may have handed on more than that */
-    int64_t begun;             /* where the step that is under way began */
-    int64_t handed;            /* what some other replica has */
+    struct holdings held;      /* counts[seat] is not used: `own` has it */
+    int64_t own;               /* of our own examples, those in our replica */
+    int64_t begun;             /* of our own examples, those before the current step */
+    int64_t replicated; /* of our own examples, those in another replica; above `own` if our predecessor sent more */
 };
 
 /* Returns what this member's replica has, its own seat included. */
 struct holdings peer_ledger_holdings(const struct peer_ledger *ledger);
 /* Returns the counts to announce: of its own seat, only the examples that another replica has
  * and that would survive this member. */
-struct holdings peer_ledger_told(const struct peer_ledger *ledger);
+struct holdings peer_ledger_announced(const struct peer_ledger *ledger);
 int64_t peer_ledger_total(const struct peer_ledger *ledger);
 /* Returns how many of the counted examples this member's replica lacks. */
 int64_t peer_ledger_lacking(const struct peer_ledger *ledger);
 /* Returns how many of this member's own examples no other replica has. */
-int64_t peer_ledger_unhanded(const struct peer_ledger *ledger);
+int64_t peer_ledger_unreplicated(const struct peer_ledger *ledger);
 
 /* Starts a step: returns the position of the next examples in this seat's order. */
 int64_t peer_ledger_begin(struct peer_ledger *ledger);
@@ -55,12 +55,12 @@ int64_t peer_ledger_begin(struct peer_ledger *ledger);
  * more. */
 void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples);
 /* Raises the counts to those that a peer announced. */
-void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
+void peer_ledger_merge_announced(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
 /* Raises the counts and what this member's replica has, after it has merged data with these
  * counts. */
-void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
+void peer_ledger_merge_held(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX]);
 /* Records that another replica has the first `examples` of this member's seat. */
-void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples);
+void peer_ledger_mark_replicated(struct peer_ledger *ledger, int64_t examples);
 
 /* Resets the counts of a newcomer: what it has heard may have been lost with the peer that
  * announced it. */

@@ -10,7 +10,7 @@ enum { CHANNEL_OWN = 65000, CHANNEL_MIRRORED };
 /* The ranks that hold their shards. */
 struct holdings {
     bool holds[CREW_SIZE_MAX]; /* its two shards as of the world's step, or the sums that make them so */
-    unsigned givers[CREW_SIZE_MAX];
+    unsigned sources[CREW_SIZE_MAX];
 };
 
 /* ---------------------------------------------------------------- which rank holds what */
@@ -35,11 +35,11 @@ static int tell_holdings(struct collective *group, const struct world *world, bo
 }
 
 /* Whether each shard is still there. */
-static bool find_givers(const struct shard_plan *plan, struct holdings *holdings)
+static bool find_sources(const struct shard_plan *plan, struct holdings *holdings)
 {
     for (unsigned owner = 0; owner < plan->size; owner++) {
         unsigned mirror = shard_mirror(plan, owner);
-        holdings->givers[owner] = holdings->holds[owner] ? owner : mirror;
+        holdings->sources[owner] = holdings->holds[owner] ? owner : mirror;
         if (!holdings->holds[owner] && !holdings->holds[mirror])
             return false;
     }
@@ -52,15 +52,15 @@ static bool find_givers(const struct shard_plan *plan, struct holdings *holdings
 static int catch_up(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
                     bool holds, struct error *error)
 {
-    struct sharded_verdict verdict = optimizer->verdict;
-    if (crew_group_tell(group, world->source_rank, &verdict, sizeof verdict, error) < 0)
+    struct sharded_step_inputs inputs = optimizer->inputs;
+    if (crew_group_tell(group, world->source_rank, &inputs, sizeof inputs, error) < 0)
         return -1;
     if (!holds || optimizer->options.state->progress.step == world->step)
         return 0;
-    if (verdict.step != world->step)
+    if (inputs.step != world->step)
         return error_set(error, ERROR_INTERNAL, "rank %u knows the norm of step %lld instead of step %lld",
-                         world->source_rank, (long long)verdict.step, (long long)world->step);
-    return sharded_optimizer_update(optimizer, &verdict, error);
+                         world->source_rank, (long long)inputs.step, (long long)world->step);
+    return sharded_optimizer_update(optimizer, &inputs, error);
 }
 
 /* ---------------------------------------------------------------- refilling ranks without shards */
@@ -131,7 +131,7 @@ static int spread(struct sharded_optimizer *optimizer, struct collective *group,
     for (unsigned rank = 0; rank < world->size; rank++)
         if (!holdings->holds[rank] && refill(optimizer, group, world, rank, error) < 0)
             return -1;
-    if (sharded_optimizer_gather(optimizer, group, holdings->givers, error) < 0 ||
+    if (sharded_optimizer_gather(optimizer, group, holdings->sources, error) < 0 ||
         crew_group_tell(group, world->source_rank, &progress, sizeof progress, error) < 0)
         return -1;
     state->progress = progress;
@@ -146,7 +146,7 @@ int sharded_optimizer_agree(struct sharded_optimizer *optimizer, struct collecti
     collective_set_label(group, "state transfer");
     if (tell_holdings(group, world, holds, &holdings, error) < 0)
         return -1;
-    *ret_lost = !find_givers(&optimizer->options.state->shards, &holdings);
+    *ret_lost = !find_sources(&optimizer->options.state->shards, &holdings);
     if (*ret_lost)
         return 0;
     *holds_state = holds;

@@ -171,7 +171,7 @@ static void update_statistics(const struct sharded_optimizer *optimizer, struct 
     update_piece(optimizer, &piece, range);
 }
 
-int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
+int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_step_inputs *inputs,
                              struct error *error)
 {
     const struct strategy_options *options = &optimizer->options;
@@ -179,22 +179,22 @@ int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct s
     unsigned count = shard_kept(plan_of(optimizer), options->state->shard_rank, kept);
     double limit = options->gradient_clip_norm;
     const struct optimizer_range range = {
-        .step = verdict->step - options->state->progress.scaling.skipped_steps,
-        .learning_rate = verdict->learning_rate,
-        .gradient_scale = (limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0) / strategy_loss_scale(options),
+        .step = inputs->step - options->state->progress.scaling.skipped_steps,
+        .learning_rate = inputs->learning_rate,
+        .gradient_scale = (limit > 0 ? gradient_clip_factor(inputs->norm, limit) : 1.0) / strategy_loss_scale(options),
     };
-    bool skipped = !isfinite(verdict->norm);
+    bool skipped = !isfinite(inputs->norm);
     strategy_leave_boundary(options);
     if (!skipped) {
-        optimizer->torn = true;
+        optimizer->mixed_parameters = true;
         update_statistics(optimizer, range);
         for (unsigned k = 0; k < count; k++)
             update_shard(optimizer, &kept[k], k, range);
     }
     if (replica_set_synchronise(optimizer->replicas, error) < 0)
         return -1;
-    optimizer->verdict = *verdict;
-    replica_set_advance(optimizer->replicas, verdict->step, skipped);
+    optimizer->inputs = *inputs;
+    replica_set_advance(optimizer->replicas, inputs->step, skipped);
     return 0;
 }
 
@@ -233,23 +233,23 @@ static int parameters_to_host(struct sharded_optimizer *optimizer, struct error 
                                            : training_state_parameters_to_host(optimizer->options.state, error);
 }
 
-int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
+int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *sources,
                              struct error *error)
 {
     struct training_state *state = optimizer->options.state;
     if (parameters_to_host(optimizer, error) < 0 ||
         (state->shards.size > 1 && collective_all_gather(group, state->host.parameters, (size_t)state->layout.elements,
-                                                         &optimizer->shards, givers, error) < 0) ||
+                                                         &optimizer->shards, sources, error) < 0) ||
         training_state_parameters_to_device(state, error) < 0 ||
         replica_set_give_parameters(optimizer->replicas, error) < 0)
         return -1;
-    optimizer->torn = false;
+    optimizer->mixed_parameters = false;
     return 0;
 }
 
 bool sharded_optimizer_is_whole(const struct sharded_optimizer *optimizer)
 {
-    return !optimizer->torn;
+    return !optimizer->mixed_parameters;
 }
 
 static int give_parameters(struct sharded_optimizer *optimizer, struct collective *group, struct error *error)
@@ -263,7 +263,7 @@ static int give_parameters(struct sharded_optimizer *optimizer, struct collectiv
         return -1;
     if (device_sums_wait(optimizer->device_sums, optimizer->devices, error) < 0)
         return -1;
-    optimizer->torn = false;
+    optimizer->mixed_parameters = false;
     return 0;
 }
 
@@ -277,8 +277,8 @@ int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collecti
     if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0 ||
         strategy_judge(&optimizer->options, &result, error) < 0)
         return -1;
-    const struct sharded_verdict verdict = {result.step, result.gradient_norm, learning_rate};
-    if (sharded_optimizer_update(optimizer, &verdict, error) < 0 ||
+    const struct sharded_step_inputs inputs = {result.step, result.gradient_norm, learning_rate};
+    if (sharded_optimizer_update(optimizer, &inputs, error) < 0 ||
         (!result.skipped && give_parameters(optimizer, group, error) < 0))
         return -1;
     *ret_result = result;
@@ -330,6 +330,6 @@ void sharded_optimizer_free(struct sharded_optimizer *optimizer)
 void sharded_optimizer_forget(struct sharded_optimizer *optimizer)
 {
     optimizer->summed_step = 0;
-    optimizer->verdict = (struct sharded_verdict){0};
-    optimizer->torn = false;
+    optimizer->inputs = (struct sharded_step_inputs){0};
+    optimizer->mixed_parameters = false;
 }

@@ -9,8 +9,8 @@
 
 #include "worker/strategy/sharded_optimizer.h"
 
-/* The values that a rank needs for a step, besides its sums. */
-struct sharded_verdict {
+/* The values that a rank needs for a step, besides the summed gradients. */
+struct sharded_step_inputs {
     int64_t step;
     double norm, learning_rate;
 };
@@ -18,24 +18,24 @@ struct sharded_verdict {
 struct sharded_optimizer {
     struct strategy_options options;
     struct replica_set *replicas;
-    struct device_sums *device_sums;   /* NULL: through the host */
-    struct crew_communicator *devices; /* of these sums */
+    struct device_sums *device_sums;   /* sums on the devices by NCCL; NULL: in host memory, by the collective */
+    struct crew_communicator *devices; /* for device_sums */
     struct collective_shards shards;   /* of the flat arrays */
     int64_t owner_blocks;              /* room for the norm's blocks of each owner; not all of it is used */
     double *sums;                      /* shared memory: the blocks' sums, owner by owner */
     double *ordered;                   /* the same in the order of the flat arrays */
     int64_t summed_step;               /* the step with complete sums here; 0: none */
-    struct sharded_verdict verdict;    /* the last one that was computed or received */
-    bool torn;                         /* own shards' parameters are newer than those of other ranks' shards */
+    struct sharded_step_inputs inputs; /* the last ones that were computed or received */
+    bool mixed_parameters;             /* own shards' parameters are a step newer than those of other ranks' shards */
 };
 
 /* Updates the slots and parameters of the shards that this rank owns and mirrors, and the
  * state's position. */
-int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
+int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_step_inputs *inputs,
                              struct error *error);
-/* Collects the parameters from the ranks that hold the shards (`givers`). NULL: the owners send
+/* Collects the parameters from the ranks that hold the shards (`sources`). NULL: the owners send
  * them to the ranks that do not mirror them. */
-int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
+int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *sources,
                              struct error *error);
 
 #endif

@@ -30,7 +30,7 @@
 
 #define STRATEGY_DEVICES_MAX 64 /* of one process */
 
-struct communicator_standing;
+struct communicator_capabilities;
 struct dataset;
 struct device;
 struct peer_hub;
@@ -116,7 +116,7 @@ struct strategy_options {
      * other whether their devices can do it. `communicator` says what each device of this process can do (device/communicator.h);
      * NULL: nothing. */
     bool may_sum_on_devices;
-    const struct communicator_standing *communicator;
+    const struct communicator_capabilities *communicator;
     bool in_any_order;   /* determinism Run: such sums need not follow the tree */
     bool gradients_stay; /* set by a strategy for its replicas: allocate gradients in the device's own memory */
 

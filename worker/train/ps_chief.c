@@ -179,7 +179,7 @@ static void see_off(struct ps_chief *chief)
         report_warn(trainer->report, "%s; without a checkpoint, what it holds is lost", who);
     } else if (result == 0) {
         report_say(trainer->report, "%s; all servers were saved first", who);
-        chief->saw_off = true;
+        chief->saved_for_leaving = true;
         return;
     } else if (cause.kind == ERROR_UNAVAILABLE) { /* follow does it again once the crew is whole, while they wait */
         report_warn(trainer->report, "%s, and cannot be saved yet: %s", who, cause.message);
@@ -232,7 +232,7 @@ static int begin(struct ps_chief *chief, struct error *error)
         return -1;
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
-    chief->saw_off = false;
+    chief->saved_for_leaving = false;
     chief->code = EXIT_CODE_INTERNAL;
     chief->told_ns = clock_monotonic_ns();
     tell_losses(chief);
@@ -279,7 +279,7 @@ static void save_before_leaving(struct ps_chief *chief)
     struct trainer *trainer = chief->trainer;
     struct error cause = ERROR_INIT;
     uint64_t gone;
-    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption && !chief->saw_off &&
+    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption && !chief->saved_for_leaving &&
         save_and_see_off(chief, &gone, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
     dispatcher_dismiss(chief->dispatcher);
@@ -397,8 +397,8 @@ static int open_values(struct ps_chief *chief, struct error *error)
         .index = PS_CHIEF_INDEX,
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .pulls_only = true,
-        .impatient = true,
-        .gives_up = misses_a_server,
+        .fail_if_lost = true,
+        .server_has_no_state = misses_a_server,
         .context = chief,
     };
     if (servers_link_new(&options, &chief->values, error) < 0)

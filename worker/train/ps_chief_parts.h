@@ -39,16 +39,17 @@ struct ps_chief {
     bool thread_runs;
     struct error worker_error;
 
-    struct ticket_grant base; /* where ticket base_step * per_step begins; its lineage is the crew's */
-    bool begun;               /* tickets were handed out under this chief */
-    int64_t step, told_ns;
-    int64_t told_lost; /* lost updates, as last reported */
-    bool waits;        /* the status names somebody as waited for; used on the rpc's thread only */
-    int64_t lost_ns;   /* when a server was lost; 0: none is missing */
+    struct ticket_grant base; /* where ticket base_step * per_step begins; base.lineage is the crew's */
+    bool begun;               /* this chief has given tickets to workers */
+    int64_t step, told_ns;    /* told_ns: the time of the last step that was reported */
+    int64_t told_lost;        /* lost updates, as last reported */
+    bool waits;               /* the status says for whom the crew waits; used on the rpc's thread only */
+    int64_t lost_ns;          /* when a server was lost; 0: none is missing */
     int64_t saved_step, saved_ns;
-    bool saw_off; /* servers left and are not back: a save newer than the one before they left is impossible */
+    /* Servers have left after a save and are not back, so that no newer save is possible. */
+    bool saved_for_leaving;
     int64_t evaluated_step;
-    enum exit_code code; /* the exit code for bad input in the present activity */
+    enum exit_code code; /* of the process if what the chief is doing now fails with ERROR_INVALID */
 };
 
 /* Waits for all servers and starts each from the right state. ERROR_UNAVAILABLE: a server was lost
@@ -57,7 +58,7 @@ int ps_chief_start(struct ps_chief *chief, struct error *error);
 
 /* Reads the servers' tickets from a checkpoint's manifest into `source`, whose step and position
  * are already set. Reads none if the manifest has none, or if the checkpoint's crew had another
- * number of servers or of tickets per step, or another batch: its tickets then stand for other
+ * number of servers or of tickets per step, or another batch size: its tickets then stand for other
  * examples, and updates beyond the step are computed again. */
 int ps_chief_read_tickets(const struct ps_chief *chief, const struct manifest *manifest, struct recovery_source *source,
                           struct error *error);

@@ -56,11 +56,12 @@ struct trainer {
     struct memory_plans memory;                           /* planned for this process (memory_budget.h) */
     struct strategy_device devices[STRATEGY_DEVICES_MAX]; /* each has a graph if the strategy replicates the model */
     unsigned device_count;
-    struct device *device;                                            /* the first */
-    struct communicator_standing communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
-    struct device_stream *stream;                                     /* for evaluations */
-    struct graph *graph;                                              /* of the first device */
-    struct program *program;                                          /* NULL: the model is a preset or layers */
+    struct device *device; /* the first */
+    struct communicator_capabilities
+        communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
+    struct device_stream *stream;            /* for evaluations */
+    struct graph *graph;                     /* of the first device */
+    struct program *program;                 /* NULL: the model is a preset or layers */
     struct dataset *training, *validation;
     struct trained_on trained_on; /* of the weights that inference has loaded */
     struct sampler sampler;

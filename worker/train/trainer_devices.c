@@ -40,7 +40,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
 
 static int prepare_communicators(struct trainer *trainer, struct error *error)
 {
-    struct communicator_standing standings[STRATEGY_DEVICES_MAX] = {0};
+    struct communicator_capabilities standings[STRATEGY_DEVICES_MAX] = {0};
     for (unsigned i = 0; i < trainer->device_count; i++)
         if (communicator_prepare(trainer->devices[i].device, &standings[i], error) < 0)
             return -1;

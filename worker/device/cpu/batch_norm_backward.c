@@ -131,7 +131,7 @@ static struct sums add_shards(const struct batch_norm_backward *op, const double
 {
     struct sums all = {0};
     for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
-        struct batch_norm_told told = batch_norm_told(shards, op->c, s, i);
+        struct batch_norm_shard_values told = batch_norm_shard_values(shards, op->c, s, i);
         all.rows += told.rows;
         all.sum += told.first;
         all.dot += told.second;
@@ -139,10 +139,10 @@ static struct sums add_shards(const struct batch_norm_backward *op, const double
     return all;
 }
 
-static struct batch_norm_told tell(const void *context, int64_t column)
+static struct batch_norm_shard_values tell(const void *context, int64_t column)
 {
     struct sums own = add_blocks(context, column);
-    return (struct batch_norm_told){own.rows, own.sum, own.dot};
+    return (struct batch_norm_shard_values){own.rows, own.sum, own.dot};
 }
 
 static void finish_column(const struct gradient_lines *lines, const double *shards, int64_t i)
@@ -207,7 +207,7 @@ void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_nor
         lines.start[i] = op->bias[i] - op->mean[i] * lines.slope[i];
     }
     team_run(call->team, blocks, sum_block, &lines);
-    const double *shards = batch_norm_ask_shards(&op->peers, shard_point_backward(op->peers.layer), op->c, tell, op);
+    const double *shards = batch_norm_exchange(&op->peers, shard_point_backward(op->peers.layer), op->c, tell, op);
     for (int64_t i = 0; i < op->c; i++)
         finish_column(&lines, shards, i);
     if (op->dx)

@@ -86,18 +86,18 @@ static struct moments join_shards(const struct batch_norm_forward *op, const dou
 {
     struct moments all = {0};
     for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
-        struct batch_norm_told told = batch_norm_told(shards, op->c, s, column);
+        struct batch_norm_shard_values told = batch_norm_shard_values(shards, op->c, s, column);
         if (told.rows > 0)
             join(&all, (struct moments){told.rows, told.first, told.second});
     }
     return all;
 }
 
-static struct batch_norm_told tell(const void *context, int64_t column)
+static struct batch_norm_shard_values tell(const void *context, int64_t column)
 {
     const struct batch_norm_forward *op = context;
     struct moments own = join_blocks(op, column);
-    return (struct batch_norm_told){(double)op->rows, own.mean, own.squares};
+    return (struct batch_norm_shard_values){(double)op->rows, own.mean, own.squares};
 }
 
 static void finish_column(const struct batch_norm_forward *op, const double *shards, int64_t i, float *slope,
@@ -117,7 +117,7 @@ void cpu_batch_norm_forward(const struct cpu_call *call, const struct batch_norm
     int64_t blocks = batch_norm_blocks(op->rows, op->c);
     float *slope = op->workspace + 2 * blocks * op->c, *start = slope + op->c;
     team_run(call->team, blocks, measure_block, op);
-    const double *shards = batch_norm_ask_shards(&op->peers, shard_point_forward(op->peers.layer), op->c, tell, op);
+    const double *shards = batch_norm_exchange(&op->peers, shard_point_forward(op->peers.layer), op->c, tell, op);
     for (int64_t i = 0; i < op->c; i++)
         finish_column(op, shards, i, slope, start);
     batch_norm_line(call, &(struct batch_norm_line){op->rows, op->c, op->x, slope, start, op->y,

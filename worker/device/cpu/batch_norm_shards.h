@@ -12,18 +12,20 @@
 
 #include "worker/device/operations.h"
 
-/* The values of one column in one shard. */
-struct batch_norm_told {
+/* What one shard contributes for one column: its number of rows, and two values that the caller
+ * chooses. */
+struct batch_norm_shard_values {
     double rows, first, second;
 };
 
 /* Sends the values that `of_column` returns for all C columns of `op`, and waits for those of
- * the other shards. Returns the answer for batch_norm_told. NULL: there is no exchange, or it
- * has failed. */
-const double *batch_norm_ask_shards(const struct batch_norm_peers *peers, unsigned point, int64_t c,
-                                    struct batch_norm_told (*of_column)(const void *op, int64_t column),
-                                    const void *op);
-/* Reads the values of one shard's column from the answer. */
-struct batch_norm_told batch_norm_told(const double *answer, int64_t c, unsigned shard, int64_t column);
+ * the other shards. `point`: see shard_exchange.h, also for how long the result is valid. Returns the
+ * values of all shards, to be read with batch_norm_shard_values. NULL: there is no exchange, or it has
+ * failed. */
+const double *batch_norm_exchange(const struct batch_norm_peers *peers, unsigned point, int64_t c,
+                                  struct batch_norm_shard_values (*of_column)(const void *op, int64_t column),
+                                  const void *op);
+/* Returns the values of one shard's column. */
+struct batch_norm_shard_values batch_norm_shard_values(const double *shards, int64_t c, unsigned shard, int64_t column);
 
 #endif

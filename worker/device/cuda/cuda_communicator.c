@@ -82,18 +82,18 @@ static bool shared_gpus_are_allowed(const struct nccl *nccl)
     return nccl->version >= NCCL_VERSION_SHARED_GPU && setting && strcmp(setting, "1") == 0;
 }
 
-static int prepare(struct device *base, struct communicator_standing *ret_standing, struct error *error)
+static int prepare(struct device *base, struct communicator_capabilities *ret_capabilities, struct error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
-    struct communicator_standing standing;
+    struct communicator_capabilities capabilities;
     cuda_device_enter(device);
     if (!device->nccl.library && nccl_open(&device->nccl, error) < 0)
         return -1;
-    if (find_place(device, &standing.place, error) < 0)
+    if (find_place(device, &capabilities.place, error) < 0)
         return -1;
-    standing.version = device->nccl.version;
-    standing.may_share_device = shared_gpus_are_allowed(&device->nccl);
-    *ret_standing = standing;
+    capabilities.version = device->nccl.version;
+    capabilities.may_share_device = shared_gpus_are_allowed(&device->nccl);
+    *ret_capabilities = capabilities;
     return 0;
 }
 
@@ -261,20 +261,20 @@ static int start(struct device *const *devices, unsigned count, const struct com
 
 /* ---------------------------------------------------------------- work */
 
-static int poll_communicator(struct communicator *base, bool *ret_handed_over, struct error *error)
+static int poll_communicator(struct communicator *base, bool *ret_enqueued, struct error *error)
 {
     const struct cuda_communicator *communicator = (const struct cuda_communicator *)base;
     const struct nccl *nccl = communicator->nccl;
-    bool handed_over = true;
+    bool enqueued = true;
     for (unsigned i = 0; i < communicator->count; i++) {
         ncclResult_t state = ncclSuccess;
         if (check(nccl, nccl->ncclCommGetAsyncError(communicator->ranks[i].comm, &state), "asking for its state",
                   error) < 0 ||
             check(nccl, state, "the crew's GPUs", error) < 0)
             return -1;
-        handed_over &= state == ncclSuccess;
+        enqueued &= state == ncclSuccess;
     }
-    *ret_handed_over = handed_over;
+    *ret_enqueued = enqueued;
     return 0;
 }
 

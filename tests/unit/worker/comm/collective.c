@@ -220,7 +220,7 @@ static void scatter_and_gather(struct crew *c)
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
         const struct collective_shards *shards = &kinds[s % 3 + (sizes[s] < 1000 ? 1 : 0)];
         float **vectors = make_contributions(c, sizes[s]), *sum = vectors[0];
-        unsigned before = (c->rank + c->size - 1) % c->size, givers[RANKS_MAX];
+        unsigned before = (c->rank + c->size - 1) % c->size, sources[RANKS_MAX];
         scatter(c, vectors, sum, sizes[s], shards);
         for (size_t i = 0; i < sizes[s]; i++) {
             unsigned owner = owner_of(c, shards, i);
@@ -231,10 +231,10 @@ static void scatter_and_gather(struct crew *c)
             FAILED(sum[i] != expected(c, i));
         /* Rank 1 has lost everything; what it owned comes from the one after it. */
         for (unsigned rank = 0; rank < c->size; rank++)
-            givers[rank] = rank == 1 ? 2 % c->size : rank;
+            sources[rank] = rank == 1 ? 2 % c->size : rank;
         for (size_t i = 0; i < sizes[s] && c->rank == 1; i++)
             sum[i] = -1;
-        FAILED(collective_all_gather(c->group, sum, sizes[s], shards, givers, &c->error) < 0);
+        FAILED(collective_all_gather(c->group, sum, sizes[s], shards, sources, &c->error) < 0);
         for (size_t i = 0; i < sizes[s]; i++)
             FAILED(sum[i] != expected(c, i));
     }

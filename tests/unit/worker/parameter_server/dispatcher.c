@@ -92,7 +92,7 @@ static void await(struct stage *stage, const unsigned *counter, unsigned least)
 
 static void say_standing(struct false_server *server, struct rpc_stream *stream, bool answers)
 {
-    ps_message_send(stream, &(struct ps_message){.type = PS_STANDING,
+    ps_message_send(stream, &(struct ps_message){.type = PS_SERVER_STATE,
                                                  .nonce = server->nonce,
                                                  .holds_state = server->holds_state,
                                                  .pull = answers,
@@ -142,7 +142,7 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
     if (message.type == PS_CLAIM)
         say_standing(server, stream, false);
     if (message.type == PS_CLAIM && server->parts)
-        ps_message_send(stream, &(struct ps_message){.type = PS_PARTING});
+        ps_message_send(stream, &(struct ps_message){.type = PS_LEAVING});
     if (message.type == PS_LOOK && !server->is_silent)
         ps_message_send(stream, &(struct ps_message){.type = PS_SEEN});
     if (message.type == PS_START)

@@ -177,10 +177,10 @@ Test(variables, what_is_written_off_is_not_applied_any_more)
     set_up(0);
     SCOPED(ticket_set_release) struct ticket_set lost = {0};
     ticket_set_add(&lost, 3);
-    variables_write_off(&variables[0], &lost, false);
+    variables_discard_tickets(&variables[0], &lost, false);
     cr_expect(variables[0].empty == 0);
     ticket_set_add(&lost, 4);
-    variables_write_off(&variables[0], &lost, true);
+    variables_discard_tickets(&variables[0], &lost, true);
     cr_expect(variables[0].empty == 1, "3 was settled before");
     enum update_verdict verdict;
     struct update update = {.ticket = 3, .learning_rate = 1, .gradient_scale = 1, .gradients = flat, .flat = true};

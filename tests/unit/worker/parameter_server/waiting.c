@@ -91,9 +91,10 @@ static void answer(const struct mute *mute, struct rpc_stream *stream, const str
     else if (message->type == PS_OPEN && (answers & OPENS))
         ps_message_send(stream, &(struct ps_message){.type = PS_OPENED, .holds_state = true});
     else if (message->type == PS_CLAIM && (answers & STANDS))
-        ps_message_send(stream, &(struct ps_message){.type = PS_STANDING, .holds_state = (answers & HOLDS_STATE) != 0});
+        ps_message_send(stream,
+                        &(struct ps_message){.type = PS_SERVER_STATE, .holds_state = (answers & HOLDS_STATE) != 0});
     else if (message->type == PS_START && (answers & STARTS))
-        ps_message_send(stream, &(struct ps_message){.type = PS_STANDING, .holds_state = true, .pull = true});
+        ps_message_send(stream, &(struct ps_message){.type = PS_SERVER_STATE, .holds_state = true, .pull = true});
     else if (message->type == PS_REDUCE && (answers & REDUCES))
         ps_message_send(stream, &(struct ps_message){.type = PS_REDUCED, .step = message->step, .squares = 1});
     else if (message->type == PS_PUSH && (answers & ACKNOWLEDGES))

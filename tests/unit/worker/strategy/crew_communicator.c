@@ -14,7 +14,7 @@ static void fill(struct crew_device devices[SIZE], struct collective_peer peers[
 {
     memset(peers, 0, SIZE * sizeof *peers);
     for (unsigned rank = 0; rank < SIZE; rank++)
-        devices[rank] = (struct crew_device){.standing = {.version = 23007, .place = rank}, .machine = 5};
+        devices[rank] = (struct crew_device){.capabilities = {.version = 23007, .place = rank}, .machine = 5};
 }
 
 static void expect_of(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
@@ -40,12 +40,12 @@ Test(crew_communicator, equal_libraries_and_a_device_each)
     struct collective_peer peers[SIZE];
     fill(devices, peers);
     expect(devices, peers, NULL);
-    devices[2].standing.version = 0;
+    devices[2].capabilities.version = 0;
     expect(devices, peers, "rank 2");
-    devices[2].standing.version = 21805;
+    devices[2].capabilities.version = 21805;
     expect(devices, peers, "2.18.5");
     fill(devices, peers);
-    devices[0].standing.version = 0;
+    devices[0].capabilities.version = 0;
     expect(devices, peers, "cannot use NCCL");
 }
 
@@ -54,12 +54,12 @@ Test(crew_communicator, a_gpu_is_one_ranks)
     struct crew_device devices[SIZE];
     struct collective_peer peers[SIZE];
     fill(devices, peers);
-    devices[2].standing.place = 1;
+    devices[2].capabilities.place = 1;
     expect(devices, peers, "use the same GPU");
     devices[2].machine = 6;
     expect(devices, peers, NULL);
     devices[2].machine = 5;
-    devices[1].standing.may_share_device = devices[2].standing.may_share_device = true;
+    devices[1].capabilities.may_share_device = devices[2].capabilities.may_share_device = true;
     expect(devices, peers, NULL);
 }
 
@@ -70,23 +70,23 @@ Test(crew_communicator, several_devices_a_rank_are_asked_one_by_one)
     struct collective_peer peers[SIZE];
     fill(devices, peers);
     for (unsigned place = 0; place < SIZE * EACH; place++)
-        devices[place] = (struct crew_device){.standing = {.version = 23007, .place = place}, .machine = 5};
+        devices[place] = (struct crew_device){.capabilities = {.version = 23007, .place = place}, .machine = 5};
     expect_of(devices, EACH, peers, NULL);
-    devices[3].standing.place = 1;
+    devices[3].capabilities.place = 1;
     expect_of(devices, EACH, peers, "rank 0 (:0) and rank 1 (:0) use the same GPU");
-    devices[3].standing.place = 3;
-    devices[4].standing.version = devices[5].standing.version = 21805;
+    devices[3].capabilities.place = 3;
+    devices[4].capabilities.version = devices[5].capabilities.version = 21805;
     expect_of(devices, EACH, peers, "rank 2 (:0) has 2.18.5");
 }
 
 Test(crew_communicator, a_processor_has_none)
 {
     struct device *device;
-    struct communicator_standing standing = {0};
+    struct communicator_capabilities capabilities = {0};
     struct error error = ERROR_INIT;
     const struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = 1};
     cr_assert_eq(device_open(&options, &device, NULL), 0);
-    cr_expect_lt(communicator_prepare(device, &standing, &error), 0);
+    cr_expect_lt(communicator_prepare(device, &capabilities, &error), 0);
     cr_expect(error.kind == ERROR_UNSUPPORTED && strstr(error.message, "take Auto") != NULL, "%s", error.message);
     device_close(device);
 }
@@ -122,8 +122,8 @@ static void keep_notice(void *context, const char *text)
 static struct crew_communicator *of_spoiling_pair(enum collective_type collective, unsigned count)
 {
     static const struct device_backend spoiling = {.reach = reach_once};
-    static const struct communicator_standing standings[] = {{.version = 23007, .place = 1},
-                                                             {.version = 23007, .place = 2}};
+    static const struct communicator_capabilities standings[] = {{.version = 23007, .place = 1},
+                                                                 {.version = 23007, .place = 2}};
     static struct spoiling_pair spoiling_pair;
     pair = &spoiling_pair;
     *pair = (struct spoiling_pair){.devices = {{.backend = &spoiling}, {.backend = &spoiling}}};
