@@ -316,6 +316,27 @@ static struct preset_sizes sizes_of(const struct preset_model *preset, const str
     };
 }
 
+static int64_t context_of(const struct preset_model *preset, const struct model_spec *spec)
+{
+    return given(spec->context, preset->input.dims[0]);
+}
+
+bool preset_gpt_sizes(const struct model_spec *spec, struct gpt_sizes *ret_sizes)
+{
+    const struct preset_model *preset = &presets[spec->preset];
+    if (spec->preset == PRESET_NONE || !preset->input.integral)
+        return false;
+    const struct preset_sizes sizes = sizes_of(preset, spec);
+    *ret_sizes = (struct gpt_sizes){.vocabulary = sizes.vocabulary,
+                                    .context = context_of(preset, spec),
+                                    .width = sizes.width,
+                                    .depth = sizes.depth,
+                                    .heads = sizes.heads,
+                                    .dropout = sizes.dropout,
+                                    .tied = preset->build == build_gpt2};
+    return true;
+}
+
 static int input_shape(const struct model_spec *spec, struct layer_shape *ret_shape, struct error *error)
 {
     if (spec->input_rank < 1 || spec->input_rank > 3)
@@ -348,7 +369,7 @@ static int from_preset(const struct model_spec *spec, struct arena *arena, struc
                                               .layer_count = builder.count,
                                               .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
     if (preset->input.integral)
-        description->input.dims[0] = given(spec->context, preset->input.dims[0]);
+        description->input.dims[0] = context_of(preset, spec);
     else if (spec->input_rank > 0)
         return input_shape(spec, &description->input, error);
     return 0;

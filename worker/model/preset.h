@@ -46,4 +46,13 @@ struct model_description {
 int model_description_from(const struct model_spec *spec, struct arena *arena,
                            struct model_description *ret_description, struct error *error);
 
+/* The sizes of a preset of GPT-2's layers. */
+struct gpt_sizes {
+    int64_t vocabulary, context, width, depth, heads;
+    double dropout;
+    bool tied; /* the output's weights are those of the embedding */
+};
+/* Returns false if the model is another. */
+bool preset_gpt_sizes(const struct model_spec *spec, struct gpt_sizes *ret_sizes);
+
 #endif

@@ -19,6 +19,7 @@
 #include "worker/train/export.h"
 #include "worker/train/export_record.h"
 #include "worker/train/gathered_model.h"
+#include "worker/train/hugging_face.h"
 #include "worker/train/trained_on.h"
 
 static char *best_path(const struct trainer *trainer)
@@ -302,7 +303,8 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                                   .claim = {.job_uid = trainer->identity->job_uid,
                                             .attempt = trainer->identity->attempt,
                                             .incarnation = trainer->identity->incarnation}};
-    if (export_write(&export, trainer->export_path, &exported, error) < 0)
+    if (export_write(&export, trainer->export_path, &exported, error) < 0 ||
+        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0)
         return -1;
     note_export(trainer, &exported);
     return 0;
