@@ -12,6 +12,8 @@
 #define TRAINING_JOB_PLURAL "trainingjobs"
 #define TRAINING_SWEEP_KIND "TrainingSweep"
 #define TRAINING_SWEEP_PLURAL "trainingsweeps"
+#define CLUSTER_TRAINING_CLASS_KIND "ClusterTrainingClass"
+#define CLUSTER_TRAINING_CLASS_PLURAL "clustertrainingclasses"
 
 /* On every object that belongs to a job: the job's name (for people) and UID (for selectors,
  * because names are reused). */

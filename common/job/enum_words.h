@@ -35,6 +35,7 @@
     L(failure_action_words, FAILURE_ACTIONS)                                                                           \
     L(exit_code_operator_words, EXIT_CODE_OPERATORS)                                                                   \
     L(pod_condition_status_words, POD_CONDITION_STATUSES)                                                              \
+    L(training_class_kind_words, TRAINING_CLASS_KINDS)                                                                 \
     L(role_words, ROLES)                                                                                               \
     L(encryption_words, ENCRYPTIONS)                                                                                   \
     L(condition_type_words, CONDITION_TYPES)                                                                           \

@@ -90,6 +90,8 @@ static struct json *member_value(const struct field *field, const void *member, 
     case FIELD_STRING_LIST:
     case FIELD_INTEGER_LIST:
         return scalar_list_value(field, member, *(const unsigned *)companion);
+    case FIELD_OPAQUE:
+        return *(const struct json *const *)member ? json_copy(*(const struct json *const *)member) : NULL;
     default:
         return NULL;
     }

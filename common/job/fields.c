@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/job/enum_words.h"
 #include "common/job/field_table.h"
 #include "common/job/training_job.h"
@@ -1340,15 +1341,8 @@ static const struct field gang_fields[] = {
 };
 OBJECT_TYPE(gang_type, "Gang", gang_fields);
 
-static const struct field run_policy_fields[] = {
-    {.name = "backoffLimit",
-     .kind = FIELD_INTEGER,
-     MEMBER(run_policy, backoff_limit),
-     LONE,
-     .flags = FIELD_MUTABLE_SUSPENDED,
-     RANGE(0, 1000),
-     .fallback = "6",
-     .description = "Failures that the job survives. Preemptions and other disruptions do not count."},
+/* What a class may give, too: fields without a default, of which it is known whether a job has them. */
+static const struct field class_run_policy_fields[] = {
     {.name = "activeDeadlineSeconds",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, active_deadline_seconds),
@@ -1373,29 +1367,6 @@ static const struct field run_policy_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(0, COUNT_MAX),
      .description = "The job is deleted this number of seconds after its end. Default: it is kept."},
-    {.name = "cleanPodPolicy",
-     .kind = FIELD_ENUM,
-     MEMBER(run_policy, clean_pod_policy),
-     LONE,
-     .words = clean_pod_policy_words,
-     .fallback = "Running",
-     .description = "Which pods are removed when the job ends: those still Running, All, or None."},
-    {.name = "restartScope",
-     .kind = FIELD_ENUM,
-     MEMBER(run_policy, restart_scope),
-     LONE,
-     .words = restart_scope_words,
-     .fallback = "Auto",
-     .description =
-         "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
-         "framework (Auto)."},
-    {.name = "gang",
-     .kind = FIELD_OBJECT,
-     MEMBER(run_policy, gang),
-     LONE,
-     .type = &gang_type,
-     .fallback = "{}",
-     .description = "All pods are placed together or none is. Default: each by itself."},
     {.name = "failurePolicy",
      .kind = FIELD_OBJECT,
      MEMBER(run_policy, failure_policy),
@@ -1422,7 +1393,42 @@ static const struct field run_policy_fields[] = {
      FORMAT(DOTTED_NAME),
      .description = "PriorityClass of the pods."},
 };
-static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields);
+static OBJECT_TYPE(class_run_policy_type, "Run policy of a class", class_run_policy_fields);
+
+static const struct field run_policy_fields[] = {
+    {.name = "backoffLimit",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, backoff_limit),
+     LONE,
+     .flags = FIELD_MUTABLE_SUSPENDED,
+     RANGE(0, 1000),
+     .fallback = "6",
+     .description = "Failures that the job survives. Preemptions and other disruptions do not count."},
+    {.name = "cleanPodPolicy",
+     .kind = FIELD_ENUM,
+     MEMBER(run_policy, clean_pod_policy),
+     LONE,
+     .words = clean_pod_policy_words,
+     .fallback = "Running",
+     .description = "Which pods are removed when the job ends: those still Running, All, or None."},
+    {.name = "restartScope",
+     .kind = FIELD_ENUM,
+     MEMBER(run_policy, restart_scope),
+     LONE,
+     .words = restart_scope_words,
+     .fallback = "Auto",
+     .description =
+         "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
+         "framework (Auto)."},
+    {.name = "gang",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, gang),
+     LONE,
+     .type = &gang_type,
+     .fallback = "{}",
+     .description = "All pods are placed together or none is. Default: each by itself."},
+};
+static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields, .base = &class_run_policy_type);
 
 #define ROLE(role_name_here, which_role, role_type_here, words_about_it)                                               \
     {                                                                                                                  \
@@ -1435,6 +1441,24 @@ static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields);
         .name = section_name, .kind = FIELD_OBJECT, MEMBER(training_job, document),                                    \
         COMPANION(training_job, sections[which_framework]), .type = section_type, .description = words_about_it        \
     }
+
+#define CLASS_REFERENCE(owner, at)                                                                                     \
+    {.name = "kind",                                                                                                   \
+     .kind = FIELD_ENUM,                                                                                               \
+     MEMBER(owner, at kind),                                                                                           \
+     LONE,                                                                                                             \
+     .words = training_class_kind_words,                                                                               \
+     .fallback = CLUSTER_TRAINING_CLASS_KIND,                                                                          \
+     .description = "Kind of the class."},                                                                             \
+    {                                                                                                                  \
+        .name = "name", .kind = FIELD_STRING, MEMBER(owner, at name), LONE, .flags = FIELD_REQUIRED, RANGE(1, 253),    \
+        FORMAT(DOTTED_NAME), .description = "Name of the class."                                                       \
+    }
+
+static const struct field class_reference_fields[] = {
+    CLASS_REFERENCE(training_class_reference, ),
+};
+static OBJECT_TYPE(class_reference_type, "Training class of a job", class_reference_fields);
 
 static const struct field training_job_spec_fields[] = {
     {.name = "suspend",
@@ -1451,6 +1475,13 @@ static const struct field training_job_spec_fields[] = {
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
      .description = "Name of another controller that runs this job; this operator then leaves it alone."},
+    {.name = "trainingClass",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_job, training_class),
+     LONE,
+     .type = &class_reference_type,
+     .description = "The class whose defaults the job takes where it says nothing itself. They are copied into the "
+                    "status before anything is created; until the class is there, the job waits."},
     {.name = "image",
      .kind = FIELD_STRING,
      MEMBER(training_job, image),
@@ -1495,6 +1526,43 @@ static const struct field training_job_spec_fields[] = {
      .description = "How the job is run, retried and cleaned up."},
 };
 OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields);
+
+/* ---------------------------------------------------------------- training class */
+
+/* None of these has a default in the definition of TrainingJob: the API server would fill it in before the operator could see that
+ * the job left it to its class. */
+static const struct field training_class_spec_fields[] = {
+    {.name = "image",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(1, TEXT_MAX_LENGTH),
+     FORMAT(IMAGE),
+     .description = "Container image of all roles of a job that names none."},
+    {.name = "queueName",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(DOTTED_NAME),
+     .description = "The LocalQueue of Kueue, in the job's namespace, for jobs without the label "
+                    "kueue.x-k8s.io/queue-name."},
+    {.name = "template",
+     .kind = FIELD_OPAQUE,
+     SCHEMA_ONLY,
+     .description = "A pod template that lies under those of all roles of the job: tolerations, affinity, variables, "
+                    "resources. The container named trainer, else the first one, trains."},
+    {.name = "storage",
+     .kind = FIELD_LIST,
+     SCHEMA_ONLY,
+     RANGE(0, 16),
+     .type = &storage_type,
+     .description = "Named volumes that every pod mounts, beside those of the job. Each has exactly one source."},
+    {.name = "runPolicy",
+     .kind = FIELD_OBJECT,
+     SCHEMA_ONLY,
+     .type = &class_run_policy_type,
+     .description = "Deadlines and other limits of jobs that give none."},
+};
+OBJECT_TYPE(training_class_spec_type, "ClusterTrainingClass spec", training_class_spec_fields);
 
 /* ---------------------------------------------------------------- status */
 
@@ -1691,6 +1759,18 @@ static const struct field controller_state_fields[] = {
 };
 static OBJECT_TYPE(controller_state_type, "Controller state", controller_state_fields);
 
+static const struct field pinned_class_fields[] = {
+    CLASS_REFERENCE(pinned_class, ),
+    TEXT("uid", pinned_class, uid, NAME_MAX_LENGTH, "UID of the class."),
+    NUMBER("generation", pinned_class, generation, "The generation of the class that was copied."),
+    {.name = "defaults",
+     .kind = FIELD_OPAQUE,
+     MEMBER(pinned_class, defaults),
+     LONE,
+     .description = "The spec of the class in that generation. The job keeps it when the class is changed or deleted."},
+};
+static OBJECT_TYPE(pinned_class_type, "Pinned training class", pinned_class_fields);
+
 static const struct field training_job_status_fields[] = {
     COUNTER("observedGeneration", job_status, observed_generation,
             "The generation of the spec that this status was made from."),
@@ -1736,6 +1816,12 @@ static const struct field training_job_status_fields[] = {
      LONE,
      .type = &progress_type,
      .description = "Progress of the training, as the chief reports it."},
+    {.name = "trainingClass",
+     .kind = FIELD_OBJECT,
+     MEMBER(job_status, training_class),
+     LONE,
+     .type = &pinned_class_type,
+     .description = "What the job was created with: the class of spec.trainingClass as it was then."},
     {.name = "controllerState",
      .kind = FIELD_OBJECT,
      .offset = 0,

@@ -141,7 +141,7 @@ static bool backup_workers_fit(const struct json *self, const struct json *old)
 static bool image_of_foreign_framework(const struct json *self, const struct json *old)
 {
     (void)old;
-    return rule_has(self, "coxswain") || rule_has(self, "image");
+    return rule_has(self, "coxswain") || rule_has(self, "image") || rule_has(self, "trainingClass");
 }
 
 /* Only a ParameterServer crew has members that do not train. */
@@ -357,9 +357,16 @@ static bool tensorflow_elastic(const struct json *self, const struct json *old)
 
 /* ---------------------------------------------------------------- storage */
 
+/* What the class gives is not known before it is pinned; the operator checks again then, without the name of the class. */
+static bool class_may_give(const struct json *self)
+{
+    return rule_has(self, "trainingClass");
+}
+
 static bool storage_exists(const struct json *self, const char *path)
 {
-    return !rule_has(self, path) || rule_element_named(json_member(self, "storage"), rule_string(self, path));
+    return class_may_give(self) || !rule_has(self, path) ||
+           rule_element_named(json_member(self, "storage"), rule_string(self, path));
 }
 
 static bool storage_writable(const struct json *self, const char *path)
@@ -680,7 +687,8 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
     "!self.storage.exists(s, s.name == self." section ".storage && s.readOnly)"
 #define EXISTING(section)                                                                                              \
-    "!has(self." section ") || !has(self." section ".storage) || " STORED("self." section ".storage")
+    "has(self.trainingClass) || !has(self." section ") || !has(self." section                                          \
+    ".storage) || " STORED("self." section ".storage")
 #define FITS(workers) OURS workers " + (has(self.chief) ? 1 : 0) <= " TEXT(TRAINERS_MAX)
 #define SOURCE(name) "(has(s." name ") ? 1 : 0)"
 /* As worker_rules.c counts them. */
@@ -721,6 +729,24 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
         .field = #section ".checkpoint.storage", .holds = section##_checkpoint_writable,                               \
         .cel = "!has(self." #section ") || " WRITABLE(#section ".checkpoint"),                                         \
         .message = "is read-only; save to a storage that can be written"                                               \
+    }
+
+/* Of the volumes that a job or a class gives. */
+#define STORAGE_RULES(prefix, type)                                                                                                                                       \
+    {                                                                                                                                                                     \
+        .name = prefix "OneVolumeSource",                                                                                                                                 \
+        .about = &(type),                                                                                                                                                 \
+        .field = "storage",                                                                                                                                               \
+        .holds = one_volume_source,                                                                                                                                       \
+        .cel = "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " SOURCE("emptyDir") " + " SOURCE(               \
+            "nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap") " + " SOURCE("secret") " +"                                                    \
+                                                                                                                  " " SOURCE("projected") " + " SOURCE("image") " == 1)", \
+        .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},                                                     \
+    {                                                                                                                                                                     \
+        .name = prefix "StorageNameFree", .about = &(type), .field = "storage", .holds = storage_name_free,                                                               \
+        .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",                                                                        \
+        .message = "names that begin with " OWN_VOLUMES                                                                                                                   \
+                   " are those of the operator's own volumes; give the storage another name"                                                                              \
     }
 
 const struct rule rules[] = {
@@ -852,7 +878,7 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "image",
      .holds = image_of_foreign_framework,
-     .cel = "has(self.coxswain) || has(self.image)",
+     .cel = "has(self.coxswain) || has(self.image) || has(self.trainingClass)",
      .message = "jobs of pytorch, tensorflow and jax need an image; name the one to run"},
     {.name = "Tpu",
      .about = &training_job_spec_type,
@@ -1087,22 +1113,8 @@ const struct rule rules[] = {
     FOREIGN_CHECKPOINT_RULES(pytorch),
     FOREIGN_CHECKPOINT_RULES(tensorflow),
     FOREIGN_CHECKPOINT_RULES(jax),
-    {.name = "OneVolumeSource",
-     .about = &training_job_spec_type,
-     .field = "storage",
-     .holds = one_volume_source,
-     .cel =
-         "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " //
-     SOURCE("emptyDir") " + " SOURCE("nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap")  //
-     " + " SOURCE("secret") " + " SOURCE("projected") " + " SOURCE("image") " == 1)",
-     .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},
-    {.name = "StorageNameFree",
-     .about = &training_job_spec_type,
-     .field = "storage",
-     .holds = storage_name_free,
-     .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",
-     .message = "names that begin with " OWN_VOLUMES
-                " are those of the operator's own volumes; give the storage another name"},
+    STORAGE_RULES("", training_job_spec_type),
+    STORAGE_RULES("Class", training_class_spec_type),
     {.name = "CheckpointInterval",
      .about = &checkpoint_type,
      .field = "everySeconds",

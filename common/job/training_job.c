@@ -11,6 +11,7 @@
 #include "common/job/immutability.h"
 #include "common/job/job_status.h"
 #include "common/job/rules.h"
+#include "common/job/training_class.h"
 
 static int64_t time_at(const struct json *object, const char *path)
 {
@@ -124,6 +125,52 @@ static void violations_find(const struct json *object, const struct json *old, s
     violations_leave(violations, length);
 }
 
+bool training_job_awaits_class(const struct training_job *job)
+{
+    const char *name = job->training_class.name, *pinned = job->status.training_class.name;
+    return name && (!pinned || !job->status.training_class.defaults || strcmp(name, pinned) != 0);
+}
+
+/* What the job was created with; NULL: it has no class, or its class is not pinned. */
+static const struct json *pinned_defaults(const struct json *object)
+{
+    const char *name = json_string_at(object, "spec.trainingClass.name", NULL);
+    const char *pinned = json_string_at(object, "status.trainingClass.name", NULL);
+    return name && pinned && strcmp(name, pinned) == 0 ? json_at(object, "status.trainingClass.defaults") : NULL;
+}
+
+/* Checks the job's own spec, then what it is with its class: then every storage has to exist. */
+static int check_spec(struct json *filled, const struct json *defaults, struct error *error)
+{
+    SCOPED(violations_release) struct violations violations;
+    violations_init(&violations, "");
+    violations_find(filled, NULL, &violations);
+    if (violations_to_error(&violations, error) < 0 || !defaults)
+        return violations.count > 0 ? -1 : 0;
+    struct json *spec = json_member(filled, "spec");
+    SCOPED_JSON *reference = json_copy(json_member(spec, "trainingClass"));
+    training_class_merge(spec, defaults);
+    json_remove(spec, "trainingClass");
+    training_job_default(filled);
+    SCOPED(violations_release) struct violations merged;
+    violations_init(&merged, "");
+    violations_find(filled, NULL, &merged);
+    json_set(spec, "trainingClass", json_copy(reference));
+    if (violations_to_error(&merged, error) < 0)
+        return error_wrap(error, "with the defaults of " CLUSTER_TRAINING_CLASS_KIND " %s",
+                          json_string_at(reference, "name", ""));
+    return 0;
+}
+
+static void class_read(const struct json *defaults, struct training_job *job)
+{
+    if (!defaults)
+        return;
+    job->status.training_class.defaults = json_append(job->document.opaque, json_copy(defaults));
+    if (!job->queue_name)
+        job->queue_name = arena_copy_string(&job->document.arena, json_string_at(defaults, "queueName", NULL));
+}
+
 int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error)
 {
     *ret_job = (struct training_job){.document.opaque = json_new_array()};
@@ -136,11 +183,10 @@ int training_job_parse(const struct json *object, struct training_job *ret_job, 
     json_set(filled, "metadata", json_copy(json_member(object, "metadata")));
     json_set(filled, "spec", json_copy(json_member(object, "spec")));
     training_job_default(filled);
-    SCOPED(violations_release) struct violations violations;
-    violations_init(&violations, "");
-    violations_find(filled, NULL, &violations);
+    const struct json *defaults = pinned_defaults(object);
+    int result = check_spec(filled, defaults, error);
+    class_read(defaults, ret_job);
     spec_read(json_member(filled, "spec"), ret_job);
-    int result = violations_to_error(&violations, error);
     if (result < 0 && ret_job->status.attempt == 0)
         memset(ret_job->roles, 0, sizeof ret_job->roles);
     else

@@ -33,6 +33,12 @@ enum pod_condition_status { POD_CONDITION_STATUSES(X) };
 #define X(name, text) name,
 enum role { ROLES(X) ROLE_COUNT };
 #undef X
+
+/* What spec.trainingClass may name. */
+#define TRAINING_CLASS_KINDS(X) X(TRAINING_CLASS_CLUSTER, "ClusterTrainingClass")
+#define X(name, text) name,
+enum training_class_kind { TRAINING_CLASS_KINDS(X) };
+#undef X
 const char *role_name(enum role role);
 bool role_parse(const char *name, enum role *ret_role);
 /* The member of the spec that describes the role: "parameterServers". */
@@ -160,6 +166,20 @@ struct progress {
     int64_t updated_at_ms;
 };
 
+/* The class of a job: what spec.trainingClass says. */
+struct training_class_reference {
+    enum training_class_kind kind;
+    const char *name; /* NULL: the job has no class */
+};
+
+/* The class that the job was created with, as it was then (training_class.h). */
+struct pinned_class {
+    enum training_class_kind kind;
+    const char *name, *uid; /* NULL: none is pinned */
+    int64_t generation;
+    const struct json *defaults; /* the class's spec */
+};
+
 struct job_status {
     /* The contract: what users and other programs read. */
     int64_t observed_generation;
@@ -175,6 +195,7 @@ struct job_status {
     const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct replica_status replicas[ROLE_COUNT];
     struct progress progress;
+    struct pinned_class training_class;
 
     /* status.controllerState: the operator's own memory, which other clients ignore. */
     int64_t attempt, incarnation;
@@ -200,7 +221,8 @@ struct training_job {
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
 
     bool suspend;
-    const char *managed_by;         /* NULL: this operator */
+    const char *managed_by; /* NULL: this operator */
+    struct training_class_reference training_class;
     bool sections[FRAMEWORK_COUNT]; /* which are there; a sound spec has one, … */
     enum framework framework;       /* … this */
     const char *image;              /* NULL: the operator's default */
@@ -212,12 +234,16 @@ struct training_job {
     struct job_status status;
 };
 
-/* Parses an object as the API server gives it; defaults are applied, the spec is validated. On ERROR_INVALID metadata and
+/* Parses an object as the API server gives it; the defaults of the class that its status pins are laid under its spec (training_class.h),
+ * the others are applied, and the result is validated. On ERROR_INVALID metadata and
  * status are filled as far as they could be read, nothing is to be created from the spec and `ret_job` must be released all the
  * same: the operator needs it to say in the status what is wrong. `roles` stays empty, unless the job has been started: then they
  * are what the spec says of them, to recognise the pods that there are. */
 int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error);
 void training_job_release(struct training_job *job);
+
+/* Returns whether the job names a class whose defaults are not in its status yet: nothing may be created from its spec. */
+bool training_job_awaits_class(const struct training_job *job);
 
 /* Finds all violations of a spec, not just the first, with the C versions of the CEL rules. `old` is the stored object on an update (for
  * immutability), else NULL. Returns a JSON array [{"field":"spec.workers.replicas","message":"…"}], empty if the spec is valid; free with

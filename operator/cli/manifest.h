@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads a manifest file for `cox run` and applies it to a cluster. A manifest has one or more YAML or JSON
- * documents, exactly one of which is a TrainingJob or a TrainingSweep. Each document is created in the
+ * documents, exactly one of which is a TrainingJob or a TrainingSweep; the class that it names may be
+ * another. Each document is created in the
  * cluster; if an object of that name exists, it is patched. The API server refuses fields that it does not
  * know, as with kubectl. `cox migrate` uses the reading alone.
  */
@@ -15,6 +16,7 @@
 struct manifest {
     struct json *documents; /* an array */
     struct json *job;       /* in it: the job, or the sweep */
+    struct json *effective; /* a copy of it, with the defaults of its class if that is in the file */
     bool is_sweep;
     const char *name;       /* of the job */
     const char *name_space; /* as written, else `default_namespace` */

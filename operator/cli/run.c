@@ -112,7 +112,7 @@ static int check_volumes(struct run *run, struct error *error)
 {
     const char *given = run->options->state;
     run->state = given ? memory_copy_string(given) : run_list_directory_of(&run->manifest);
-    const struct json *spec = json_at(run->manifest.job, run->manifest.is_sweep ? "spec.template" : "spec");
+    const struct json *spec = json_at(run->manifest.effective, run->manifest.is_sweep ? "spec.template" : "spec");
     const char *const *volumes = run->options->volumes;
     unsigned count = run->options->volume_count;
     SCOPED_FREE char *own = memory_format("%s/" STATE_VOLUMES "/%s", run->state, run->manifest.name_space);
@@ -156,7 +156,7 @@ static void tell_checkpoints(const struct run *run, const char *directory, int64
 static int apply(struct run *run, struct error *error)
 {
     struct storage_place place = place_of(run);
-    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.job, run->manifest.name_space);
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
     int64_t step = checkpoints ? earlier_checkpoint(checkpoints) : -1;
     bool created;
     if (manifest_apply(&run->manifest, run->client, &run->interrupted, &created, error) < 0)
@@ -250,7 +250,7 @@ static void conclude_sweep(struct run *run, struct run_outcome *outcome)
 
 static void say_use(const struct run *run)
 {
-    SCOPED_FREE char *command = run->state ? trained_run_command(run->state, run->manifest.job) : NULL;
+    SCOPED_FREE char *command = run->state ? trained_run_command(run->state, run->manifest.effective) : NULL;
     if (command)
         printf("\nTo use what it has learnt:\n  %s\n", command);
 }
@@ -258,7 +258,7 @@ static void say_use(const struct run *run)
 static void conclude_job(struct run *run, struct run_outcome *outcome)
 {
     struct storage_place place = place_of(run);
-    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.job, run->manifest.name_space);
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
     terminal_keep(run->terminal, &run->view, clock_now_ms());
     *outcome = (struct run_outcome){
         .succeeded = job_view_succeeded(&run->view),
@@ -267,7 +267,7 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         .misfit = strstr(run->view.message, CHECKPOINT_MISFIT) != NULL,
         .own_checkpoints = checkpoints && lies_in_state(run, checkpoints),
         .accuracy = run->view.accuracy,
-        .weights = export_file(&place, run->manifest.job, run->view.name_space),
+        .weights = export_file(&place, run->manifest.effective, run->view.name_space),
         .killed_at_step = run->preemption.step,
         .repeated_steps = run->preemption.repeated,
         .seconds_to_next_step =
@@ -283,7 +283,7 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
     }
     SCOPED_BUFFER text;
     buffer_init(&text, VIEW_EVENTS_MAX);
-    summary_write(&run->view, run->manifest.job, &place, !run->terminal->live, &text);
+    summary_write(&run->view, run->manifest.effective, &place, !run->terminal->live, &text);
     fputs(buffer_text(&text), stdout);
     if (job_view_succeeded(&run->view))
         say_use(run);

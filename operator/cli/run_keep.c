@@ -61,7 +61,7 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
     record->started_ms =
         is_same_run(&keep->earlier, record) && keep->earlier.started_ms > 0 ? keep->earlier.started_ms : now_ms;
     record->updated_ms = now_ms;
-    if (run_record_write_manifest(state, manifest->job, &error) < 0)
+    if (run_record_write_manifest(state, manifest->effective, &error) < 0)
         tell(keep, &error);
     write_record(keep, now_ms);
     if (run_mark_volumes(state, record->volumes, &error) < 0)

@@ -56,7 +56,7 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
         buffer_format(out, "waits for another controller, %s (spec.managedBy)", manager);
         return true;
     }
-    bool seen = *job_state(input->job);
+    bool seen = *job_state(input->job) || job_condition(input->job, "Scheduled");
     if (seen && !job_has_news(input->job))
         return false;
     buffer_format(out, "waits for an operator: none has looked at %s yet", seen ? "its last change" : "it");
@@ -181,6 +181,9 @@ static const char *const holds[][2] = {
     {"Evicted", "its queue to admit it again"},
     {"KueueMissing", "Kueue"},
     {"PodGroupPending", "the gang scheduler"},
+    {"TrainingClassMissing", "its class"},
+    {"TrainingClassInvalid", "its class"},
+    {"TrainingClassUnknown", "its class"},
     {"InvalidSpec", "a spec that the operator accepts"},
     {"WaitingForPredecessor", "what is left of an earlier job of its name"},
 };

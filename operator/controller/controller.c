@@ -50,6 +50,7 @@ struct controller {
     struct informer *jobs, *pods, *services;
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
     struct optional_api *workloads, *flavors;          /* Kueue's */
+    struct optional_api *classes;                      /* ClusterTrainingClasses */
     struct hash_map entries;                           /* "namespace/name" -> struct job_entry */
     struct work_queue *queue;
     struct progress_poller *poller;
@@ -227,6 +228,16 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
     queue->missing_flavor = missing ? arena_copy_string(&plan->arena, missing) : NULL;
 }
 
+/* A job whose class is pinned needs it no more. */
+static void class_fill(struct controller *controller, const struct training_job *job, struct class_input *class)
+{
+    if (!training_job_awaits_class(job))
+        return;
+    class->state = optional_api_need(controller->classes);
+    class->refusal = optional_api_refusal(controller->classes);
+    class->view = optional_api_get(controller->classes, job->training_class.name);
+}
+
 static struct saves_input saves_of(const struct status_document *document)
 {
     if (!document || document->failed_saves == STATUS_UNKNOWN)
@@ -399,6 +410,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     input_fill(controller, entry, job, &input, &views);
     input.invalid = invalid;
     queue_fill(controller, entry, job, &input.queue, &plan);
+    class_fill(controller, job, &input.class);
     take_document(entry, job, &input, &progress, &plan.arena);
     int64_t start_ns = clock_monotonic_ns();
     plan_job(&input, &plan);
@@ -771,6 +783,45 @@ static void prepare_queue(struct controller *controller)
     controller->flavors = optional_api_new(controller->client, &flavors);
 }
 
+static void *parse_class(void *context, const struct json *object)
+{
+    (void)context;
+    return class_view_new(object);
+}
+
+static void free_class(void *item)
+{
+    class_view_free(item);
+}
+
+/* Looks at all jobs, because some may wait for this class. */
+static void class_added(void *context, const char *key, const void *item)
+{
+    (void)key;
+    (void)item;
+    look_at_all(context);
+}
+
+static void class_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    class_added(context, key, item);
+}
+
+/* They are looked for when a job needs them: the definition may be missing, and so may the right to see them. */
+static void prepare_classes(struct controller *controller)
+{
+    struct optional_api_options options = {
+        .group = API_GROUP, .plural = CLUSTER_TRAINING_CLASS_PLURAL, .versions = {API_VERSION}};
+    options.informer = base_options(controller, (struct kube_resource){0});
+    options.informer.name_space = NULL;
+    options.informer.parse = parse_class;
+    options.informer.item_free = free_class;
+    options.informer.on_added = class_added;
+    options.informer.on_changed = class_changed;
+    controller->classes = optional_api_new(controller->client, &options);
+}
+
 static void start_informers(struct controller *controller)
 {
     struct informer_options jobs = base_options(controller, JOBS);
@@ -815,6 +866,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     };
     prepare_groups(controller);
     prepare_queue(controller);
+    prepare_classes(controller);
     start_informers(controller);
     look_at_clock(controller);
     return controller;
@@ -835,6 +887,7 @@ void controller_stop(struct controller *controller)
         optional_api_stop(controller->groups[scheduler]);
     optional_api_stop(controller->workloads);
     optional_api_stop(controller->flavors);
+    optional_api_stop(controller->classes);
     event_recorder_stop(controller->recorder);
 }
 
@@ -855,6 +908,7 @@ void controller_free(struct controller *controller)
         optional_api_free(controller->groups[scheduler]);
     optional_api_free(controller->workloads);
     optional_api_free(controller->flavors);
+    optional_api_free(controller->classes);
     free(controller);
 }
 
@@ -929,6 +983,7 @@ static void write_refusals(const struct controller *controller, struct buffer *o
         write_optional(controller->groups[scheduler], out);
     write_optional(controller->workloads, out);
     write_optional(controller->flavors, out);
+    write_optional(controller->classes, out);
 }
 
 static void write_jobs(const struct controller *controller, struct buffer *out)

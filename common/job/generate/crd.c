@@ -265,6 +265,8 @@ struct definition {
     const char *name_message;
     const struct column *columns; /* ends with one without a name */
     bool scales;
+    bool is_cluster_wide;
+    bool is_mutable; /* every field of the spec may change */
 };
 
 static void name_rule(const struct definition *definition, struct json *schema)
@@ -297,12 +299,17 @@ static struct json *root_schema(const struct definition *definition)
     struct json *spec = json_set_object(properties, "spec");
     json_set_string(spec, "description", definition->spec_description);
     object_schema(definition->spec, true, spec);
-    immutability_rules(definition->spec, spec);
-    struct json *status = json_set_object(properties, "status");
-    json_set_string(status, "description", "What the operator has observed.");
-    object_schema(definition->status, false, status);
-    name_rule(definition, schema);
-    suspension_rules(definition->spec, "spec", false, schema);
+    if (!definition->is_mutable)
+        immutability_rules(definition->spec, spec);
+    if (definition->status) {
+        struct json *status = json_set_object(properties, "status");
+        json_set_string(status, "description", "What the operator has observed.");
+        object_schema(definition->status, false, status);
+    }
+    if (definition->name_max > 0)
+        name_rule(definition, schema);
+    if (!definition->is_mutable)
+        suspension_rules(definition->spec, "spec", false, schema);
     return schema;
 }
 
@@ -369,6 +376,28 @@ static const struct definition sweep_definition = {
     .columns = sweep_columns,
 };
 
+static const struct column class_columns[] = {
+    {"Image", "string", ".spec.image", 0, "Container image of jobs that name none."},
+    {"Queue", "string", ".spec.queueName", 0, "LocalQueue of jobs without the label."},
+    {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
+    {.name = NULL},
+};
+
+/* Kubernetes bounds the name. */
+static const struct definition class_definition = {
+    .kind = CLUSTER_TRAINING_CLASS_KIND,
+    .plural = CLUSTER_TRAINING_CLASS_PLURAL,
+    .singular = "clustertrainingclass",
+    .short_name = "ctc",
+    .description = "A ClusterTrainingClass holds what an administrator gives to the TrainingJobs that name it.",
+    .spec_description = "Defaults of jobs that name this class in spec.trainingClass. The job's own value wins. A "
+                        "change reaches only jobs that are created after it.",
+    .spec = &training_class_spec_type,
+    .columns = class_columns,
+    .is_cluster_wide = true,
+    .is_mutable = true,
+};
+
 static void columns_add(const struct column *column, struct json *version)
 {
     struct json *list = json_set_array(version, "additionalPrinterColumns");
@@ -405,7 +434,8 @@ static void names_add(const struct definition *definition, struct json *spec)
     json_set_string(names, "plural", definition->plural);
     json_set_string(names, "singular", definition->singular);
     json_append_string(json_set_array(names, "shortNames"), definition->short_name);
-    json_append_string(json_set_array(names, "categories"), "all");
+    if (!definition->is_cluster_wide)
+        json_append_string(json_set_array(names, "categories"), "all");
 }
 
 static struct json *definition_json(const struct definition *definition)
@@ -418,14 +448,15 @@ static struct json *definition_json(const struct definition *definition)
     json_set_string(json_set_object(crd, "metadata"), "name", name);
     struct json *spec = json_set_object(crd, "spec");
     json_set_string(spec, "group", API_GROUP);
-    json_set_string(spec, "scope", "Namespaced");
+    json_set_string(spec, "scope", definition->is_cluster_wide ? "Cluster" : "Namespaced");
     names_add(definition, spec);
     struct json *version = json_append(json_set_array(spec, "versions"), json_new_object());
     json_set_string(version, "name", API_VERSION);
     json_set_boolean(version, "served", true);
     json_set_boolean(version, "storage", true);
     columns_add(definition->columns, version);
-    subresources_add(definition->scales, version);
+    if (definition->status)
+        subresources_add(definition->scales, version);
     json_set(json_set_object(version, "schema"), "openAPIV3Schema", root_schema(definition));
     return crd;
 }
@@ -450,4 +481,9 @@ int crd_generate(struct buffer *out, struct error *error)
 int sweep_crd_generate(struct buffer *out, struct error *error)
 {
     return generate(&sweep_definition, "sweep_fields.c and rules.c", out, error);
+}
+
+int class_crd_generate(struct buffer *out, struct error *error)
+{
+    return generate(&class_definition, "fields.c and rules.c", out, error);
 }

@@ -211,6 +211,12 @@ static int sweep_sections(struct buffer *out)
                : 0;
 }
 
+static const char class_introduction[] =
+    "\n## ClusterTrainingClass\n\n"
+    "`kind: " CLUSTER_TRAINING_CLASS_KIND
+    "`, short name `ctc`, without a namespace; [operations](operations.md#training-classes) explains it. Every field "
+    "may change; jobs that have been created keep what they were created with.\n";
+
 static const char document_introduction[] =
     "\n## Job document\n\n"
     "What a worker reads from `COXSWAIN_JOB` or `--job`: the members of `spec.coxswain`, and beside them:\n\n";
@@ -220,6 +226,12 @@ static void document_rows(struct buffer *out)
     buffer_append_string(out, "| field | type | default | |\n|---|---|---|---|\n", NULL);
     for (unsigned i = 0; i < job_document_type.field_count; i++)
         field_row(out, &job_document_type.fields[i]);
+}
+
+static int class_section(struct buffer *out)
+{
+    buffer_append_string(out, class_introduction, NULL);
+    return object_section(out, &training_class_spec_type, "spec");
 }
 
 int docs_generate(struct buffer *out, struct error *error)
@@ -241,7 +253,8 @@ int docs_generate(struct buffer *out, struct error *error)
                          "the page does not fit into its buffer: raise OUTPUT_MAX in common/job/generate/main.c");
     buffer_append_string(out, document_introduction, error);
     document_rows(out);
-    if (object_section(out, field_find(&job_document_type, "crew")->type, "crew") < 0 || sweep_sections(out) < 0)
+    if (object_section(out, field_find(&job_document_type, "crew")->type, "crew") < 0 || sweep_sections(out) < 0 ||
+        class_section(out) < 0)
         return error_set(error, ERROR_TOO_LARGE,
                          "the page does not fit into its buffer: raise OUTPUT_MAX in common/job/generate/main.c");
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Generates the CustomResourceDefinitions of TrainingJob and TrainingSweep, and
+ * Generates the CustomResourceDefinitions of TrainingJob, TrainingSweep and ClusterTrainingClass, and
  * docs/api.md, from the table of fields (common/job/fields.h). `coxswain-generate crd`,
- * `sweep-crd` and `docs` print them; `make generate` writes them to their files, which
+ * `sweep-crd`, `class-crd` and `docs` print them; `make generate` writes them to their files, which
  * must not be edited by hand.
  */
 #ifndef COXSWAIN_JOB_GENERATE_H
@@ -10,9 +10,10 @@
 
 #include "common/buffer.h"
 
-/* The CustomResourceDefinitions of TrainingJob and TrainingSweep as YAML. */
+/* The CustomResourceDefinitions of TrainingJob, TrainingSweep and ClusterTrainingClass as YAML. */
 int crd_generate(struct buffer *out, struct error *error);
 int sweep_crd_generate(struct buffer *out, struct error *error);
+int class_crd_generate(struct buffer *out, struct error *error);
 /* docs/api.md. */
 int docs_generate(struct buffer *out, struct error *error);
 

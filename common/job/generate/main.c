@@ -9,11 +9,14 @@
 static const struct {
     const char *name;
     int (*generate)(struct buffer *out, struct error *error);
-} products[] = {{"crd", crd_generate}, {"sweep-crd", sweep_crd_generate}, {"docs", docs_generate}};
+} products[] = {{"crd", crd_generate},
+                {"sweep-crd", sweep_crd_generate},
+                {"class-crd", class_crd_generate},
+                {"docs", docs_generate}};
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: coxswain-generate crd|sweep-crd|docs\n");
+    fprintf(stderr, "usage: coxswain-generate crd|sweep-crd|class-crd|docs\n");
     return 64;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/template_overlay.h"
 #include "common/memory.h"
 #include "operator/controller/objects/crew_roles.h"
 
@@ -27,15 +28,6 @@ void environment_add_number(struct json *list, const char *name, int64_t number)
 char *crew_host(const struct training_job *job, enum role role, int64_t index)
 {
     return memory_format("%s-%s-%" PRId64 ".%s.%s.svc", job->name, role_name(role), index, job->name, job->namespace);
-}
-
-const struct json *template_main_container(const struct json *template)
-{
-    const struct json *containers = json_at(template, "spec.containers");
-    for (const struct json *item = json_first(containers); item; item = json_next(item))
-        if (strcmp(json_string_at(item, "name", ""), TRAINER_CONTAINER) == 0)
-            return item;
-    return json_first(containers);
 }
 
 int64_t crew_port(const struct training_job *job, enum role role)

@@ -29,7 +29,4 @@ struct crew_meeting {
 /* Fills in the rendezvous of one pod. Returns false if its role has no ranks. */
 bool crew_meeting(const struct training_job *job, enum role role, int64_t index, struct crew_meeting *ret_meeting);
 
-/* Returns the main container of a role's template; NULL: the template has none. */
-const struct json *template_main_container(const struct json *template);
-
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/template_overlay.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_certificate.h"
@@ -16,7 +17,6 @@
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/queue_build.h"
-#include "operator/controller/objects/template_overlay.h"
 
 /* Any user but root; the group lets it write to volumes. */
 #define WORKER_USER 65532
@@ -310,7 +310,9 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     const struct training_job *job = builder->job;
     const struct json *template = job->roles[role].template;
     if (template_overlay_check(json_at(template, "spec"), error) < 0 || check_template(builder, template, error) < 0)
-        return error_wrap(error, "spec.%s.template", role_section(role));
+        return error_wrap(error, "spec.%s.template%s%s", role_section(role),
+                          job->training_class.name ? " with that of " CLUSTER_TRAINING_CLASS_KIND " " : "",
+                          job->training_class.name ? job->training_class.name : "");
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");
     json_set_string(pod, "kind", "Pod");

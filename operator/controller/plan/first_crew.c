@@ -35,7 +35,7 @@ static bool never_waits(const struct training_job *job)
 
 static bool waits_for_nothing(const struct training_job *job)
 {
-    return never_waits(job) && !job->suspend && !job->queue_name;
+    return never_waits(job) && !job->suspend && !job->queue_name && !training_job_awaits_class(job);
 }
 
 int64_t first_crew_told_incarnation(const struct planning *planning)

@@ -36,6 +36,7 @@
 #include "common/job/training_job.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/pod_build.h"
+#include "operator/controller/observed/class_view.h"
 #include "operator/controller/observed/group_view.h"
 #include "operator/controller/observed/moved_times.h"
 #include "operator/controller/observed/node_view.h"
@@ -126,6 +127,13 @@ struct queue_input {
     struct kube_resource resource;
 };
 
+/* The class of a job whose defaults are not in its status yet. */
+struct class_input {
+    enum optional_state state;     /* of the classes */
+    const char *refusal;           /* why they cannot be seen, as the server says; NULL or "": they can */
+    const struct class_view *view; /* the class that the job names; NULL: none */
+};
+
 /* The chief's report on its newest save. Zeroed until a save has ended. */
 struct saves_input {
     const char *failure; /* "VolumeFull", …; NULL: it has not failed */
@@ -198,6 +206,7 @@ struct plan_input {
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct gang_input gang;
     struct queue_input queue;
+    struct class_input class;
     struct obstacle obstacle;
     struct certificate_generation certificate; /* the newest that was created, as far as this process knows */
     struct crew_key_look key;
@@ -276,6 +285,7 @@ struct plan {
     struct certificate_generation certificate; /* to be made by ACTION_CREATE_CERTIFICATE */
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
+    struct json *class_defaults; /* what the status pins of the job's class; NULL: nothing new. Freed with the plan */
     int64_t now_ms;
     int64_t attempt, incarnation; /* of the pods to be created */
     struct job_status status;     /* the wanted status */

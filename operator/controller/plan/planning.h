@@ -46,6 +46,8 @@ bool leftovers_plan(struct planning *planning); /* an earlier job of the same na
 /* An invalid spec fails a job that has not run yet, with a message. A job that has run was accepted
  * by an earlier operator: it keeps its pods and can complete, but nothing is created from the spec. */
 bool invalid_plan(struct planning *planning);
+/* Copies the defaults of the job's class into its status, or says why that cannot be done yet. */
+bool class_plan(struct planning *planning);
 bool ttl_plan(struct planning *planning);        /* a finished job is deleted when its TTL has passed */
 bool clean_plan(struct planning *planning);      /* a finished job's pods, according to cleanPodPolicy */
 bool completion_plan(struct planning *planning); /* the job has succeeded */

@@ -44,6 +44,23 @@ Test(manifest, the_job_among_other_documents)
     manifest_release(&manifest);
 }
 
+/* Claims of the class are directories of the run as well. */
+Test(manifest, a_class_in_the_file_is_part_of_what_runs)
+{
+    struct manifest manifest;
+    write_file("apiVersion: coxswain.dev/v1beta1\nkind: ClusterTrainingClass\nmetadata: {name: small}\n"
+               "spec: {storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]}\n"
+               "---\napiVersion: coxswain.dev/v1beta1\nkind: ClusterTrainingClass\nmetadata: {name: other}\n"
+               "spec: {image: other}\n---\n" JOB "spec: {trainingClass: {name: small}, jax: {}}\n");
+    const struct manifest_request request = {.path = path, .default_namespace = "lab"};
+    cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);
+    unlink(path);
+    cr_expect_str_eq(json_string_at(json_first(json_at(manifest.effective, "spec.storage")), "name", ""), "runs");
+    cr_expect_null(json_at(manifest.effective, "spec.image"));
+    cr_expect_null(json_at(manifest.job, "spec.storage"), "the class stays the class's");
+    manifest_release(&manifest);
+}
+
 Test(manifest, without_a_job)
 {
     check_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "no TrainingJob");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/objects/template_overlay.h"
+#include "common/job/template_overlay.h"
 
 #include <string.h>
+
+#include "common/contract/labels.h"
 
 static const struct {
     const char *list, *key;
@@ -71,7 +73,9 @@ static void drop_other_sources(struct json *base, const struct json *overlay)
     }
 }
 
-static void overlay_list(struct json *base, const struct json *overlay, const char *key)
+static void overlay_object(struct json *base, const struct json *overlay, bool keeps_nulls);
+
+static void overlay_list(struct json *base, const struct json *overlay, const char *key, bool keeps_nulls)
 {
     bool volumes = strcmp(json_key(base), "volumes") == 0;
     for (const struct json *item = json_first(overlay); item; item = json_next(item)) {
@@ -79,27 +83,46 @@ static void overlay_list(struct json *base, const struct json *overlay, const ch
         if (same && volumes)
             drop_other_sources(same, item);
         if (same)
-            template_overlay(same, item);
+            overlay_object(same, item, keeps_nulls);
         else
             json_append(base, json_copy(item));
     }
 }
 
-void template_overlay(struct json *base, const struct json *overlay)
+static void overlay_object(struct json *base, const struct json *overlay, bool keeps_nulls)
 {
     drop_alternatives(base, overlay);
     for (const struct json *member = json_first(overlay); member; member = json_next(member)) {
         const char *name = json_key(member), *merge_key = merge_key_of(name);
         struct json *old = json_member(base, name);
         if (json_type(member) == JSON_NULL)
-            json_set(base, name, NULL);
+            json_set(base, name, keeps_nulls ? json_new_null() : NULL);
         else if (json_type(member) == JSON_OBJECT && json_type(old) == JSON_OBJECT)
-            template_overlay(old, member);
+            overlay_object(old, member, keeps_nulls);
         else if (json_type(member) == JSON_ARRAY && json_type(old) == JSON_ARRAY && merge_key)
-            overlay_list(old, member, merge_key);
+            overlay_list(old, member, merge_key, keeps_nulls);
         else
             json_set(base, name, json_copy(member));
     }
+}
+
+void template_overlay(struct json *base, const struct json *overlay)
+{
+    overlay_object(base, overlay, false);
+}
+
+void template_merge(struct json *base, const struct json *overlay)
+{
+    overlay_object(base, overlay, true);
+}
+
+const struct json *template_main_container(const struct json *template)
+{
+    const struct json *containers = json_at(template, "spec.containers");
+    for (const struct json *item = json_first(containers); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), TRAINER_CONTAINER) == 0)
+            return item;
+    return json_first(containers);
 }
 
 static bool is_merged(const struct json *value)

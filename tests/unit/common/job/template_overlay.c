@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/objects/template_overlay.h"
+#include "common/job/template_overlay.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -78,4 +78,13 @@ Test(template_overlay, what_is_too_broad_is_not_laid_over)
     }
     json_set(overlay, "deeper", json_copy(fields));
     cr_expect_lt(template_overlay_check(overlay, NULL), 0);
+}
+
+Test(template_overlay, a_null_stays_where_the_result_is_a_template)
+{
+    SCOPED_JSON *base = json_of("{\"a\":1,\"b\":{\"c\":2}}");
+    SCOPED_JSON *overlay = json_of("{\"a\":null,\"b\":{\"d\":null}}");
+    SCOPED_JSON *merged = json_of("{\"a\":null,\"b\":{\"c\":2,\"d\":null}}");
+    template_merge(base, overlay);
+    cr_expect(json_equal(base, merged));
 }

@@ -7,18 +7,25 @@
  * are those of Kubernetes' strategic merge patch, with the patchMergeKey of each field of core/v1
  * PodSpec.
  */
-#ifndef COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H
-#define COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H
+#ifndef COXSWAIN_JOB_TEMPLATE_OVERLAY_H
+#define COXSWAIN_JOB_TEMPLATE_OVERLAY_H
 
 #include "common/json.h"
 
 /* Merges `overlay` into `base`. The time grows with the square of the number of elements in a list
  * or object, so check a user's overlay with template_overlay_check first. */
 void template_overlay(struct json *base, const struct json *overlay);
+/* The same for two templates of which the result is a template, too: a null of `overlay` stays, so
+ * that it removes the member from whatever the result is laid over. */
+void template_merge(struct json *base, const struct json *overlay);
 
 /* Fails with ERROR_INVALID if an object, or a list that is merged by element, has more than
  * TEMPLATE_BREADTH_MAX elements: no pod needs that many, and one job must not delay all others. */
 #define TEMPLATE_BREADTH_MAX 1000
 int template_overlay_check(const struct json *overlay, struct error *error);
+
+/* Returns the main container of a role's template: the one called trainer, else the first. NULL: the
+ * template has none. */
+const struct json *template_main_container(const struct json *template);
 
 #endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/training_class.h"
+
+#include <string.h>
+
+#include "common/job/field_check.h"
+#include "common/job/template_overlay.h"
+#include "common/job/training_job.h"
+
+/* ---------------------------------------------------------------- templates */
+
+/* The main container is the same one, whatever it is called. */
+static void rename_main(struct json *template, const struct json *own)
+{
+    const struct json *main = template_main_container(template);
+    const char *name = json_string_at(template_main_container(own), "name", NULL);
+    for (struct json *item = json_first(json_at(template, "spec.containers")); item && name; item = json_next(item))
+        if (item == main)
+            json_set_string(item, "name", name);
+}
+
+/* The image that a job names is what its main container runs, whatever the class's template says. */
+static void drop_main_image(struct json *template)
+{
+    const struct json *main = template_main_container(template);
+    for (struct json *item = json_first(json_at(template, "spec.containers")); item; item = json_next(item))
+        if (item == main)
+            json_remove(item, "image");
+}
+
+static bool is_same_taint(const struct json *one, const struct json *other)
+{
+    static const char *const keys[] = {"key", "effect"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(json_string_at(one, keys[i], ""), json_string_at(other, keys[i], "")) != 0)
+            return false;
+    return true;
+}
+
+static bool tolerates(const struct json *list, const struct json *toleration)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (is_same_taint(item, toleration))
+            return true;
+    return false;
+}
+
+/* `tolerations` of the class, which merging has replaced by the job's. */
+static void add_tolerations(struct json *template, const struct json *tolerations)
+{
+    struct json *merged = json_at(template, "spec.tolerations");
+    for (const struct json *item = json_first(tolerations); json_type(merged) == JSON_ARRAY && item;
+         item = json_next(item))
+        if (!tolerates(merged, item))
+            json_append(merged, json_copy(item));
+}
+
+/* A template that is too broad is refused when a pod is made of it. */
+static struct json *merged_template(const struct json *defaults, const struct json *own, bool has_image)
+{
+    if (own && template_overlay_check(own, NULL) < 0)
+        return json_copy(own);
+    struct json *template = json_copy(defaults);
+    if (has_image)
+        drop_main_image(template);
+    if (!own)
+        return template;
+    rename_main(template, own);
+    template_merge(template, own);
+    add_tolerations(template, json_at(defaults, "spec.tolerations"));
+    return template;
+}
+
+/* Of the roles that the job has; a job without the section has workers. */
+static void merge_templates(struct json *spec, const struct json *defaults, bool has_image)
+{
+    for (int role = 0; role < ROLE_COUNT && json_type(defaults) == JSON_OBJECT; role++) {
+        const char *name = role_section((enum role)role);
+        struct json *section = json_member(spec, name);
+        if (!section && role == ROLE_WORKER)
+            section = json_set_object(spec, name);
+        if (json_type(section) != JSON_OBJECT)
+            continue;
+        const struct json *own = json_member(section, "template");
+        if (!own || json_type(own) == JSON_OBJECT)
+            json_set(section, "template", merged_template(defaults, own, has_image));
+    }
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static bool is_named(const struct json *list, const char *name)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return true;
+    return false;
+}
+
+static void merge_storage(struct json *spec, const struct json *defaults)
+{
+    struct json *own = json_member(spec, "storage");
+    if (json_count(defaults) == 0 || (own && json_type(own) != JSON_ARRAY))
+        return;
+    own = own ? own : json_set_array(spec, "storage");
+    for (const struct json *item = json_first(defaults); item; item = json_next(item))
+        if (!is_named(own, json_string_at(item, "name", "")))
+            json_append(own, json_copy(item));
+}
+
+static void merge_run_policy(struct json *spec, const struct json *defaults)
+{
+    struct json *own = json_count(defaults) > 0 ? json_set_object(spec, "runPolicy") : NULL;
+    for (const struct json *member = json_first(defaults); own && member; member = json_next(member))
+        if (!json_member(own, json_key(member)))
+            json_set(own, json_key(member), json_copy(member));
+}
+
+void training_class_merge(struct json *spec, const struct json *defaults)
+{
+    const struct json *image = json_member(defaults, "image");
+    bool has_image = json_member(spec, "image") != NULL;
+    merge_templates(spec, json_member(defaults, "template"), has_image);
+    merge_storage(spec, json_member(defaults, "storage"));
+    merge_run_policy(spec, json_member(defaults, "runPolicy"));
+    if (image && !has_image)
+        json_set(spec, "image", json_copy(image));
+}
+
+/* ---------------------------------------------------------------- check */
+
+static void find_violations(const struct json *object, struct violations *violations)
+{
+    const struct json *spec = json_member(object, "spec");
+    size_t length = violations_enter(violations, "spec");
+    if (spec)
+        fields_check(&training_class_spec_type, spec, NULL, false, violations);
+    else
+        violations_add(violations, NULL, "is missing; it is required");
+    violations_leave(violations, length);
+}
+
+struct json *training_class_violations(const struct json *object)
+{
+    struct violations violations;
+    violations_init(&violations, "");
+    find_violations(object, &violations);
+    return violations.list;
+}
+
+int training_class_check(const struct json *object, struct error *error)
+{
+    SCOPED(violations_release) struct violations violations;
+    violations_init(&violations, "");
+    find_violations(object, &violations);
+    if (violations_to_error(&violations, error) < 0)
+        return -1;
+    SCOPED_BUFFER text;
+    buffer_init(&text, TRAINING_CLASS_MAX);
+    if (json_print(json_member(object, "spec"), &text, NULL) < 0)
+        return error_set(error, ERROR_INVALID, "spec has more than %d KiB as JSON, and each job would carry a copy",
+                         TRAINING_CLASS_MAX / 1024);
+    return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/planning.h"
+
+static const char *class_name(const struct planning *planning)
+{
+    return planning->job->training_class.name;
+}
+
+/* Why the class cannot be taken now. */
+static const char *obstacle_of(struct planning *planning, const char **ret_reason)
+{
+    const struct class_input *class = &planning->input->class;
+    const char *refusal = class->refusal;
+    *ret_reason = "TrainingClassUnknown";
+    if (class->state == OPTIONAL_UNKNOWN && refusal && *refusal)
+        return planning_format(planning,
+                               "the operator may not see " CLUSTER_TRAINING_CLASS_PLURAL
+                               "; let its ClusterRole list and watch them: %s",
+                               refusal);
+    if (class->state == OPTIONAL_UNKNOWN)
+        return "looking for " CLUSTER_TRAINING_CLASS_KIND " of the cluster";
+    *ret_reason = "TrainingClassMissing";
+    if (class->state == OPTIONAL_MISSING)
+        return "spec.trainingClass is given, but the cluster does not serve " CLUSTER_TRAINING_CLASS_PLURAL
+               ": install the definition that came with this operator";
+    if (!class->view)
+        return planning_format(planning,
+                               CLUSTER_TRAINING_CLASS_KIND
+                               " %s does not exist: create it, or delete the job and name another in "
+                               "spec.trainingClass",
+                               class_name(planning));
+    *ret_reason = "TrainingClassInvalid";
+    return planning_format(planning, "correct " CLUSTER_TRAINING_CLASS_KIND " %s: %s", class_name(planning),
+                           class->view->flaw);
+}
+
+static void wait_for_class(struct planning *planning)
+{
+    const char *reason, *message = obstacle_of(planning, &reason);
+    const struct condition *before = &planning->old->conditions[CONDITION_SCHEDULED];
+    bool told = before->status != CONDITION_ABSENT && strcmp(before->reason, reason) == 0;
+    if (planning->input->class.state != OPTIONAL_READY)
+        planning_await_api(planning, planning->input->class.state);
+    if (planning->input->class.state == OPTIONAL_UNKNOWN && strncmp(message, "looking", 7) == 0)
+        return;
+    if (!told)
+        planning_event(planning, true, reason, "TakeClass", message);
+    condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, reason, message);
+}
+
+/* The copy outlives the cache's object; strings are the plan's. */
+static void pin(struct planning *planning, const struct class_view *view)
+{
+    struct plan *plan = planning->plan;
+    plan->class_defaults = json_copy(view->spec);
+    planning->next->training_class = (struct pinned_class){
+        .kind = planning->job->training_class.kind,
+        .name = arena_copy_string(&plan->arena, class_name(planning)),
+        .uid = arena_copy_string(&plan->arena, view->uid),
+        .generation = view->generation,
+        .defaults = plan->class_defaults,
+    };
+    const char *message = planning_format(planning, "the job has the defaults of " CLUSTER_TRAINING_CLASS_KIND " %s",
+                                          class_name(planning));
+    planning_event(planning, false, "TrainingClassTaken", "TakeClass", message);
+    if (planning->old->conditions[CONDITION_SCHEDULED].status != CONDITION_ABSENT)
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, "Pending", message);
+}
+
+/* Once it is in the status, the cache shows another job: one with the class's defaults. */
+bool class_plan(struct planning *planning)
+{
+    const struct class_view *view = planning->input->class.view;
+    if (!training_job_awaits_class(planning->job))
+        return false;
+    if (planning->input->class.state == OPTIONAL_READY && view && !view->flaw)
+        pin(planning, view);
+    else if (planning->job->suspend)
+        return false;
+    else
+        wait_for_class(planning);
+    return true;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ClusterTrainingClass on the embedded control plane: a job waits for its class, keeps what it was created with, and says what is wrong;
+# `cox run` takes a class in the same file, and trials of a sweep have the class of their template. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+patience=60
+plane_start
+operator_start
+export KUBECONFIG=$work/state/kubeconfig HOME=$work
+classes=apis/coxswain.dev/v1beta1/clustertrainingclasses
+
+# class NAME SPEC
+class() {
+    api POST "$classes?fieldValidation=Strict" \
+        "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"ClusterTrainingClass\",\"metadata\":{\"name\":\"$1\"},\"spec\":$2}"
+}
+
+# with_word WORD: a template whose pods say it, and idle
+with_word() {
+    echo "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"readinessProbe\":null,\"env\":[{\"name\":\"WORD\",\"value\":\"$1\"}],
+        \"command\":[\"/bin/sh\",\"-c\",\"echo word \$WORD \$OWN; exec sleep 600\"]}]}}}"
+}
+
+# classy NAME CLASS [MORE]: a job of that class
+classy() {
+    api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"trainingClass\":{\"name\":\"$2\"},\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+        \"env\":[{\"name\":\"OWN\",\"value\":\"mine\"}]}]}}},\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\"},
+        \"data\":{\"format\":\"Synthetic\",\"examples\":1000},\"training\":{\"steps\":10,\"batchSize\":100}${3:-}}}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+says() {
+    log_of "$(member "$1" 0)" | grep -q "^word $2 mine"
+}
+
+# ---- a class that is not there yet
+
+classy early small
+until_true "$patience" job_says early 'ClusterTrainingClass small does not exist: create it' && no_pods_of early
+verdict $? "a job waits for its class, and says for which" "$(api GET "$jobs_path/early")"
+words=$("$bin/cox" why early 2>&1)
+grep -q '^early waits for its class: ClusterTrainingClass small does not exist: create it' <<<"$words"
+verdict $? "why says so" "$words"
+class small "$(with_word first)" >answer.json
+wait_for early state Running "$patience" && until_true "$patience" says early first
+verdict $? "it starts when the class is there, with what both give" "$(cat answer.json; api GET "$jobs_path/early")"
+api GET "$jobs_path/early" | tr -d ' \n' | grep -q '"trainingClass":{"name":"small","uid":"[^"]*","generation":1,"defaults":{'
+verdict $? "its status has a copy" "$(api GET "$jobs_path/early")"
+
+# ---- it keeps what it was created with
+
+api PATCH "$classes/small" "{\"spec\":$(with_word second)}" >answer.json
+operator_kill
+operator_start
+classy late small
+wait_for late state Running "$patience" && until_true "$patience" says late second
+verdict $? "a class that was changed gives the new to new jobs" "$(cat answer.json; api GET "$jobs_path/late")"
+api DELETE "$classes/small" >/dev/null
+old=$(member early 0)
+api DELETE "$pods_path/$old" >/dev/null
+gone_on() {
+    [[ $(member early 0) != "$old" ]] && says early first
+}
+until_true "$patience" gone_on
+verdict $? "and those from before keep theirs, also when it is gone and the operator another" "$(api GET "$jobs_path/early")"
+
+# ---- what is wrong
+
+class bare '{"storage":[{"name":"runs"}]}' | tr '\n' ' ' >answer.json
+grep -q 'each storage needs exactly one volume source' answer.json
+verdict $? "a class is checked when it is written" "$(cat answer.json)"
+class bare '{"storage":[{"name":"runs","emptyDir":{}}]}' >/dev/null
+classy lost bare ',"checkpoint":{"storage":"other"}'
+until_true "$patience" job_says lost 'with the defaults of ClusterTrainingClass bare: spec.coxswain.checkpoint.storage'
+verdict $? "a storage that neither gives fails the job, and the message names the class" "$(api GET "$jobs_path/lost")"
+operator_kill
+plane_stop
+
+# ---- cox run
+
+cat >run.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: ClusterTrainingClass
+metadata: {name: small}
+spec:
+  storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]
+---
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: classy}
+spec:
+  trainingClass: {name: small}
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 500}
+    training: {steps: 10, batchSize: 50}
+    export: {storage: runs, path: model.safetensors}
+YAML
+unset KUBECONFIG
+mkdir kept
+timeout 120 "$bin/cox" run run.yaml --state "$work/run" --volume "runs=$work/kept" >out 2>&1 && [[ -s kept/model.safetensors ]]
+verdict $? "cox run takes a class in the file of its job" "$(cat out)"
+sed -e 's/^kind: TrainingJob/kind: TrainingSweep/' -e 's/^spec:$/&/' run.yaml | python3 -c '
+import sys
+head, tail = sys.stdin.read().split("kind: TrainingSweep", 1)
+meta, spec = tail.split("spec:\n", 1)
+spec = "".join("  " + line + "\n" for line in spec.splitlines())
+print(head + "kind: TrainingSweep" + meta.replace("classy", "trials") + "spec:\n  algorithm: {type: Grid}\n  objective: {metric: loss}\n  parameters: [{path: coxswain.training.seed, values: [1, 2]}]\n  template:\n" + spec)
+' >sweep.yaml
+timeout 180 "$bin/cox" run sweep.yaml --state "$work/sweep" --volume "runs=$work/kept" >out 2>&1 && grep -q 'trials-1' out
+verdict $? "and trials have the class of their template" "$(cat out sweep.yaml)"
