@@ -732,21 +732,22 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     }
 
 /* Of the volumes that a job or a class gives. */
-#define STORAGE_RULES(prefix, type)                                                                                                                                       \
-    {                                                                                                                                                                     \
-        .name = prefix "OneVolumeSource",                                                                                                                                 \
-        .about = &(type),                                                                                                                                                 \
-        .field = "storage",                                                                                                                                               \
-        .holds = one_volume_source,                                                                                                                                       \
-        .cel = "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " SOURCE("emptyDir") " + " SOURCE(               \
-            "nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap") " + " SOURCE("secret") " +"                                                    \
-                                                                                                                  " " SOURCE("projected") " + " SOURCE("image") " == 1)", \
-        .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},                                                     \
-    {                                                                                                                                                                     \
-        .name = prefix "StorageNameFree", .about = &(type), .field = "storage", .holds = storage_name_free,                                                               \
-        .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",                                                                        \
-        .message = "names that begin with " OWN_VOLUMES                                                                                                                   \
-                   " are those of the operator's own volumes; give the storage another name"                                                                              \
+#define STORAGE_RULES(prefix, type)                                                                                                                         \
+    {                                                                                                                                                       \
+        .name = prefix "OneVolumeSource",                                                                                                                   \
+        .about = &(type),                                                                                                                                   \
+        .field = "storage",                                                                                                                                 \
+        .holds = one_volume_source,                                                                                                                         \
+        .cel = "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " SOURCE("emptyDir") " + " SOURCE( \
+            "nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap") " + " SOURCE("secret") " +"                                      \
+                                                                                                                  " " SOURCE("projected") " + " SOURCE(     \
+                                                                                                                      "image") " == 1)",                    \
+        .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},                                       \
+    {                                                                                                                                                       \
+        .name = prefix "StorageNameFree", .about = &(type), .field = "storage", .holds = storage_name_free,                                                 \
+        .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",                                                          \
+        .message = "names that begin with " OWN_VOLUMES                                                                                                     \
+                   " are those of the operator's own volumes; give the storage another name"                                                                \
     }
 
 const struct rule rules[] = {

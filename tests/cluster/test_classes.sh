@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ClusterTrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get, and the
+# policy of deploy/examples/classes, which obliges a namespace to a class. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+examples=$root/deploy/examples/classes
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    kubectl delete -f "$examples/policy.yaml" --ignore-not-found >/dev/null
+    kubectl delete ctc --all >/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+established crd/clustertrainingclasses.coxswain.dev >/dev/null
+cluster_operator_start
+
+# The class, with storage that needs no provisioner.
+class_apply() {
+    sed -e 's/persistentVolumeClaim:/emptyDir: {}/' -e '/claimName:/d' "$examples/class.yaml" | kubectl apply -f - >/dev/null
+}
+
+reason() {
+    status_of "$1" 'conditions[?(@.type=="Scheduled")].reason'
+}
+
+has_reason() {
+    [[ $(reason "$1") == "$2" ]]
+}
+
+# ---- a job and its class
+
+k apply -f "$examples/job.yaml" >/dev/null
+until_true 90 has_reason classy TrainingClassMissing && [[ -z $(k get pods -o name) ]]
+verdict $? "a job waits for its class" "$(status_of classy conditions)"
+class_apply
+expect classy readySummary 2/2
+verdict $? "and starts when it is there" "$(status_of classy conditions)"
+[[ $(k get pod "$(current classy 0)" -o 'jsonpath={.spec.tolerations[0].key} {.spec.containers[0].env[?(@.name=="SITE")].value} {.spec.containers[0].resources.limits.memory} {.spec.volumes[?(@.name=="runs")].emptyDir}') == "dedicated main 4Gi {}" ]]
+verdict $? "pods have what the class gives" "$(k get pod "$(current classy 0)" -o 'jsonpath={.spec}')"
+uid=$(kubectl get ctc standard -o 'jsonpath={.metadata.uid}')
+[[ $(status_of classy 'trainingClass.uid} {.status.trainingClass.generation} {.status.trainingClass.defaults.runPolicy.activeDeadlineSeconds') == "$uid 1 86400" ]]
+verdict $? "its status keeps a copy" "$(status_of classy trainingClass)"
+
+# ---- changed and deleted, and the operator is another
+
+kubectl patch ctc standard --type=merge -p '{"spec": {"template": {"spec": {"containers": [{"name": "trainer", "env": [{"name": "SITE", "value": "other"}]}]}}}}' >/dev/null
+kubectl delete ctc standard >/dev/null
+cluster_operators_end
+operators=()
+cluster_operator_start
+old=$(current classy 1)
+k delete pod "$old" --wait=false >/dev/null
+until_true 90 replaced classy 1 "$old" && expect classy readySummary 2/2 &&
+    [[ $(k get pod "$(current classy 1)" -o 'jsonpath={.spec.containers[0].env[?(@.name=="SITE")].value}') == main ]]
+verdict $? "a job keeps what it was created with" "$(k get pod "$(current classy 1)" -o 'jsonpath={.spec}')"
+answer=$(k patch tj classy --type=merge -p '{"spec": {"trainingClass": {"name": "other"}}}' 2>&1)
+grep -q 'spec.trainingClass' <<<"$answer"
+verdict $? "and cannot take another class" "$answer"
+
+# ---- rules and rights
+
+refused() {
+    ! answer=$(kubectl create -f - 2>&1) && grep -q "$1" <<<"$answer"
+}
+refused 'each storage needs exactly one volume source' <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: ClusterTrainingClass
+metadata: {name: bad}
+spec: {storage: [{name: runs}]}
+YAML
+verdict $? "a class is checked when it is written" "$answer"
+kubectl create clusterrolebinding classes-editor --clusterrole=edit --user=ed >/dev/null 2>&1
+can() {
+    [[ $(kubectl auth can-i "$1" clustertrainingclasses.coxswain.dev --as "$2" 2>/dev/null) == "$3" ]]
+}
+until_true 30 can list ed yes && can create ed no && can patch ed no && can delete ed no
+verdict $? "an editor sees classes and writes none"
+kubectl delete clusterrolebinding classes-editor >/dev/null
+
+# ---- a namespace that is obliged
+
+class_apply
+kubectl apply -f "$examples/policy.yaml" >/dev/null
+kubectl label namespace "$space" coxswain.dev/required-class=standard >/dev/null
+k delete tj classy --timeout=90s >/dev/null
+unruly() {
+    played_job unruly 1 '{}' >"$work/answer" 2>&1 && k delete tj unruly >/dev/null
+    grep -q 'jobs in this namespace need spec.trainingClass: {name: standard}' "$work/answer"
+}
+until_true 60 unruly
+verdict $? "a policy obliges a namespace to a class" "$(cat "$work/answer")"
+answer=$(sed 's/^  trainingClass:/  image: own\n&/' "$examples/job.yaml" | k create -f - 2>&1)
+grep -q 'the class decides image and storage' <<<"$answer"
+verdict $? "and to its image" "$answer"
+k apply -f - >"$work/answer" 2>&1 <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: many}
+spec:
+  algorithm: {type: Grid}
+  parameters: [{path: coxswain.training.seed, values: [1, 2]}]
+  template:
+    coxswain:
+      strategy: {type: OneDevice}
+      model: {preset: mlp}
+      data: {format: Synthetic, examples: 1000}
+      training: {steps: 10, batchSize: 100}
+YAML
+grep -q 'jobs in this namespace need' "$work/answer"
+verdict $? "also sweeps" "$(cat "$work/answer")"
+k create -f "$examples/job.yaml" >/dev/null
+expect classy readySummary 2/2
+verdict $? "a job of that class runs" "$(status_of classy conditions)"
