@@ -35,6 +35,10 @@ struct control_plane {
     struct event_loop *loop;
     char *state, *kubeconfig;
     struct child server, controller;
+    int64_t restarts_ms[CONTROL_PLANE_RESTARTS]; /* of the operator, a ring; 0: none */
+    unsigned restarts;
+    void (*restarted)(void *context, const char *message);
+    void *context;
     char trouble[ERROR_MESSAGE_MAX];
 };
 
@@ -55,26 +59,31 @@ static _Noreturn void child_run(const char *path, char *const *arguments, const 
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int output = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int output = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (output >= 0 && input >= 0 && dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0)
         execvp(path, arguments);
     _exit(127);
 }
 
-static int child_start(struct control_plane *plane, struct child *child, const char *program, char *const *arguments,
-                       struct error *error)
+/* Begins the program's log anew. */
+static void child_init(struct control_plane *plane, struct child *child, const char *program)
 {
-    SCOPED_FREE char *path = path_of_program(program);
-    pid_t parent = getpid();
     child->program = program;
     child->log = memory_format("%s/%s.log", plane->state, program);
+    unlink(child->log);
+}
+
+static int child_start(struct child *child, char *const *arguments, struct error *error)
+{
+    SCOPED_FREE char *path = path_of_program(child->program);
+    pid_t parent = getpid();
     child->pid = fork();
     if (child->pid == 0)
         child_run(path, arguments, child->log, parent);
     if (child->pid < 0) {
         child->pid = 0;
-        return error_set_errno(error, "start %s", program);
+        return error_set_errno(error, "start %s", child->program);
     }
     return 0;
 }
@@ -103,16 +112,7 @@ static bool child_ended(struct child *child, struct error *error)
     return true;
 }
 
-const char *control_plane_trouble(const struct control_plane *plane)
-{
-    struct control_plane *mutable = (struct control_plane *)plane;
-    struct error error = ERROR_INIT;
-    if (child_ended(&mutable->server, &error) || child_ended(&mutable->controller, &error))
-        snprintf(mutable->trouble, sizeof mutable->trouble, "%s", error.message);
-    return *plane->trouble ? plane->trouble : NULL;
-}
-
-/* ---------------------------------------------------------------- start and end */
+/* ---------------------------------------------------------------- start */
 
 static int server_start(struct control_plane *plane, const struct control_plane_options *options, struct error *error)
 {
@@ -130,7 +130,7 @@ static int server_start(struct control_plane *plane, const struct control_plane_
         arguments[count++] = (char *)"--volume";
         arguments[count++] = (char *)options->volumes[i];
     }
-    return child_start(plane, &plane->server, "coxswain-standalone", arguments, error);
+    return child_start(&plane->server, arguments, error);
 }
 
 static int operator_start(struct control_plane *plane, struct error *error)
@@ -138,7 +138,7 @@ static int operator_start(struct control_plane *plane, struct error *error)
     char *arguments[] = {
         (char *)"coxswain-operator", (char *)"--kubeconfig",       plane->kubeconfig,        (char *)"--worker-image",
         (char *)"coxswain-worker",   (char *)"--progress-address", (char *)PROGRESS_ADDRESS, NULL};
-    return child_start(plane, &plane->controller, "coxswain-operator", arguments, error);
+    return child_start(&plane->controller, arguments, error);
 }
 
 /* The kubeconfig's appearance says that the API serves. */
@@ -192,6 +192,10 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     plane->loop = loop;
     plane->state = realpath(options->state_directory, NULL);
     plane->kubeconfig = memory_format("%s/" STATE_KUBECONFIG, plane->state);
+    plane->restarted = options->restarted;
+    plane->context = options->context;
+    child_init(plane, &plane->server, "coxswain-standalone");
+    child_init(plane, &plane->controller, "coxswain-operator");
     if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
         (!options->kept && operator_start(plane, error) < 0)) {
         control_plane_end(plane);
@@ -200,6 +204,36 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     *ret_plane = plane;
     return 0;
 }
+
+/* ---------------------------------------------------------------- while it runs */
+
+/* `ended` says how the operator has ended. */
+static int operator_restart(struct control_plane *plane, const struct error *ended, struct error *error)
+{
+    int64_t now_ms = clock_now_ms(), *oldest_ms = &plane->restarts_ms[plane->restarts % CONTROL_PLANE_RESTARTS];
+    if (*oldest_ms > 0 && now_ms - *oldest_ms < CONTROL_PLANE_RESTARTS_MS)
+        return error_set(error, ERROR_UNAVAILABLE, "%s; it had been started again %d times within %lld minutes",
+                         ended->message, CONTROL_PLANE_RESTARTS, CONTROL_PLANE_RESTARTS_MS / 60000);
+    *oldest_ms = now_ms;
+    plane->restarts++;
+    if (operator_start(plane, error) < 0)
+        return -1;
+    SCOPED_FREE char *message = memory_format("%s; it is started again, and the job goes on", ended->message);
+    if (plane->restarted)
+        plane->restarted(plane->context, message);
+    return 0;
+}
+
+const char *control_plane_trouble(struct control_plane *plane)
+{
+    struct error ended = ERROR_INIT, error = ERROR_INIT;
+    if (child_ended(&plane->server, &error) ||
+        (child_ended(&plane->controller, &ended) && operator_restart(plane, &ended, &error) < 0))
+        snprintf(plane->trouble, sizeof plane->trouble, "%s", error.message);
+    return *plane->trouble ? plane->trouble : NULL;
+}
+
+/* ---------------------------------------------------------------- the end */
 
 static void child_end(struct control_plane *plane, struct child *child)
 {

@@ -12,6 +12,9 @@
 #include "common/error.h"
 #include "common/event_loop.h"
 
+#define CONTROL_PLANE_RESTARTS 5
+#define CONTROL_PLANE_RESTARTS_MS (10LL * 60 * 1000)
+
 struct control_plane;
 
 struct control_plane_options {
@@ -19,7 +22,8 @@ struct control_plane_options {
     bool kept;           /* only serve what an earlier run has left in it: neither the operator nor pods are started */
     bool forget;         /* delete what the programs keep there (state_directory.h) */
     bool forget_volumes; /* with `forget`: delete the volumes too */
-    void (*forgetting)(void *context); /* called just before volumes are deleted; may be NULL */
+    void (*forgetting)(void *context);                     /* called just before volumes are deleted; may be NULL */
+    void (*restarted)(void *context, const char *message); /* called when the operator was started again; may be NULL */
     void *context;
     const char *const *volumes; /* "claim=directory" */
     unsigned volume_count;
@@ -33,8 +37,9 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
                         struct control_plane **ret_plane, struct error *error);
 /* Returns the path <state>/kubeconfig, which `plane` owns. */
 const char *control_plane_kubeconfig(const struct control_plane *plane);
-/* Returns a message if a child has ended unexpectedly, otherwise NULL. `plane` owns the message. */
-const char *control_plane_trouble(const struct control_plane *plane);
+/* Starts the operator again if it has ended, at most CONTROL_PLANE_RESTARTS times within CONTROL_PLANE_RESTARTS_MS; the job's pods go on
+ * meanwhile. Returns a message if that cannot be done or the control plane has ended, otherwise NULL. `plane` owns the message. */
+const char *control_plane_trouble(struct control_plane *plane);
 /* Ends the operator, then the control plane (which ends its pods), and frees `plane`. Each gets
  * SIGTERM, and SIGKILL if it takes too long. Runs `loop` while it waits. */
 void control_plane_end(struct control_plane *plane);

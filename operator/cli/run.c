@@ -74,6 +74,13 @@ static void tell_volumes(void *context)
         fprintf(stderr, "cox run: deleting the volumes in %s/" STATE_VOLUMES ": %s\n", shown, buffer_text(&names));
 }
 
+static void tell_restart(void *context, const char *message)
+{
+    const struct run *run = context;
+    terminal_clear(run->terminal);
+    fprintf(stderr, "cox run: %s\n", message);
+}
+
 static int plane_start(struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
@@ -81,6 +88,7 @@ static int plane_start(struct run *run, struct error *error)
                                           .forget = options->fresh,
                                           .forget_volumes = options->delete_volumes,
                                           .forgetting = options->quiet ? NULL : tell_volumes,
+                                          .restarted = tell_restart,
                                           .context = run,
                                           .volumes = options->volumes,
                                           .volume_count = options->volume_count};
@@ -214,8 +222,9 @@ static int run_follow(struct run *run, struct error *error)
     while (!run->interrupted) {
         if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 || show(run, error) < 0)
             return -1;
-        if (run->plane && control_plane_trouble(run->plane))
-            return error_set(error, ERROR_UNAVAILABLE, "%s", control_plane_trouble(run->plane));
+        const char *trouble = run->plane ? control_plane_trouble(run->plane) : NULL;
+        if (trouble)
+            return error_set(error, ERROR_UNAVAILABLE, "%s", trouble);
         if (is_over(run))
             return 0;
     }
