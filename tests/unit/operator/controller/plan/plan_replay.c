@@ -89,6 +89,9 @@ struct model {
         struct place place;
         int64_t incarnation, attempt;
     } on_the_wire;
+    bool class_there; /* of jobs that name one */
+    struct class_view class;
+    struct json *class_spec;
     int64_t counts_since_ms;
     bool clock_is_set; /* now and then */
     struct failure_rule rule;
@@ -615,8 +618,14 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     model.taken_over |= takes_over;
     if (takes_over || (status->attempt > 0 && next->incarnation > status->incarnation))
         pass_over_unseen(next);
+    CHECK(!status->training_class.name || next->training_class.generation == status->training_class.generation,
+          "the class is not what the job was created with");
+    CHECK(next->attempt == 0 || !model.scene.job.training_class.name || status->training_class.name,
+          "a job is started before the status has its class");
     settle(status, next);
     *status = stored(next);
+    if (status->training_class.name)
+        status->training_class.defaults = model.class_spec; /* the plan's own goes with it */
     char version[24];
     snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
     model.scene.job.resource_version = arena_copy_string(&model.scene.arena, version);
@@ -750,6 +759,7 @@ static void operator_do(const struct action *action, const struct training_job *
         break;
     case ACTION_CREATE_POD:
         CHECK(model.service, "a pod comes before its Service");
+        CHECK(!training_job_awaits_class(&model.scene.job), "a pod comes before the status has its class");
         CHECK(!job->queue_name || (model.workload_there && model.workload.admitted),
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
@@ -830,6 +840,7 @@ static size_t operator_turn(void)
         .service = model.service ? &model.scene.service : NULL,
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
+        .class = {.state = OPTIONAL_READY, .view = model.class_there ? &model.class : NULL},
         .certificate = {.number = FIELD_UNSET},
         .key = model.key_look,
         .born_ms = model.born ? SCENE_NOW : FIELD_UNSET,
@@ -994,9 +1005,21 @@ static void clock_jumps(void)
     model.now_ms += (int64_t)draw(2 * JUMP_MS) - JUMP_MS;
 }
 
+/* Somebody makes the class, changes it, makes it wrong, deletes it. */
+static void class_turn(void)
+{
+    static char flaw[] = "it is wrong";
+    if (!model.scene.job.training_class.name || !(model.calm || chance(20)))
+        return;
+    model.class.generation++;
+    model.class_there = model.calm || chance(60);
+    model.class.flaw = model.calm || chance(80) ? NULL : flaw;
+}
+
 static void world_turn(void)
 {
     model.now_ms += (int64_t)draw(1500);
+    class_turn();
     if (!model.calm && model.clock_is_set && chance(1))
         clock_jumps();
     if (!model.calm && model.scene.job.queue_name && chance(1)) {
@@ -1101,6 +1124,10 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.options.untold_crews = chance(80); /* else nobody holds a lease */
     model.born = model.options.untold_crews && chance(60);
     model.key_lost_in = seed % 3 == 0 ? (int)(seed % STEPS) : -1;
+    static char class_uid[] = "class";
+    model.class_spec = json_new_object();
+    model.class = (struct class_view){.uid = class_uid, .spec = model.class_spec};
+    model.scene.job.training_class.name = chance(20) ? "gpu" : NULL;
     see_job();
     for (int step = 0; step < STEPS; step++) {
         world_turn();
@@ -1118,6 +1145,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     }
     CHECK(idle >= 12, "the operator does not come to rest");
     check_end();
+    json_free(model.class_spec);
+    model.scene.job.status.training_class.defaults = NULL;
 }
 
 /* PLAN_REPLAY_FIRST and PLAN_REPLAY_LAST in the environment: other seeds than 1 to SCHEDULES. */

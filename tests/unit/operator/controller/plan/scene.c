@@ -182,6 +182,8 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
         copy.replicas[role].backing_off = arena_copy_string(arena, status->replicas[role].backing_off);
     }
     copy.other_conditions = arena_copy_string(arena, status->other_conditions);
+    copy.training_class.name = arena_copy_string(arena, status->training_class.name);
+    copy.training_class.uid = arena_copy_string(arena, status->training_class.uid);
     copy.progress.examples_per_second = arena_copy_string(arena, status->progress.examples_per_second);
     copy.progress.goodput = arena_copy_string(arena, status->progress.goodput);
     for (unsigned i = 0; i < copy.progress.metric_count; i++) {
