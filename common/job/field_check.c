@@ -289,13 +289,20 @@ static void check_member(struct check *check, const struct field *field, const s
     }
 }
 
+static void refuse_unknown(struct check *check, const struct object_type *type, const char *name)
+{
+    const char *meant = field_nearest(type, name);
+    if (meant)
+        violations_add(check->violations, name, "is not a field that is known here; did you mean %s?", meant);
+    else
+        violations_add(check->violations, name, "is not a field that is known here; correct its name or leave it out");
+}
+
 static void check_unknown(struct check *check, const struct object_type *type, const struct json *object)
 {
     for (const struct json *member = json_first(object); member; member = json_next(member))
         if (field_find(type, json_key(member)) == NULL)
-            violations_add(check->violations, json_key(member),
-                           "is not a field that is known here; correct its name "
-                           "or leave it out");
+            refuse_unknown(check, type, json_key(member));
 }
 
 /* In a job document the members of section coxswain are the document's own. */

@@ -8,6 +8,7 @@
 #include "common/job/field_table.h"
 #include "common/job/training_job.h"
 #include "common/log_pattern.h"
+#include "common/nearest_word.h"
 
 #define PATH_MAX_LENGTH 1024
 #define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
@@ -1858,6 +1859,17 @@ void field_next(struct field_cursor *cursor)
     cursor->left = after ? after->field_count : 0;
     cursor->shift = 0;
     cursor->after = NULL;
+}
+
+#define FIELDS_COMPARED_MAX 128
+
+const char *field_nearest(const struct object_type *object, const char *name)
+{
+    const char *names[FIELDS_COMPARED_MAX];
+    size_t count = 0;
+    for (struct field_cursor at = field_first(object); at.field && count < FIELDS_COMPARED_MAX; field_next(&at))
+        names[count++] = at.field->name;
+    return nearest_word(name, names, count);
 }
 
 const struct field *field_find(const struct object_type *object, const char *name)

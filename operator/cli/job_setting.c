@@ -111,6 +111,10 @@ static int refuse_member(const struct object_type *type, const char *name, struc
     buffer_init(&choices, CHOICES_MAX);
     for (struct field_cursor at = field_first(type); at.field; field_next(&at))
         buffer_format(&choices, "%s%s", choices.length > 0 ? ", " : "", at.field->name);
+    const char *meant = field_nearest(type, name);
+    if (meant)
+        return error_set(error, ERROR_INVALID, "there is no %s; did you mean %s? There are %s", name, meant,
+                         buffer_text(&choices));
     return error_set(error, ERROR_INVALID, "there is no %s; there are %s", name, buffer_text(&choices));
 }
 

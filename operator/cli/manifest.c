@@ -10,6 +10,7 @@
 #include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
 #include "operator/cli/migration.h"
+#include "operator/cli/unknown_field.h"
 
 static int document_check(const struct json *document, struct error *error)
 {
@@ -232,8 +233,11 @@ int manifest_apply(const struct manifest *manifest, struct kube_client *client, 
     const struct application to = {client, manifest->name_space, interrupted};
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
         bool created = false;
-        if (document_apply(&to, item, &created, error) < 0)
+        if (document_apply(&to, item, &created, error) < 0) {
+            if (item == manifest->job)
+                unknown_field_explain(manifest->is_sweep, error);
             return -1;
+        }
         if (item == manifest->job)
             *ret_created = created;
     }

@@ -146,7 +146,7 @@ Test(job_document, names_the_field_and_what_to_write)
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 1.5}\n",
          "training.batchSize: 1.5 is not a whole number"},
         {STRATEGY MODEL DATA TRAINING "wrokers: 2\n",
-         "wrokers: is not a field that is known here; correct its name or leave it out"},
+         "wrokers: is not a field that is known here; did you mean workers?"},
         {STRATEGY DATA TRAINING "model: {preset: inception}\n",
          "model.preset: 'inception' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
          "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
