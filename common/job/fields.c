@@ -283,8 +283,9 @@ static const struct field layer_fields[] = {
      ONLY_FOR("BatchNorm"),
      BETWEEN(0, 1),
      .above = true,
-     .description = "BatchNorm: the share that a batch has in the running mean and variance, which evaluations use. "
-                    "Default: 0.1."},
+     .description =
+         "BatchNorm: the weight of the newest batch in the running mean and variance, which evaluations use. "
+         "Default: 0.1."},
     {.name = "statistics",
      .kind = FIELD_ENUM,
      MEMBER(layer_spec, statistics),
@@ -544,7 +545,7 @@ static const struct field data_fields[] = {
      LONE,
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(NAME),
-     .description = "Name of the storage that holds the files. Without it paths are absolute and inside the image."},
+     .description = "Name of the storage that holds the files. Without it paths are absolute, in the container image."},
     {.name = "path",
      .kind = FIELD_STRING,
      MEMBER(data_spec, path),
@@ -1384,8 +1385,8 @@ static const struct field class_run_policy_fields[] = {
      .description =
          "A pod that was asked to end and still exists this number of seconds after its grace period is removed from "
          "the API, whatever its node says. Default: jobs with coxswain, after 60 s, and only if the node is gone, not "
-         "ready or marked as unreachable or out of service; other frameworks, never. Set it when you know that the "
-         "node is gone."},
+         "ready or marked as unreachable or out of service; other frameworks, never. Set it only if the node is known "
+         "to be gone: otherwise two pods may run."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),

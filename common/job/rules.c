@@ -1223,7 +1223,7 @@ const struct rule rules[] = {
      .field = "filters",
      .holds = shortcut_has_filters,
      .cel = "self.type != 'Shortcut' || has(self.filters)",
-     .message = "a Shortcut needs filters, the channels that it is widened to"},
+     .message = "a Shortcut needs filters: its number of output channels"},
     {.name = "IdxFiles",
      .about = &data_type,
      .field = "train",
@@ -1296,7 +1296,8 @@ const struct rule rules[] = {
      .field = "gradientAccumulation",
      .holds = accumulation_or_shards,
      .cel = "!has(self.logicalShards) || self.gradientAccumulation == 1",
-     .message = "multiplies the default of logicalShards, which is given; raise logicalShards and leave this out"},
+     .message = "cannot be combined with logicalShards, because it multiplies the default of that field; remove it and "
+                "set a larger logicalShards"},
     {.name = "LearningRateScale",
      .about = &training_type,
      .field = "scaleLearningRate",
@@ -1506,8 +1507,8 @@ const struct rule rules[] = {
      .holds = sweep_rule_grid,
      .cel = "self.algorithm.type != 'Grid' || self.parameters.all(p, !has(p.uniform) && !has(p.logUniform))",
      .message =
-         "a Grid needs values or integer in each, since the numbers of a range are infinitely many; list values, "
-         "or take algorithm Random"},
+         "a Grid needs values or integer in every parameter, because uniform and logUniform cannot be enumerated; list "
+         "values, or take algorithm Random"},
     {.name = "SweepGridSize",
      .about = &training_sweep_spec_type,
      .field = "parameters",

@@ -423,7 +423,7 @@ static const struct field status_fields[] = {
      .size = sizeof(struct sweep_status),
      LONE,
      .type = &trials_type,
-     .description = "How many trials there are, by what became of them."},
+     .description = "Number of trials in each state, and in total."},
     {.name = "best",
      .kind = FIELD_OBJECT,
      MEMBER(sweep_status, best),

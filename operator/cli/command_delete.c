@@ -13,7 +13,7 @@ static const struct command_usage usage = {
             "  --no-wait        do not wait until the jobs are gone\n"
             "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
             "\n"
-            "Exit code: 0 done, 1 a job does not exist or the cluster refused, 2 wrong usage, 3 the time is over.\n",
+            "Exit code: 0 done, 1 a job does not exist or the cluster refused, 2 wrong usage, 3 timed out.\n",
     .options = "Nm",
     .names_min = 1,
     .names_max = 1000};
@@ -33,7 +33,7 @@ static int delete_jobs(struct cluster *cluster, const struct command_line *line,
             (!line->no_wait && job_await(cluster, line->names[i], is_gone, NULL, line->timeout_ms, &end, error) < 0))
             return -1;
         if (end == AWAIT_TIMEOUT) {
-            fprintf(stderr, "cox delete: %s: not gone yet, the time is over\n", line->names[i]);
+            fprintf(stderr, "cox delete: %s: timed out before it was gone\n", line->names[i]);
             return EXIT_TIMEOUT;
         }
         bool gone = !line->no_wait && end == AWAIT_HOLDS;

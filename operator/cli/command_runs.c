@@ -27,8 +27,7 @@ static const char usage[] =
     "directory.\n"
     "\n"
     "  delete NAME…           deletes the directories of runs, with checkpoints and weights in them\n"
-    "  prune                  deletes those of runs that are over or were interrupted; --older-than, --keep or both "
-    "say which\n"
+    "  prune                  deletes those of finished and interrupted runs; --older-than, --keep or both say which\n"
     "  compare NAME NAME      shows the fields in which two manifests differ, and the scores\n"
     "\n"
     "  --state DIR            a folder of state directories, or one (default: ~/.local/state/coxswain)\n"
@@ -37,8 +36,7 @@ static const char usage[] =
     "  --keep N               prune: not the N that ended last\n"
     "  --yes                  delete, prune: do not ask\n"
     "\n"
-    "Directories that were given by --volume stay, and so does a run that goes on, or whose files another run was "
-    "given.\n"
+    "Never deleted: directories given by --volume, runs that still run, and runs whose files another run uses.\n"
     "\n"
     "Exit code: 0 done, 1 there is no such run, or it could not be deleted, or was not confirmed, 2 wrong usage.\n";
 

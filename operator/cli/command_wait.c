@@ -17,7 +17,7 @@ static const struct command_usage usage = {
             "\n"
             "Exit code: 0 it has come (without --for: the job has succeeded), 1 it cannot come any more (the job is "
             "over with\n"
-            "something else, or is gone), 2 wrong usage, 3 the time is over, 130 interrupted.\n",
+            "something else, or is gone), 2 wrong usage, 3 timed out, 130 interrupted.\n",
     .options = "Fm",
     .names_min = 1,
     .names_max = 1};
@@ -53,7 +53,7 @@ static int wait_for(struct cluster *cluster, const struct command_line *line, st
     if (job_await(cluster, line->names[0], has_come, line, line->timeout_ms, &end, error) < 0)
         return -1;
     if (end == AWAIT_TIMEOUT)
-        fprintf(stderr, "cox wait: %s: the time is over\n", line->names[0]);
+        fprintf(stderr, "cox wait: %s: timed out\n", line->names[0]);
     return end == AWAIT_HOLDS ? EXIT_SUCCESS : end == AWAIT_TIMEOUT ? EXIT_TIMEOUT : EXIT_FAILURE;
 }
 

@@ -358,8 +358,9 @@ static int read_text(const char *folder, const char *name, struct data_shape *sh
         return -1;
     shape->examples = file.length > 0 ? ((int64_t)file.length - 1) / DATA_SHAPE_CONTEXT : 0;
     if (shape->examples < 2)
-        return error_set(error, ERROR_INVALID, "%s is too short: the model reads %d bytes at a time", name,
-                         DATA_SHAPE_CONTEXT);
+        return error_set(error, ERROR_INVALID,
+                         "%s is too short: at least %d bytes are needed (two examples of %d, and one more)", name,
+                         2 * DATA_SHAPE_CONTEXT + 1, DATA_SHAPE_CONTEXT);
     return 0;
 }
 

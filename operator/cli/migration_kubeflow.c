@@ -30,7 +30,7 @@ static const struct migration_row rows[] = {
     GONE(SCHEDULING "queue", "only Volcano has queues", ""),
     SAME("spec.runPolicy"),
     GONE("spec.successPolicy", "the job has succeeded once its chief, or worker 0, has ended with 0", ""),
-    GONE("spec.enableDynamicWorker", "write workers.minReplicas and maxReplicas, which need parameterServers", "false"),
+    GONE("spec.enableDynamicWorker", "set workers.minReplicas and maxReplicas, which need parameterServers", "false"),
     GONE("spec.elasticPolicy.rdzvPort", "the operator sets the rendezvous; its port is a containerPort named crew",
          NULL),
     GONE("spec.elasticPolicy.rdzvHost", "the operator sets the rendezvous, at the chief or worker 0", NULL),
@@ -55,7 +55,8 @@ static const struct migration_row coscheduling_rows[] = {
 
 /* Which scheduler it was is a setting of Kubeflow's operator. */
 static const struct migration_row unknown_rows[] = {
-    GONE(SCHEDULING "minAvailable", "write it to runPolicy.gang, with the scheduler of gangs", NULL),
+    GONE(SCHEDULING "minAvailable", "set spec.runPolicy.gang.minAvailable, and gang.scheduler to the scheduler you use",
+         NULL),
     ROWS_END,
 };
 

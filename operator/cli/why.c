@@ -358,7 +358,7 @@ static void print_back_off(const struct why_input *input, struct buffer *out)
     int64_t left_ms = back_off_left_ms(input);
     if (left_ms <= 0)
         return;
-    buffer_append_string(out, "; a pod that it can do without is replaced in ", NULL);
+    buffer_append_string(out, "; a pod that the crew can run without is replaced in ", NULL);
     print_duration(left_ms, out);
     buffer_append_string(out, ": ", NULL);
     print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);

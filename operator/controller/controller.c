@@ -974,7 +974,7 @@ static void write_optional(const struct optional_api *api, struct buffer *out)
 static void write_refusals(const struct controller *controller, struct buffer *out)
 {
     buffer_format(out, "# HELP coxswain_watch_refused Whether the API server forbids the operator to watch this "
-                       "resource (1: jobs that need it stand still).\n"
+                       "resource (1: jobs that need it make no progress).\n"
                        "# TYPE coxswain_watch_refused gauge\n");
     for (size_t i = 0; i < WATCHED_COUNT; i++)
         buffer_format(out, "coxswain_watch_refused{resource=\"%s\"} %d\n", watched[i].resource,

@@ -430,8 +430,8 @@ static void take_secret(struct push_server *server, const struct json *secret)
 {
     int64_t until_s = 0;
     if (read_secret(server, secret) < 0) {
-        SCOPED_FREE char *why = memory_format("the operator's Secret %s/%s is damaged; delete it, and create again the "
-                                              "jobs that report",
+        SCOPED_FREE char *why = memory_format("Secret %s/%s is corrupt; delete it, then recreate jobs whose scripts "
+                                              "push progress (their tokens become invalid)",
                                               server->options.name_space, object_name(server));
         fail(server, why);
         return;

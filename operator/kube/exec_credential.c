@@ -40,7 +40,8 @@ static int read_status(const struct json *status, struct exec_credential *creden
         return error_set(error, ERROR_INVALID,
                          "the credential plugin's answer has neither status.token nor status.clientCertificateData");
     if (token && !kube_token_is_valid(token))
-        return error_set(error, ERROR_INVALID, "its status.token is empty, or has what cannot stand in a header");
+        return error_set(error, ERROR_INVALID,
+                         "its status.token is empty, or has characters that are not allowed in an HTTP header");
     if (!cert != !key)
         return error_set(error, ERROR_INVALID,
                          "clientCertificateData and clientKeyData belong together; one is missing");

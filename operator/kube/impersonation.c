@@ -27,7 +27,8 @@ static int add_header(struct json *headers, const char *name, const struct json 
 {
     const char *text = json_string(value, NULL);
     if (!text || has_control(text))
-        return error_set(error, ERROR_INVALID, "%s: each value must be text that can stand in a header", name);
+        return error_set(error, ERROR_INVALID,
+                         "%s: each value must be text without control characters, as in any HTTP header", name);
     SCOPED_BUFFER line;
     buffer_init(&line, LINE_MAX_BYTES);
     int written = is_blank(text) ? buffer_format(&line, "%s;", name) : buffer_format(&line, "%s: %s", name, text);

@@ -147,7 +147,7 @@ static char *why_expired(const struct lease *lease, int64_t now_ns)
 {
     int64_t late_s = (now_ns - lease->held_until_ns) / NS_PER_S;
     if (late_s > 0)
-        return memory_format("this process was stopped, or got no processor, for %" PRId64 " s or more", late_s);
+        return memory_format("this process was stopped, or got no CPU time, for %" PRId64 " s or more", late_s);
     if (lease->call)
         return memory_format("the last try has had no answer for %" PRId64 " ms",
                              (now_ns - lease->request_began_ns) / NS_PER_MS);

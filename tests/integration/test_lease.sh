@@ -56,7 +56,7 @@ verdict $? "by one that sees what happens" "$(tail -n 3 second.log)"
 kill -CONT "$first"
 ends "$first" 1
 verdict $? "woken, it ends with 1, to be started again" "$(tail -n 3 first.log)"
-grep 'the lease is lost' first.log | grep 'was stopped, or got no processor, for' >/dev/null
+grep 'the lease is lost' first.log | grep 'was stopped, or got no CPU time, for' >/dev/null
 verdict $? "and says that it was stopped" "$(tail -n 3 first.log)"
 field_is stays disruptions 1
 verdict $? "nothing was counted twice" "$now"

@@ -86,7 +86,7 @@ verdict $? "and goes on, without a restart" "$(pods owned)"
 job prepared '{"backoffLimit":1}' 1 'sleep 600' '{}' '"initContainers":[{"name":"fetch","image":"busybox","command":["/bin/sh","-c","echo no route >&2; exit 65"]}],'
 wait_for prepared state Failed 60 && [[ $(field prepared failures) == 2 && $(field prepared disruptions) == "" ]]
 verdict $? "a failing init container spends backoffLimit" "$(api GET "$jobs_path/prepared")"
-api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65; backoffLimit 1 is spent'
+api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65; backoffLimit 1 exceeded'
 verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"
 
 # A typing error in a template does not vanish.

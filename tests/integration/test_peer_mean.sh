@@ -84,15 +84,15 @@ start both
 until_true 30 best_is_saved && same_parameters best.safetensors "$saved/rank-00000.safetensors"
 verdict $? "an evaluation and a save after the same step have the same mean, of all" "step ${step:-?}, $(means both)"
 unset COXSWAIN_READ_DELAY
-! grep -q 'replicas: without' both.0.log
-verdict $? "and nobody is told to be missing" "$(grep 'replicas: without' both.0.log)"
+! grep -q 'replicas were averaged, without' both.0.log
+verdict $? "and nobody is told to be missing" "$(grep 'replicas were averaged, without' both.0.log)"
 kill -KILL "${pids[@]}"
 wait "${pids[@]}" 2>/dev/null
 
 job frozen 100000000 1 100000000
 start frozen
 until_true 30 has_mean frozen '2 of 2' && kill -STOP "${pids[1]}" &&
-    until_true 30 grep -q 'is of 1 of 2 replicas: without rank 1 (worker 1, ' frozen.0.log
+    until_true 30 grep -q 'only 1 of 2 replicas were averaged, without rank 1 (worker 1, ' frozen.0.log
 verdict $? "a worker that has not given its replica is named" "$(tail -n 3 frozen.0.log)"
 until_true 30 has_mean frozen '1 of 2'
 verdict $? "and the manifest says of how many the mean is" "$(means frozen)"

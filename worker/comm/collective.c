@@ -244,8 +244,8 @@ static int check_options(const struct collective_options *options, struct error 
                          CREW_SIZE_MAX);
     for (unsigned i = 0; i < options->size; i++)
         if (options->reduction.contributions[i] < 1 || options->reduction.contributions[i] > OPERATION_PARTS_MAX)
-            return error_set(error, ERROR_INVALID, "rank %u puts in %u contributions; 1 to %d are allowed", i,
-                             options->reduction.contributions[i], OPERATION_PARTS_MAX);
+            return error_set(error, ERROR_INVALID, "internal error: rank %u has %u contributions; 1 to %d are allowed",
+                             i, options->reduction.contributions[i], OPERATION_PARTS_MAX);
     return 0;
 }
 

@@ -198,7 +198,7 @@ static int tell_failure(const struct tls_session *session, int why, struct error
     if (code == 0 || why == SSL_ERROR_SYSCALL || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING)
         return error_set(error, ERROR_UNAVAILABLE, "TLS: the other side closed the connection");
     if (reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA)
-        return error_set(error, ERROR_FORBIDDEN, "TLS: the other side does not believe this one's certificate");
+        return error_set(error, ERROR_FORBIDDEN, "TLS: the other side does not trust this one's certificate");
     if (session->by_key && is_alert)
         return error_set(error, ERROR_FORBIDDEN, "TLS: the other side refuses us: we do not have its job's key");
     if (session->by_key && (reason == SSL_R_BINDER_DOES_NOT_VERIFY || reason == SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM ||

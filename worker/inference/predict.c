@@ -433,7 +433,7 @@ int predict_run(const struct arguments *arguments, const struct identity *identi
     *ret_code = EXIT_CODE_BAD_JOB;
     if (outputs && isatty(STDOUT_FILENO) == 1)
         return error_set(error, ERROR_INVALID,
-                         "--outputs: writes an NPY file to standard output, not to a terminal; add >outputs.npy");
+                         "--outputs: refusing to write an NPY file to a terminal; redirect the output (>outputs.npy)");
     int result =
         trained_model_open(&model, arguments, identity, job, which ? TRAINED_EXAMPLE_ALONE : of_all, ret_code, error);
     if (result == 0) {

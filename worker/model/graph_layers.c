@@ -74,7 +74,7 @@ static int borrow_tensor(struct graph *graph, unsigned number, struct error *err
     if (from->lends)
         return error_set(
             error, ERROR_INVALID,
-            "weightsOf: an earlier layer takes the weights of %s already, and only one may; leave it out here",
+            "weightsOf: an earlier layer already uses the weights of %s, and only one may; remove weightsOf here",
             layer->spec.weights_of);
     if (weight->shape[0] != layer->parameters[0].shape[0] || weight->shape[1] != layer->parameters[0].shape[1])
         return error_set(error, ERROR_INVALID,

@@ -502,7 +502,7 @@ static int allocate_arenas(struct graph *graph, struct error *error)
          device_allocate(graph->device, MEMORY_DEVICE, (size_t)slots_bytes, &slot_arena, error) < 0)) {
         device_free(graph->device, arena);
         return error_wrap(error,
-                          "the memory plan of a pass of %lld examples does not fit; write a smaller batch or more "
+                          "the memory plan of a pass of %lld examples does not fit; set a smaller batch or more "
                           "logical shards",
                           (long long)graph->max_examples);
     }

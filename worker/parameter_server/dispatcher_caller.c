@@ -531,7 +531,7 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
     else if (some_are_late && !dispatcher->cancelled)
         result = fail_late(dispatcher, error);
     else if (some_are_late)
-        result = error_set(error, ERROR_CANCELLED, "left on request before every ps had written its shard");
+        result = error_set(error, ERROR_CANCELLED, "terminated (SIGTERM) before every ps had written its shard");
     else
         result = collect(dispatcher, saved, error);
     pthread_mutex_unlock(&dispatcher->lock);

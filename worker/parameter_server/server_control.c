@@ -49,7 +49,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
 {
     struct ps_message refusal = {.type = PS_REFUSED};
     if (strcmp(message->job_uid, server->job_uid) != 0 || message->digest != server->options.digest)
-        snprintf(refusal.text, sizeof refusal.text, "another job, or another model, trains at this ps");
+        snprintf(refusal.text, sizeof refusal.text, "this ps belongs to another job or has another model");
     else if (generation_compare_chiefs(message->generation, server->chief) < 0)
         snprintf(refusal.text, sizeof refusal.text, "a newer chief leads this crew");
     if (refusal.text[0]) {

@@ -117,7 +117,7 @@ static void open_tensorboard(struct report *report)
 static void warn_of_lacks(struct report *report, int64_t left_out, bool is_there)
 {
     if (left_out > 0)
-        report_warn(report, "the TensorBoard log is without %lld events, for its disk did not take them in time",
+        report_warn(report, "the TensorBoard log lacks %lld events, because its disk was too slow",
                     (long long)left_out);
     if (!is_there)
         report_warn(report, "the last events of the TensorBoard log are not on the disk");

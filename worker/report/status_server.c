@@ -74,10 +74,10 @@ static void answer_metrics(struct http_exchange *exchange, const struct status_d
     put_gauge(&text, "seconds_remaining", "Estimated time left.", (double)document->seconds_remaining);
     put_gauge(&text, "last_checkpoint_step", "Step of the newest committed checkpoint.",
               (double)document->last_checkpoint_step);
-    put_gauge(&text, "failed_saves", "Checkpoints that could not be saved since the last one that could.",
+    put_gauge(&text, "failed_saves", "Saves that failed since the last one that succeeded.",
               (double)document->failed_saves);
     put_gauge(&text, "refused_connections_per_minute",
-              "Connections a minute that did not prove that they belong to the job.",
+              "Connections refused per minute, because they did not prove that they belong to the job.",
               (double)document->refused_per_minute);
     put_gauge(&text, "goodput_ratio", "Share of the time that went into steps that were kept.", document->goodput);
     put_gauge(&text, "incarnation", "Incarnation of this pod.", (double)document->incarnation);

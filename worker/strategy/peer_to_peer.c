@@ -573,7 +573,7 @@ static void tell_missing(struct peer_to_peer *strategy, const struct world *worl
 {
     const struct strategy_options *options = &strategy->base.options;
     char text[MISSING_TEXT_MAX], name[COLLECTIVE_PEER_TEXT_MAX];
-    int length = snprintf(text, sizeof text, "the mean of all at step %lld is of %u of %u replicas: without",
+    int length = snprintf(text, sizeof text, "at step %lld only %u of %u replicas were averaged, without",
                           (long long)options->state->progress.step, strategy->mean_count, strategy->mean_of);
     for (unsigned rank = 0; rank < world->size && length > 0 && (size_t)length < sizeof text; rank++) {
         if (!missing[rank])
@@ -582,7 +582,8 @@ static void tell_missing(struct peer_to_peer *strategy, const struct world *worl
         length += snprintf(text + length, sizeof text - (size_t)length, " %s", name);
     }
     if (strategy->mean_is_hurried && length > 0 && (size_t)length < sizeof text)
-        snprintf(text + length, sizeof text - (size_t)length, "; this worker is asked to leave, and waited no longer");
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "; this worker is being terminated, and waited no longer");
     if (options->on_warning != NULL)
         options->on_warning(options->context, text);
 }

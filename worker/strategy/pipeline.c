@@ -77,10 +77,11 @@ static int check_shards(const struct pipeline *pipeline, struct error *error)
         return error_set(error, ERROR_INVALID, "%u micro-batches are too few for %u replicas; give each at least one",
                          shards, pipeline->shape.replicas);
     if (largest > graph_max_examples(options->graph))
-        return error_set(error, ERROR_INVALID,
-                         "a micro-batch of %lld examples does not fit a graph planned for %lld; do all workers have "
-                         "the same job document?",
-                         (long long)largest, (long long)graph_max_examples(options->graph));
+        return error_set(
+            error, ERROR_INVALID,
+            "micro-batches have %lld examples, but this worker planned memory for %lld; do all workers have "
+            "the same job document?",
+            (long long)largest, (long long)graph_max_examples(options->graph));
     return 0;
 }
 

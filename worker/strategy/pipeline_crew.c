@@ -110,9 +110,10 @@ static int agree_on_room(struct pipeline *pipeline, bool is_cut, struct error *e
     leave_together(pipeline);
     if (cause.kind != ERROR_NONE)
         return error_set(error, cause.kind, "%s", cause.message);
-    return error_set(error, ERROR_NO_SPACE,
-                     "%.0f of the crew's other workers lack room for their stages; their logs say what would fit",
-                     lacking);
+    return error_set(
+        error, ERROR_NO_SPACE,
+        "%.0f of the crew's other workers do not have enough memory for their stages; their logs say what would fit",
+        lacking);
 }
 
 /* A rank that has trained knows the stages; otherwise the chief takes them from the job or a checkpoint, or measures. */

@@ -292,10 +292,11 @@ static int check_shape(const struct replica *replica, struct error *error)
     if (dataset_count(replica->options.dataset) < 1)
         return error_set(error, ERROR_INVALID, "there are no training examples");
     if (largest > graph_max_examples(replica->options.graph))
-        return error_set(error, ERROR_INVALID,
-                         "a logical shard of %lld examples does not fit a graph planned for %lld; do all workers have "
-                         "the same job document?",
-                         (long long)largest, (long long)graph_max_examples(replica->options.graph));
+        return error_set(
+            error, ERROR_INVALID,
+            "logical shards have %lld examples, but this worker planned memory for %lld; do all workers have "
+            "the same job document?",
+            (long long)largest, (long long)graph_max_examples(replica->options.graph));
     return 0;
 }
 

@@ -106,10 +106,10 @@ static void run_out_of_patience(struct statistics_exchange *exchange, const stru
     struct error cause = ERROR_INIT;
     unsigned number = (unsigned)(point - exchange->points), missing = exchange->end - exchange->first - point->arrived;
     (void)error_set(&cause, ERROR_TIMEOUT,
-                    "statistics: Global: logical shard %u of this process (of %u that are missing) has been waited for "
-                    "%lld s in layer %u, %s",
-                    find_missing(exchange, point), missing, (long long)(exchange->patience_ms / 1000), number / 2,
-                    number % 2 == 0 ? "forward" : "backward");
+                    "BatchNorm statistics: Global: timed out after %lld s in layer %u (%s): %u logical shards of this "
+                    "process have not arrived, the first is %u",
+                    (long long)(exchange->patience_ms / 1000), number / 2, number % 2 == 0 ? "forward" : "backward",
+                    missing, find_missing(exchange, point));
     give_up(exchange, &cause);
 }
 

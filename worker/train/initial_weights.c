@@ -45,7 +45,8 @@ static int recognise(struct loading *loading, struct error *error)
                          "worker does not have; GPT-2's can be loaded");
     loading->family = has(file, "wte.weight") || *loading->prefix ? FAMILY_GPT2 : FAMILY_OWN;
     if (loading->family == FAMILY_GPT2 && !embeds)
-        return error_set(error, ERROR_INVALID, "it holds a GPT-2, but the model is another; take a preset gpt2-…");
+        return error_set(error, ERROR_INVALID,
+                         "it holds a GPT-2 model, but this job trains another; take a preset gpt2-…");
     return 0;
 }
 

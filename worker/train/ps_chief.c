@@ -161,7 +161,7 @@ static void name_parting(uint64_t parting, char text[PS_TEXT_MAX])
         if (parting >> i & 1)
             length += (size_t)snprintf(text + length, PS_TEXT_MAX - length, "%sps %u", length ? ", " : "", i);
     if (length < PS_TEXT_MAX)
-        snprintf(text + length, PS_TEXT_MAX - length, " %s asked to leave", parting & (parting - 1) ? "were" : "was");
+        snprintf(text + length, PS_TEXT_MAX - length, " %s being terminated", parting & (parting - 1) ? "are" : "is");
 }
 
 /* Saves all servers where some were asked to leave, and lets those go. */
@@ -176,7 +176,8 @@ static void see_off(struct ps_chief *chief)
     int result = trainer->store ? save_and_see_off(chief, &parting, &cause) : -1;
     name_parting(parting, who);
     if (trainer->store == NULL) {
-        report_warn(trainer->report, "%s; without a checkpoint, what it holds is lost", who);
+        report_warn(trainer->report, "%s; the job saves no checkpoints, so their parameters are lost (set checkpoint)",
+                    who);
     } else if (result == 0) {
         report_say(trainer->report, "%s; all servers were saved first", who);
         chief->saved_for_leaving = true;

@@ -60,8 +60,9 @@ static int find_communicator(struct trainer *trainer, struct error *error)
         return 0;
     if (!must && !alone && trainer->identity->crew_tls_directory) {
         bool may = strategy->type != STRATEGY_PIPELINE; /* which has no such option */
-        report_say(trainer->report, "the crew's traffic is TLS, which NCCL has not: %s through the host%s", cargo,
-                   may ? "; write strategy.collective: NCCL to send them in the clear" : "");
+        report_say(trainer->report,
+                   "the crew's traffic is encrypted (TLS), which NCCL does not support: %s through the host%s", cargo,
+                   may ? "; set strategy.collective: NCCL to send them unencrypted" : "");
         return 0;
     }
     if (prepare_communicators(trainer, must ? error : &cause) == 0)

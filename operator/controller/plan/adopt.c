@@ -20,8 +20,8 @@ static const char *reason_of(struct planning *planning, const struct pod_view *p
         return "belongs to another owner";
     if (refusal)
         return planning_format(planning, "has no owner and may not be given one (%s)", refusal->words);
-    return pod->adoptable ? "has no owner and is of an incarnation that the job has not come to"
-                          : "has no owner and is not as the operator made it";
+    return pod->adoptable ? "has no owner and has a newer incarnation or attempt than the job"
+                          : "has no owner and does not match what the operator would create";
 }
 
 /* Made for this job. */

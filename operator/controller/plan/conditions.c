@@ -99,13 +99,13 @@ static const char *completeness(struct planning *planning, int64_t away)
     switch (planning->input->chief_voice) {
     case CHIEF_SILENT:
         return planning_format(planning,
-                               "%s; %s 0 answers nothing on port %d, so that its progress is unknown: see whether a "
-                               "NetworkPolicy keeps the operator from it",
+                               "%s; %s 0 does not answer on port %d, so its progress is unknown: check whether a "
+                               "NetworkPolicy blocks the operator",
                                ready, chief, PORT_HTTP);
     case CHIEF_STRANGE:
         return planning_format(planning,
-                               "%s; %s 0 answers on port %d, but with no status of this job, so that its progress is "
-                               "unknown: see whether its image is a worker of another version",
+                               "%s; %s 0 answers on port %d, but not with the status of this job, so its progress is "
+                               "unknown: check whether its image is a worker of another version",
                                ready, chief, PORT_HTTP);
     default:
         return ready;

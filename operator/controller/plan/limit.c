@@ -23,15 +23,16 @@ bool limit_exceeded(const struct job_status *status, const struct run_policy *po
 void limit_finish(struct planning *planning, const char *last)
 {
     planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
-                    planning_format(planning, "%s%sbackoffLimit %" PRId64 " is spent", last ? last : "",
+                    planning_format(planning, "%s%sbackoffLimit %" PRId64 " exceeded", last ? last : "",
                                     last ? "; " : "", planning->job->run_policy.backoff_limit));
 }
 
 const char *limit_wait_words(struct planning *planning)
 {
     return planning_format(planning,
-                           "backoffLimit %" PRId64 " is spent: the job fails unless, within %d s of the failure, a "
-                           "disruption of the same crew surfaces and explains it",
+                           "backoffLimit %" PRId64
+                           " exceeded: the job fails unless a disruption (eviction, node loss) is found to "
+                           "be the cause within %d s",
                            planning->job->run_policy.backoff_limit, TAKE_BACK_MS / 1000);
 }
 

@@ -171,7 +171,7 @@ bool progress_deadline_plan(struct planning *planning)
     limit_count(planning->next, ENDING_FAILURE);
     if (limit_exceeded(planning->next, &planning->job->run_policy))
         planning_finish(planning, CONDITION_FAILED, "ProgressDeadlineExceeded",
-                        planning_format(planning, "%s; backoffLimit %" PRId64 " is spent", what,
+                        planning_format(planning, "%s; backoffLimit %" PRId64 " exceeded", what,
                                         planning->job->run_policy.backoff_limit));
     else
         start_over(planning, from_ms, what);

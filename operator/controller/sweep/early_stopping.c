@@ -169,7 +169,8 @@ const char *early_stopping_reason(const struct training_sweep *sweep, int64_t tr
     if (sweep->early_stopping.type == EARLY_STOPPING_HYPERBAND)
         snprintf(bracket, sizeof bracket, " of bracket %d", early_stopping_bracket(sweep, trial));
     snprintf(reason, sizeof reason,
-             "%" PRId64 " of the %" PRId64 " trials%.40s that have come so far are better, and %" PRId64 " go on",
+             "%" PRId64 " of the %" PRId64 " trials%.40s that reached this rung are better, and only %" PRId64
+             " continue",
              better, reached, bracket, places);
     return arena_copy_string(arena, reason);
 }

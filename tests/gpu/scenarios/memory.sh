@@ -116,7 +116,7 @@ staged cut 2 Float32 && sed -i 's/, device: [01]//g' cut.yaml
 start_pair cut EMULATED_GPU_MEMORY=900 EMULATED_GPU_MEMORY=200
 await_crew
 [[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs .* GiB of a GPU, which has 0.20 GiB: parameters .*, activations .*would fit with ' &&
-    says cut "exit 72 .*1 of the crew's other workers lack room for their stages" && ! grep -q '^step ' cut.[01].log
+    says cut "exit 72 .*1 of the crew's other workers do not have enough memory for their stages" && ! grep -q '^step ' cut.[01].log
 verdict $? "exit 72, both: one's stages, which nobody has named, do not fit once they are cut" "$(tails cut)"
 bulky spread 64 2 MultiWorkerMirrored && sed -i 's/units: 1024/units: 20480/' spread.yaml
 EMULATED_GPU_MEMORY=785 refused 72 'would fit with strategy.shardedOptimizer: true, or with a GPU of' spread

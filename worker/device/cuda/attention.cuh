@@ -253,7 +253,7 @@ static inline int attention_columns(const struct cuda_call *call, int64_t c, int
 {
     const int64_t width = c / heads;
     if (width > CUDA_ATTENTION_WIDTH_MAX) {
-        cuda_call_refuse(call, "a head wider than 128 is not to be had on a GPU: give the attention more heads");
+        cuda_call_refuse(call, "attention heads wider than 128 are not supported on GPUs: give the attention more heads");
         return 0;
     }
     return columns_of(width);

@@ -232,7 +232,7 @@ static int abort_communicator(struct communicator *base, int64_t deadline_ms, st
             atomic_store(&communicator->ranks[i].device->out_of_bounds, true);
         communicator_tell_stuck();
         return error_set(error, ERROR_TIMEOUT,
-                         "NCCL has not let go of a lost peer within %lld ms; this process cannot join a new crew",
+                         "NCCL did not abort within %lld ms after a peer was lost; this process cannot join a new crew",
                          (long long)deadline_ms);
     }
     for (unsigned i = 0; i < communicator->count; i++)

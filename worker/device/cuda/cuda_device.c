@@ -156,7 +156,7 @@ static int cuda_check_attention(const struct device *base, int64_t width, enum s
     const size_t needed = width > CUDA_ATTENTION_WIDTH_MAX ? 0 : cuda_attention_bytes(width, stored);
     if (width > CUDA_ATTENTION_WIDTH_MAX)
         return error_set(error, ERROR_UNSUPPORTED,
-                         "heads of %lld are not to be had on a GPU, which has them up to %d wide: take more heads, or "
+                         "attention head width %lld is not supported on GPUs (maximum %d): take more heads, or "
                          "devices.type: CPU",
                          (long long)width, CUDA_ATTENTION_WIDTH_MAX);
     if (needed > device->shared_bytes)

@@ -82,7 +82,7 @@ static const char *remedy_of(enum error_kind kind)
 {
     switch (kind) {
     case ERROR_NO_SPACE:
-        return "write a smaller training.batchSize or more training.logicalShards";
+        return "set a smaller training.batchSize or more training.logicalShards";
     case ERROR_UNSUPPORTED:
         return "install a newer driver, or take a worker that was built for this GPU (CUDA_ARCHITECTURES)";
     case ERROR_DEVICE:
@@ -119,6 +119,6 @@ int cudnn_failure_set(cudnnStatus_t status, cudaError_t after, const char *words
         return tell(kind, "cuDNN", words, "status", (int)status, place, error);
     return error_set(error, kind,
                      "GPU: cuDNN: %s (%s at %s:%d, status %d); install all libraries of one cuDNN 9, and a driver that "
-                     "it is for, or leave COXSWAIN_GPU_DNN away",
+                     "it is for, or unset COXSWAIN_GPU_DNN",
                      words, place->call, place->file, place->line, (int)status);
 }

@@ -46,7 +46,7 @@ int cudnn_open(struct cudnn *cudnn, struct error *error)
     if (!found.library)
         return error_set(error, ERROR_UNSUPPORTED,
                          ENV_GPU_DNN " asks for cuDNN, and there is no %s: install cuDNN 9, set LD_LIBRARY_PATH, or "
-                                     "leave " ENV_GPU_DNN " away",
+                                     "unset " ENV_GPU_DNN,
                          name);
     if (find_functions(&found, error) < 0 || check_version(&found, error) < 0) {
         dlclose(found.library); /* it has done nothing yet */

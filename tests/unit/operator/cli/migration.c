@@ -330,8 +330,8 @@ Test(migration, of_a_run_policy)
           "");
     check(KUBEFLOW("PyTorchJob") "  runPolicy: {schedulingPolicy: {minAvailable: 2}}\n" WORKERS("2", ""),
           NEW NEW_WORKERS("2", ""),
-          "spec.runPolicy.schedulingPolicy.minAvailable: left out: write it to runPolicy.gang, with the scheduler of "
-          "gangs\n");
+          "spec.runPolicy.schedulingPolicy.minAvailable: left out: set spec.runPolicy.gang.minAvailable, and "
+          "gang.scheduler to the scheduler you use\n");
     check(KUBEFLOW("PyTorchJob") "  runPolicy: {schedulingPolicy: {minAvailable: 1}}\n"
                                  "  pytorchReplicaSpecs: {Worker: {template: {spec: {schedulerName: volcano,\n"
                                  "    containers: [{name: pytorch, image: i}]}}}}\n",
@@ -355,13 +355,12 @@ Test(migration, of_a_tensorflow_job)
                       ", image: e") "}\n"
                                     "  tensorflow: {}\n",
           "spec.tfReplicaSpecs.Evaluator: left out: all but one of its 2 replicas; there is one evaluator\n");
-    check(
-        KUBEFLOW("TFJob") "  successPolicy: AllWorkers\n  enableDynamicWorker: true\n"
-                          "  tfReplicaSpecs: {Chief: {" TF("i") "}, Master: {replicas: 1}}\n",
-        NEW "  image: i\n  workers: {replicas: 1, " TRAINER("") "}\n  tensorflow: {}\n",
-        "spec.tfReplicaSpecs.Master.replicas: left out: there is no place for this role\n"
-        "spec.successPolicy: left out: the job has succeeded once its chief, or worker 0, has ended with 0\n"
-        "spec.enableDynamicWorker: left out: write workers.minReplicas and maxReplicas, which need parameterServers\n");
+    check(KUBEFLOW("TFJob") "  successPolicy: AllWorkers\n  enableDynamicWorker: true\n"
+                            "  tfReplicaSpecs: {Chief: {" TF("i") "}, Master: {replicas: 1}}\n",
+          NEW "  image: i\n  workers: {replicas: 1, " TRAINER("") "}\n  tensorflow: {}\n",
+          "spec.tfReplicaSpecs.Master.replicas: left out: there is no place for this role\n"
+          "spec.successPolicy: left out: the job has succeeded once its chief, or worker 0, has ended with 0\n"
+          "spec.enableDynamicWorker: left out: set workers.minReplicas and maxReplicas, which need parameterServers\n");
 }
 
 /* ---------------------------------------------------------------- other documents */

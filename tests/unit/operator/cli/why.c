@@ -161,15 +161,16 @@ Test(why, a_back_off_of_the_evaluator_is_not_the_crews)
 
 Test(why, a_back_off_of_a_pod_that_the_crew_can_do_without)
 {
-    expect(
-        JOB("", "'restarts':{'total':3},'controllerState':{'backoffUntil':'2026-11-20T14:01:08Z'},'conditions':[{'type'"
-                ":'Running',"
-                "'status':'True','reason':'CrewComplete'},{'type':'Restarting','status':'True','reason':'PodFailed',"
-                "'message':'evaluator 0: exited with 1.'},{'type':'Scheduled','status':'False','reason':'Pending',"
-                "'message':'pods are being created and scheduled'}]"),
-        "[]", "[]",
-        "digits waits for nothing: it runs; a pod that it can do without is replaced in 8s: evaluator 0: exited with "
-        "1");
+    expect(JOB("",
+               "'restarts':{'total':3},'controllerState':{'backoffUntil':'2026-11-20T14:01:08Z'},'conditions':[{'type'"
+               ":'Running',"
+               "'status':'True','reason':'CrewComplete'},{'type':'Restarting','status':'True','reason':'PodFailed',"
+               "'message':'evaluator 0: exited with 1.'},{'type':'Scheduled','status':'False','reason':'Pending',"
+               "'message':'pods are being created and scheduled'}]"),
+           "[]", "[]",
+           "digits waits for nothing: it runs; a pod that the crew can run without is replaced in 8s: evaluator 0: "
+           "exited with "
+           "1");
 }
 
 Test(why, a_pod)

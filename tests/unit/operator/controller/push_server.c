@@ -201,7 +201,7 @@ static void have_damaged_secret(struct scripted_request *request)
 Test(push_server, a_key_that_is_not_the_certificates_ends_no_operator)
 {
     start(have_damaged_secret, (struct push_server_options){0});
-    expect_refusal("is damaged");
+    expect_refusal("is corrupt");
 }
 
 static void damage_once_read(struct scripted_request *request)

@@ -43,7 +43,7 @@ Test(exec_credential, what_is_none_is_refused)
          "asks for '" V1 "'"},
         {OF_V1 "{}}", "has neither"},
         {OF_V1 "{\"token\": \"\"}}", "its status.token is empty"},
-        {OF_V1 "{\"token\": \"a\\r\\nHost: b\"}}", "cannot stand in a header"},
+        {OF_V1 "{\"token\": \"a\\r\\nHost: b\"}}", "not allowed in an HTTP header"},
         {OF_V1 "{\"clientKeyData\": \"-----BEGIN K\"}}", "one is missing"},
         {OF_V1 "{\"clientCertificateData\": \"C\", \"clientKeyData\": \"K\"}}", "is no PEM"},
         {OF_V1 "{\"token\": \"abc\", \"expirationTimestamp\": \"soon\"}}", "'soon' is no time"},

@@ -241,7 +241,7 @@ Test(lease, a_conflict_is_a_cause_like_any_other)
 Test(lease, that_nothing_was_tried_is_one_too)
 {
     hold(60000, 400, 60000);
-    cr_assert(says_why("there was no other try") || says_why("got no processor"), "%s", lost_reason.message);
+    cr_assert(says_why("there was no other try") || says_why("got no CPU time"), "%s", lost_reason.message);
 }
 
 /* At the pace of renewals that go well, a few that fail in a row would lose it. */
@@ -288,7 +288,7 @@ Test(lease, a_process_that_was_stopped_reports_it)
     for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 2500000000;)
         ;
     LOOP_UNTIL(lost == 1);
-    cr_assert_not_null(strstr(lost_reason.message, "this process was stopped, or got no processor, for "), "%s",
+    cr_assert_not_null(strstr(lost_reason.message, "this process was stopped, or got no CPU time, for "), "%s",
                        lost_reason.message);
 }
 

@@ -125,7 +125,7 @@ Test(tls_session, another_jobs_certificate_is_refused)
     cr_assert_eq(ends.error.kind, ERROR_FORBIDDEN);
     cr_assert(strstr(ends.error.message, "not this job's"), "%s", ends.error.message);
     cr_assert_eq(tls_session_handshake(ends.answers, &ends.error), -1);
-    cr_assert(strstr(ends.error.message, "does not believe"), "%s", ends.error.message);
+    cr_assert(strstr(ends.error.message, "does not trust"), "%s", ends.error.message);
     ends_close(&ends);
     crew_files_close(&theirs);
     crew_files_close(&ours);

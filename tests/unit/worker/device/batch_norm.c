@@ -424,8 +424,8 @@ Test(batch_norm, a_shard_does_not_wait_for_ever, .timeout = 120)
     statistics_exchange_set_patience(exchange, 1010);
     struct error late = why_alone(exchange, false);
     cr_expect_eq(late.kind, ERROR_TIMEOUT);
-    cr_expect(strstr(late.message, "logical shard 1 of this process") &&
-                  strstr(late.message, "waited for 1 s in layer 0"),
+    cr_expect(strstr(late.message, "timed out after 1 s in layer 0 (forward): 1 logical shards") &&
+                  strstr(late.message, "the first is 1"),
               "%s", late.message);
     statistics_exchange_free(exchange);
 }

@@ -70,7 +70,7 @@ Test(adopt, an_incarnation_that_was_never_given_is_not_adopted)
     orphan(pod);
     expect_plan("actions=0 behind=0 (labels do not tell that the status is old)");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
-    cr_assert(strstr(scene.plan.events[0].note, "an incarnation that the job has not come to"), "%s",
+    cr_assert(strstr(scene.plan.events[0].note, "a newer incarnation or attempt than the job"), "%s",
               scene.plan.events[0].note);
 }
 

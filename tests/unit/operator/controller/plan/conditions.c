@@ -33,16 +33,17 @@ Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
     scene.input.chief_voice = CHIEF_SILENT;
     expect_plan("Running:True=CrewComplete");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
-                     "all required pods are ready; worker 0 answers nothing on port 8080, so that its progress is "
-                     "unknown: see whether a NetworkPolicy keeps the operator from it");
+                     "all required pods are ready; worker 0 does not answer on port 8080, so its progress is "
+                     "unknown: check whether a NetworkPolicy blocks the operator");
     cr_assert_null(scene.plan.status.progress.examples_per_second, "nobody knows");
     scene_accept(&scene);
     expect_plan("write_status=0 (said once)");
     scene.input.chief_voice = CHIEF_STRANGE;
     scene_plan(&scene);
-    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
-                     "all required pods are ready; worker 0 answers on port 8080, but with no status of this job, so "
-                     "that its progress is unknown: see whether its image is a worker of another version");
+    cr_assert_str_eq(
+        scene.plan.status.conditions[CONDITION_RUNNING].message,
+        "all required pods are ready; worker 0 answers on port 8080, but not with the status of this job, so "
+        "its progress is unknown: check whether its image is a worker of another version");
     cr_assert_null(scene.plan.status.progress.examples_per_second);
     scene.input.chief_voice = CHIEF_HEARD;
     scene_plan(&scene);

@@ -213,7 +213,7 @@ Test(progress_deadline, the_limit_ends_the_job_with_the_reason)
     look(30000 + DEADLINE_MS);
     expect_turn("attempt=1 failures=1 Failed:True=ProgressDeadlineExceeded event=ProgressDeadlineExceeded "
                 "Restarting:True=");
-    cr_expect(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "; backoffLimit 0 is spent"));
+    cr_expect(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "; backoffLimit 0 exceeded"));
     cr_expect_eq(counts_from_ms(), FIELD_UNSET);
 }
 

@@ -172,7 +172,7 @@ Test(take_back, without_a_disruption_the_job_fails_when_the_time_is_over)
     scene_plan(&scene);
     expect_exceeded();
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
-                     "worker 1: pod digits-worker-1-1 exited with code 1; backoffLimit 0 is spent");
+                     "worker 1: pod digits-worker-1-1 exited with code 1; backoffLimit 0 exceeded");
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
 }
 
@@ -250,5 +250,5 @@ Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
     for (int turn = 0; turn < 2; turn++)
         scene_turn(&scene);
     expect_exceeded();
-    cr_assert_str_eq(scene.job.status.conditions[CONDITION_FAILED].message, "backoffLimit 0 is spent");
+    cr_assert_str_eq(scene.job.status.conditions[CONDITION_FAILED].message, "backoffLimit 0 exceeded");
 }

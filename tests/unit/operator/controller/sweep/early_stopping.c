@@ -106,7 +106,7 @@ Test(early_stopping, hyperband_compares_trials_of_a_bracket_from_its_first_rung_
             cr_expect_eq(why != NULL, wanted[rung][trial] == 'x', "rung %d, trial %d", rung, (int)trial);
         }
     cr_expect_str_eq(early_stopping_judge(&sweep, results, 6, 3, 1, &arena),
-                     "1 of the 2 trials of bracket 1 that have come so far are better, and 1 go on");
+                     "1 of the 2 trials of bracket 1 that reached this rung are better, and only 1 continue");
     arena_release(&arena);
     training_sweep_release(&sweep);
 }

@@ -108,7 +108,7 @@ Test(promotion, judges_who_comes_to_a_rung)
     const struct trial_record results[] = {RUNS("0.5"), RUNS("0.3"), RUNS("0.4"), RUNS("0.3")};
     const char *why = promotion_judge(&sweep, results, 1, 0, 0, &arena);
     cr_assert_not_null(why, "alone, it waits for others");
-    cr_expect_str_eq(why, "0 of the 1 trials that have come so far are better, and 0 go on");
+    cr_expect_str_eq(why, "0 of the 1 trials that reached this rung are better, and only 0 continue");
     cr_expect_null(promotion_judge(&sweep, results, 2, 1, 0, &arena));
     cr_expect_not_null(promotion_judge(&sweep, results, 3, 2, 0, &arena));
     cr_expect_null(promotion_judge(&sweep, results, 4, 3, 0, &arena));
@@ -131,7 +131,7 @@ Test(promotion, no_trial_pauses_before_the_first_rung_of_its_bracket)
     struct arena arena = {0};
     const struct trial_record results[] = {RUNS("0.5"), RUNS("0.3"), RUNS("0.9,0.9")};
     cr_expect_str_eq(promotion_judge(&sweep, results, 3, 0, 0, &arena),
-                     "1 of the 2 trials of bracket 0 that have come so far are better, and 1 go on");
+                     "1 of the 2 trials of bracket 0 that reached this rung are better, and only 1 continue");
     cr_expect_null(promotion_judge(&sweep, results, 3, 2, 0, &arena));
     cr_expect_not_null(promotion_judge(&sweep, results, 3, 2, 1, &arena), "alone in its bracket, it waits for another");
     arena_release(&arena);

@@ -347,9 +347,10 @@ Test(sweep_plan, says_that_it_stops_a_trial_before_it_does)
     cr_expect_str_eq(scene.plan.status.results[1].rungs, "0.75");
     cr_expect_str_eq(scene.plan.status.results[1].objective, "0.75");
     cr_expect_eq(scene.plan.status.results[1].step, 4);
-    expect_event(&scene, "TrialStopped",
-                 "s-1 has validationLoss 0.75 after step 4: 1 of the 2 trials that have come so far are better, and 1 "
-                 "go on");
+    expect_event(
+        &scene, "TrialStopped",
+        "s-1 has validationLoss 0.75 after step 4: 1 of the 2 trials that reached this rung are better, and only 1 "
+        "continue");
     scene_end(&scene);
 }
 
@@ -504,7 +505,7 @@ Test(sweep_plan, decides_in_the_status_that_a_trial_pauses)
     expect_actions(&scene, "");
     expect_states(&scene, "Running Running");
     expect_set(scene.plan.status.stopping, "0");
-    expect_event(&scene, "TrialPaused", "0 of the 1 trials that have come so far are better, and 0 go on");
+    expect_event(&scene, "TrialPaused", "0 of the 1 trials that reached this rung are better, and only 0 continue");
     scene_end(&scene);
 }
 
