@@ -575,7 +575,8 @@ sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
 # The chart's copies of what deploy/ says, and of its own defaults, which templates cannot read elsewhere.
 chart_files := charts/coxswain/files
 chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/crd/coxswain.dev_trainingsweeps.yaml:sweep_crd.yaml \
-                deploy/crd/coxswain.dev_clustertrainingclasses.yaml:class_crd.yaml \
+                deploy/crd/coxswain.dev_clustertrainingclasses.yaml:cluster_class_crd.yaml \
+                deploy/crd/coxswain.dev_trainingclasses.yaml:class_crd.yaml \
                 deploy/rbac/role.yaml:role.yaml \
                 deploy/rbac/lease_role.yaml:lease_role.yaml deploy/rbac/user_roles.yaml:user_roles.yaml \
                 deploy/components/progress/role.yaml:progress_role.yaml \
@@ -584,14 +585,16 @@ chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/crd/co
 generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies
 	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml
 	$< sweep-crd >deploy/crd/coxswain.dev_trainingsweeps.yaml
-	$< class-crd >deploy/crd/coxswain.dev_clustertrainingclasses.yaml
+	$< cluster-class-crd >deploy/crd/coxswain.dev_clustertrainingclasses.yaml
+	$< class-crd >deploy/crd/coxswain.dev_trainingclasses.yaml
 	$< docs >docs/api.md
 	$(foreach c,$(chart_copies),cp $(subst :, $(chart_files)/,$(c)) &&) true
 
 check-generate: $(BUILD)/coxswain-generate ## the CRD, docs/api.md and the chart's copies are what the table says
 	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && \
 		$< sweep-crd | diff -u deploy/crd/coxswain.dev_trainingsweeps.yaml - && \
-		$< class-crd | diff -u deploy/crd/coxswain.dev_clustertrainingclasses.yaml - && $< docs | diff -u docs/api.md - && \
+		$< cluster-class-crd | diff -u deploy/crd/coxswain.dev_clustertrainingclasses.yaml - && \
+		$< class-crd | diff -u deploy/crd/coxswain.dev_trainingclasses.yaml - && $< docs | diff -u docs/api.md - && \
 		$(foreach c,$(chart_copies),diff -u $(subst :, $(chart_files)/,$(c)) &&) true || \
 		{ echo "Run make generate and commit what it writes." >&2; exit 1; }
 

@@ -14,6 +14,8 @@
 #define TRAINING_SWEEP_PLURAL "trainingsweeps"
 #define CLUSTER_TRAINING_CLASS_KIND "ClusterTrainingClass"
 #define CLUSTER_TRAINING_CLASS_PLURAL "clustertrainingclasses"
+#define TRAINING_CLASS_KIND "TrainingClass" /* of one namespace */
+#define TRAINING_CLASS_PLURAL "trainingclasses"
 
 /* On every object that belongs to a job: the job's name (for people) and UID (for selectors,
  * because names are reused). */

@@ -1451,7 +1451,7 @@ static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields, .base = &cl
      LONE,                                                                                                             \
      .words = training_class_kind_words,                                                                               \
      .fallback = CLUSTER_TRAINING_CLASS_KIND,                                                                          \
-     .description = "Kind of the class."},                                                                             \
+     .description = "Kind of the class: of the cluster, or of the job's namespace."},                                  \
     {                                                                                                                  \
         .name = "name", .kind = FIELD_STRING, MEMBER(owner, at name), LONE, .flags = FIELD_REQUIRED, RANGE(1, 253),    \
         FORMAT(DOTTED_NAME), .description = "Name of the class."                                                       \
@@ -1564,7 +1564,7 @@ static const struct field training_class_spec_fields[] = {
      .type = &class_run_policy_type,
      .description = "Deadlines and other limits of jobs that give none."},
 };
-OBJECT_TYPE(training_class_spec_type, "ClusterTrainingClass spec", training_class_spec_fields);
+OBJECT_TYPE(training_class_spec_type, "Spec of a training class", training_class_spec_fields);
 
 /* ---------------------------------------------------------------- status */
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/job/field_check.h"
 #include "common/job/template_overlay.h"
-#include "common/job/training_job.h"
 
 /* ---------------------------------------------------------------- templates */
 
@@ -125,6 +125,11 @@ void training_class_merge(struct json *spec, const struct json *defaults)
     merge_run_policy(spec, json_member(defaults, "runPolicy"));
     if (image && !has_image)
         json_set(spec, "image", json_copy(image));
+}
+
+const char *training_class_plural(enum training_class_kind kind)
+{
+    return kind == TRAINING_CLASS_NAMESPACED ? TRAINING_CLASS_PLURAL : CLUSTER_TRAINING_CLASS_PLURAL;
 }
 
 /* ---------------------------------------------------------------- check */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lays a job's spec over the defaults of its class: an administrator writes a ClusterTrainingClass, and jobs name it in
- * spec.trainingClass. The operator copies the class's spec into the job's status (struct pinned_class) before it creates anything, and
+ * spec.trainingClass; a TrainingClass is the same for one namespace. The operator copies the class's spec into the job's status (struct pinned_class) before it creates anything, and
  * training_job_parse merges that copy each time, so that a job keeps what it was created with.
  *
  * The job's value wins. Members of objects are merged one by one. Lists whose elements have a key are merged by it: storage, containers,
@@ -10,7 +10,7 @@
 #ifndef COXSWAIN_JOB_TRAINING_CLASS_H
 #define COXSWAIN_JOB_TRAINING_CLASS_H
 
-#include "common/json.h"
+#include "common/job/training_job.h"
 
 /* Longest spec of a class, as JSON: each of its jobs carries a copy. */
 #define TRAINING_CLASS_MAX (32 * 1024)
@@ -18,7 +18,10 @@
 /* Adds to a job's spec, in place, what it leaves to `defaults`, the spec of its class. The queue is not part of it. */
 void training_class_merge(struct json *spec, const struct json *defaults);
 
-/* As training_job_violations, for an object of kind ClusterTrainingClass. */
+/* "clustertrainingclasses" */
+const char *training_class_plural(enum training_class_kind kind);
+
+/* As training_job_violations, for a class of either kind. */
 struct json *training_class_violations(const struct json *object);
 /* ERROR_INVALID with the first violation, or because the spec is longer than TRAINING_CLASS_MAX. */
 int training_class_check(const struct json *object, struct error *error);

@@ -128,7 +128,9 @@ static void violations_find(const struct json *object, const struct json *old, s
 bool training_job_awaits_class(const struct training_job *job)
 {
     const char *name = job->training_class.name, *pinned = job->status.training_class.name;
-    return name && (!pinned || !job->status.training_class.defaults || strcmp(name, pinned) != 0);
+    bool same =
+        pinned && strcmp(name ? name : "", pinned) == 0 && job->training_class.kind == job->status.training_class.kind;
+    return name && !(same && job->status.training_class.defaults);
 }
 
 /* What the job was created with; NULL: it has no class, or its class is not pinned. */
@@ -136,7 +138,10 @@ static const struct json *pinned_defaults(const struct json *object)
 {
     const char *name = json_string_at(object, "spec.trainingClass.name", NULL);
     const char *pinned = json_string_at(object, "status.trainingClass.name", NULL);
-    return name && pinned && strcmp(name, pinned) == 0 ? json_at(object, "status.trainingClass.defaults") : NULL;
+    const char *kind = json_string_at(object, "spec.trainingClass.kind", CLUSTER_TRAINING_CLASS_KIND);
+    const char *pinned_kind = json_string_at(object, "status.trainingClass.kind", CLUSTER_TRAINING_CLASS_KIND);
+    bool same = name && pinned && strcmp(name, pinned) == 0 && strcmp(kind, pinned_kind) == 0;
+    return same ? json_at(object, "status.trainingClass.defaults") : NULL;
 }
 
 /* Checks the job's own spec, then what it is with its class: then every storage has to exist. */
@@ -157,7 +162,7 @@ static int check_spec(struct json *filled, const struct json *defaults, struct e
     violations_find(filled, NULL, &merged);
     json_set(spec, "trainingClass", json_copy(reference));
     if (violations_to_error(&merged, error) < 0)
-        return error_wrap(error, "with the defaults of " CLUSTER_TRAINING_CLASS_KIND " %s",
+        return error_wrap(error, "with the defaults of %s %s", json_string_at(reference, "kind", ""),
                           json_string_at(reference, "name", ""));
     return 0;
 }

@@ -35,9 +35,11 @@ enum role { ROLES(X) ROLE_COUNT };
 #undef X
 
 /* What spec.trainingClass may name. */
-#define TRAINING_CLASS_KINDS(X) X(TRAINING_CLASS_CLUSTER, "ClusterTrainingClass")
+#define TRAINING_CLASS_KINDS(X)                                                                                        \
+    X(TRAINING_CLASS_CLUSTER, "ClusterTrainingClass")                                                                  \
+    X(TRAINING_CLASS_NAMESPACED, "TrainingClass") /* of the job's namespace */
 #define X(name, text) name,
-enum training_class_kind { TRAINING_CLASS_KINDS(X) };
+enum training_class_kind { TRAINING_CLASS_KINDS(X) TRAINING_CLASS_KIND_COUNT };
 #undef X
 const char *role_name(enum role role);
 bool role_parse(const char *name, enum role *ret_role);

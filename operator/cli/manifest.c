@@ -76,13 +76,19 @@ static bool is_kind(const struct json *document, const char *kind)
     return strcmp(json_string_at(document, "kind", ""), kind) == 0;
 }
 
+static bool is_class(const struct json *document)
+{
+    return is_kind(document, CLUSTER_TRAINING_CLASS_KIND) || is_kind(document, TRAINING_CLASS_KIND);
+}
+
 static void effective_make(struct manifest *manifest)
 {
     manifest->effective = json_copy(manifest->job);
     struct json *spec = json_at(manifest->effective, manifest->is_sweep ? "spec.template" : "spec");
     const char *name = json_string_at(spec, "trainingClass.name", "");
+    const char *kind = json_string_at(spec, "trainingClass.kind", CLUSTER_TRAINING_CLASS_KIND);
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item))
-        if (is_kind(item, CLUSTER_TRAINING_CLASS_KIND) && strcmp(json_string_at(item, "metadata.name", ""), name) == 0)
+        if (is_class(item) && is_kind(item, kind) && strcmp(json_string_at(item, "metadata.name", ""), name) == 0)
             training_class_merge(spec, json_member(item, "spec"));
 }
 
@@ -155,21 +161,21 @@ static int wait_for(struct kube_call *call, struct kube_client *client, const st
 }
 
 /* "coxswain.dev/v1beta1" and "TrainingJob": the plural is the kind in lower case and an s, for the kinds that go with a
- * job (Service, ConfigMap, Secret, PersistentVolumeClaim, …), but for its class, which has no namespace either. */
+ * job (Service, ConfigMap, Secret, PersistentVolumeClaim, …), but for its class. */
 static void path_of(const struct json *document, const char *name_space, char group[128], char plural[128],
                     struct resource_path *path)
 {
     const char *version = json_string_at(document, "apiVersion", ""), *slash = strchr(version, '/');
     snprintf(group, 128, "%.*s", slash ? (int)(slash - version) : 0, version);
-    bool is_class = is_kind(document, CLUSTER_TRAINING_CLASS_KIND);
-    snprintf(plural, 128, "%s%s", json_string_at(document, "kind", ""), is_class ? "es" : "s");
+    snprintf(plural, 128, "%s%s", json_string_at(document, "kind", ""), is_class(document) ? "es" : "s");
     for (char *at = plural; *at; at++) {
         if (*at >= 'A' && *at <= 'Z')
             *at = (char)(*at - 'A' + 'a');
     }
     *path = (struct resource_path){.resource = {group, slash ? slash + 1 : version, plural},
-                                   .name_space =
-                                       is_class ? NULL : json_string_at(document, "metadata.namespace", name_space)};
+                                   .name_space = is_kind(document, CLUSTER_TRAINING_CLASS_KIND)
+                                                     ? NULL
+                                                     : json_string_at(document, "metadata.namespace", name_space)};
 }
 
 /* How documents get into a cluster. */
@@ -190,7 +196,7 @@ static int document_patch(const struct application *to, const struct resource_pa
     if (wait_for(call, to->client, &found, to->interrupted, error) < 0)
         return -1;
     bool is_ours = strcmp(path->resource.group, API_GROUP) == 0;
-    patch = is_ours && path->name_space ? job_patch(document, found.object) : json_copy(document);
+    patch = is_ours && !is_class(document) ? job_patch(document, found.object) : json_copy(document);
     json_free(found.object);
     options.context = &patched;
     call = kube_client_patch(to->client, path, patch, &options);

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/training_class.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/clock_watch.h"
@@ -50,8 +51,8 @@ struct controller {
     struct informer *jobs, *pods, *services;
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
     struct optional_api *workloads, *flavors;          /* Kueue's */
-    struct optional_api *classes;                      /* ClusterTrainingClasses */
-    struct hash_map entries;                           /* "namespace/name" -> struct job_entry */
+    struct optional_api *classes[TRAINING_CLASS_KIND_COUNT];
+    struct hash_map entries; /* "namespace/name" -> struct job_entry */
     struct work_queue *queue;
     struct progress_poller *poller;
     struct log_reader *logs;
@@ -233,9 +234,13 @@ static void class_fill(struct controller *controller, const struct training_job 
 {
     if (!training_job_awaits_class(job))
         return;
-    class->state = optional_api_need(controller->classes);
-    class->refusal = optional_api_refusal(controller->classes);
-    class->view = optional_api_get(controller->classes, job->training_class.name);
+    struct optional_api *classes = controller->classes[job->training_class.kind];
+    bool namespaced = job->training_class.kind == TRAINING_CLASS_NAMESPACED;
+    SCOPED_FREE char *key =
+        memory_format("%s%s%s", namespaced ? job->namespace : "", namespaced ? "/" : "", job->training_class.name);
+    class->state = optional_api_need(classes);
+    class->refusal = optional_api_refusal(classes);
+    class->view = optional_api_get(classes, key);
 }
 
 static struct saves_input saves_of(const struct status_document *document)
@@ -811,15 +816,19 @@ static void class_changed(void *context, const char *key, const void *old, const
 /* They are looked for when a job needs them: the definition may be missing, and so may the right to see them. */
 static void prepare_classes(struct controller *controller)
 {
-    struct optional_api_options options = {
-        .group = API_GROUP, .plural = CLUSTER_TRAINING_CLASS_PLURAL, .versions = {API_VERSION}};
-    options.informer = base_options(controller, (struct kube_resource){0});
-    options.informer.name_space = NULL;
-    options.informer.parse = parse_class;
-    options.informer.item_free = free_class;
-    options.informer.on_added = class_added;
-    options.informer.on_changed = class_changed;
-    controller->classes = optional_api_new(controller->client, &options);
+    for (int kind = 0; kind < TRAINING_CLASS_KIND_COUNT; kind++) {
+        struct optional_api_options options = {.group = API_GROUP,
+                                               .plural = training_class_plural((enum training_class_kind)kind),
+                                               .versions = {API_VERSION}};
+        options.informer = base_options(controller, (struct kube_resource){0});
+        if (kind == TRAINING_CLASS_CLUSTER)
+            options.informer.name_space = NULL;
+        options.informer.parse = parse_class;
+        options.informer.item_free = free_class;
+        options.informer.on_added = class_added;
+        options.informer.on_changed = class_changed;
+        controller->classes[kind] = optional_api_new(controller->client, &options);
+    }
 }
 
 static void start_informers(struct controller *controller)
@@ -887,7 +896,8 @@ void controller_stop(struct controller *controller)
         optional_api_stop(controller->groups[scheduler]);
     optional_api_stop(controller->workloads);
     optional_api_stop(controller->flavors);
-    optional_api_stop(controller->classes);
+    for (int kind = 0; kind < TRAINING_CLASS_KIND_COUNT; kind++)
+        optional_api_stop(controller->classes[kind]);
     event_recorder_stop(controller->recorder);
 }
 
@@ -908,7 +918,8 @@ void controller_free(struct controller *controller)
         optional_api_free(controller->groups[scheduler]);
     optional_api_free(controller->workloads);
     optional_api_free(controller->flavors);
-    optional_api_free(controller->classes);
+    for (int kind = 0; kind < TRAINING_CLASS_KIND_COUNT; kind++)
+        optional_api_free(controller->classes[kind]);
     free(controller);
 }
 
@@ -983,7 +994,8 @@ static void write_refusals(const struct controller *controller, struct buffer *o
         write_optional(controller->groups[scheduler], out);
     write_optional(controller->workloads, out);
     write_optional(controller->flavors, out);
-    write_optional(controller->classes, out);
+    for (int kind = 0; kind < TRAINING_CLASS_KIND_COUNT; kind++)
+        write_optional(controller->classes[kind], out);
 }
 
 static void write_jobs(const struct controller *controller, struct buffer *out)

@@ -207,10 +207,11 @@ static bool is_ours(const struct resource *resource, const char *kind)
 /* NULL: of other types. */
 static struct json *violations_of(const struct resource *resource, const struct json *object, const struct json *old)
 {
-    return is_ours(resource, TRAINING_JOB_KIND)             ? training_job_violations(object, old)
-           : is_ours(resource, TRAINING_SWEEP_KIND)         ? training_sweep_violations(object, old)
-           : is_ours(resource, CLUSTER_TRAINING_CLASS_KIND) ? training_class_violations(object)
-                                                            : NULL;
+    return is_ours(resource, TRAINING_JOB_KIND)     ? training_job_violations(object, old)
+           : is_ours(resource, TRAINING_SWEEP_KIND) ? training_sweep_violations(object, old)
+           : is_ours(resource, CLUSTER_TRAINING_CLASS_KIND) || is_ours(resource, TRAINING_CLASS_KIND)
+               ? training_class_violations(object)
+               : NULL;
 }
 
 /* Rules run on what the schema accepts, as in the real one. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ClusterTrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get, and the
+# ClusterTrainingClass and TrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get, and the
 # policy of deploy/examples/classes, which obliges a namespace to a class. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,7 @@ finish() {
 trap finish EXIT
 
 cluster_prepare || { echo "not ok preparation"; exit 1; }
-established crd/clustertrainingclasses.coxswain.dev >/dev/null
+established crd/clustertrainingclasses.coxswain.dev crd/trainingclasses.coxswain.dev >/dev/null
 cluster_operator_start
 
 # The class, with storage that needs no provisioner.
@@ -86,6 +86,26 @@ can() {
 until_true 30 can list ed yes && can create ed no && can patch ed no && can delete ed no
 verdict $? "an editor sees classes and writes none"
 kubectl delete clusterrolebinding classes-editor >/dev/null
+
+# ---- a class of the namespace
+
+k create -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingClass
+metadata: {name: local}
+spec: {template: {metadata: {labels: {word: namespace}}}, storage: [{name: runs, emptyDir: {}}]}
+YAML
+sed -e 's/^  name: classy/  name: near/' -e 's/^    name: standard/    kind: TrainingClass\n    name: local/' "$examples/job.yaml" | k create -f - >/dev/null
+expect near readySummary 2/2 && [[ $(k get pod "$(current near 0)" -o 'jsonpath={.metadata.labels.word}') == namespace ]]
+verdict $? "a TrainingClass gives to the jobs of its namespace" "$(status_of near conditions)"
+k create rolebinding adam --clusterrole=admin --user=adam >/dev/null
+k create rolebinding edna --clusterrole=edit --user=edna >/dev/null
+may() {
+    [[ $(k auth can-i "$1" trainingclasses.coxswain.dev --as "$2" 2>/dev/null) == "$3" ]]
+}
+until_true 30 may create adam yes && may patch adam yes && may list edna yes && may create edna no
+verdict $? "its administrators write it, and editors see it"
+operators_judged
 
 # ---- a namespace that is obliged
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ClusterTrainingClass on the embedded control plane: a job waits for its class, keeps what it was created with, and says what is wrong;
+# ClusterTrainingClass and TrainingClass on the embedded control plane: a job waits for its class, keeps what it was created with, and says what is wrong;
 # `cox run` takes a class in the same file, and trials of a sweep have the class of their template. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
@@ -25,10 +25,10 @@ with_word() {
         \"command\":[\"/bin/sh\",\"-c\",\"echo word \$WORD \$OWN; exec sleep 600\"]}]}}}"
 }
 
-# classy NAME CLASS [MORE]: a job of that class
+# classy NAME CLASS [MORE [KIND]]: a job of that class
 classy() {
     api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"trainingClass\":{\"name\":\"$2\"},\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+        \"spec\":{\"trainingClass\":{\"kind\":\"${4:-ClusterTrainingClass}\",\"name\":\"$2\"},\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
         \"env\":[{\"name\":\"OWN\",\"value\":\"mine\"}]}]}}},\"coxswain\":{\"strategy\":{\"type\":\"OneDevice\"},\"model\":{\"preset\":\"mlp\"},
         \"data\":{\"format\":\"Synthetic\",\"examples\":1000},\"training\":{\"steps\":10,\"batchSize\":100}${3:-}}}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
@@ -68,6 +68,17 @@ gone_on() {
 }
 until_true "$patience" gone_on
 verdict $? "and those from before keep theirs, also when it is gone and the operator another" "$(api GET "$jobs_path/early")"
+
+# ---- a class of the namespace, beside one of the cluster with its name
+
+class local "$(with_word cluster)" >/dev/null
+classy near local '' TrainingClass
+until_true "$patience" job_says near '"message":"TrainingClass local does not exist' && no_pods_of near
+verdict $? "a TrainingClass is another thing than a ClusterTrainingClass" "$(api GET "$jobs_path/near")"
+api POST "apis/coxswain.dev/v1beta1/namespaces/default/trainingclasses" \
+    "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingClass\",\"metadata\":{\"name\":\"local\"},\"spec\":$(with_word namespace)}" >answer.json
+wait_for near state Running "$patience" && until_true "$patience" says near namespace
+verdict $? "and is taken from the job's namespace" "$(cat answer.json; api GET "$jobs_path/near")"
 
 # ---- what is wrong
 

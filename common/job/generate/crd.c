@@ -383,15 +383,31 @@ static const struct column class_columns[] = {
     {.name = NULL},
 };
 
+#define CLASS_SPEC                                                                                                     \
+    "Defaults of jobs that name this class in spec.trainingClass. The job's own value wins. A change reaches only "    \
+    "jobs that are created after it."
+
 /* Kubernetes bounds the name. */
 static const struct definition class_definition = {
+    .kind = TRAINING_CLASS_KIND,
+    .plural = TRAINING_CLASS_PLURAL,
+    .singular = "trainingclass",
+    .short_name = "tc",
+    .description =
+        "A TrainingClass holds what an administrator gives to the TrainingJobs of its namespace that name it.",
+    .spec_description = CLASS_SPEC,
+    .spec = &training_class_spec_type,
+    .columns = class_columns,
+    .is_mutable = true,
+};
+
+static const struct definition cluster_class_definition = {
     .kind = CLUSTER_TRAINING_CLASS_KIND,
     .plural = CLUSTER_TRAINING_CLASS_PLURAL,
     .singular = "clustertrainingclass",
     .short_name = "ctc",
     .description = "A ClusterTrainingClass holds what an administrator gives to the TrainingJobs that name it.",
-    .spec_description = "Defaults of jobs that name this class in spec.trainingClass. The job's own value wins. A "
-                        "change reaches only jobs that are created after it.",
+    .spec_description = CLASS_SPEC,
     .spec = &training_class_spec_type,
     .columns = class_columns,
     .is_cluster_wide = true,
@@ -434,7 +450,7 @@ static void names_add(const struct definition *definition, struct json *spec)
     json_set_string(names, "plural", definition->plural);
     json_set_string(names, "singular", definition->singular);
     json_append_string(json_set_array(names, "shortNames"), definition->short_name);
-    if (!definition->is_cluster_wide)
+    if (!definition->is_mutable) /* classes are no work load */
         json_append_string(json_set_array(names, "categories"), "all");
 }
 
@@ -481,6 +497,11 @@ int crd_generate(struct buffer *out, struct error *error)
 int sweep_crd_generate(struct buffer *out, struct error *error)
 {
     return generate(&sweep_definition, "sweep_fields.c and rules.c", out, error);
+}
+
+int cluster_class_crd_generate(struct buffer *out, struct error *error)
+{
+    return generate(&cluster_class_definition, "fields.c and rules.c", out, error);
 }
 
 int class_crd_generate(struct buffer *out, struct error *error)

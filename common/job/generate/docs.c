@@ -212,9 +212,10 @@ static int sweep_sections(struct buffer *out)
 }
 
 static const char class_introduction[] =
-    "\n## ClusterTrainingClass\n\n"
-    "`kind: " CLUSTER_TRAINING_CLASS_KIND
-    "`, short name `ctc`, without a namespace; [operations](operations.md#training-classes) explains it. Every field "
+    "\n## Training classes\n\n"
+    "`kind: " CLUSTER_TRAINING_CLASS_KIND "`, short name `ctc`, without a namespace, and `kind: " TRAINING_CLASS_KIND
+    "`, short name `tc`, in the namespace of its jobs; [operations](operations.md#training-classes) explains it. Every "
+    "field "
     "may change; jobs that have been created keep what they were created with.\n";
 
 static const char document_introduction[] =

@@ -11,12 +11,13 @@ static const struct {
     int (*generate)(struct buffer *out, struct error *error);
 } products[] = {{"crd", crd_generate},
                 {"sweep-crd", sweep_crd_generate},
+                {"cluster-class-crd", cluster_class_crd_generate},
                 {"class-crd", class_crd_generate},
                 {"docs", docs_generate}};
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: coxswain-generate crd|sweep-crd|class-crd|docs\n");
+    fprintf(stderr, "usage: coxswain-generate crd|sweep-crd|cluster-class-crd|class-crd|docs\n");
     return 64;
 }
 

@@ -311,7 +311,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     const struct json *template = job->roles[role].template;
     if (template_overlay_check(json_at(template, "spec"), error) < 0 || check_template(builder, template, error) < 0)
         return error_wrap(error, "spec.%s.template%s%s", role_section(role),
-                          job->training_class.name ? " with that of " CLUSTER_TRAINING_CLASS_KIND " " : "",
+                          job->training_class.name ? " with that of class " : "",
                           job->training_class.name ? job->training_class.name : "");
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");

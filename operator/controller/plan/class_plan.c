@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/contract/labels.h"
+#include "common/job/enum_words.h"
+#include "common/job/training_class.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/planning.h"
 
@@ -10,32 +11,36 @@ static const char *class_name(const struct planning *planning)
     return planning->job->training_class.name;
 }
 
-/* Why the class cannot be taken now. */
+static const char *class_kind(const struct planning *planning)
+{
+    return training_class_kind_words[planning->job->training_class.kind];
+}
+
+/* Why the class cannot be taken now; NULL: that is not known yet. */
 static const char *obstacle_of(struct planning *planning, const char **ret_reason)
 {
     const struct class_input *class = &planning->input->class;
     const char *refusal = class->refusal;
+    const char *plural = training_class_plural(planning->job->training_class.kind), *kind = class_kind(planning);
     *ret_reason = "TrainingClassUnknown";
     if (class->state == OPTIONAL_UNKNOWN && refusal && *refusal)
-        return planning_format(planning,
-                               "the operator may not see " CLUSTER_TRAINING_CLASS_PLURAL
-                               "; let its ClusterRole list and watch them: %s",
-                               refusal);
+        return planning_format(planning, "the operator may not see %s; let its ClusterRole list and watch them: %s",
+                               plural, refusal);
     if (class->state == OPTIONAL_UNKNOWN)
-        return "looking for " CLUSTER_TRAINING_CLASS_KIND " of the cluster";
+        return NULL;
     *ret_reason = "TrainingClassMissing";
     if (class->state == OPTIONAL_MISSING)
-        return "spec.trainingClass is given, but the cluster does not serve " CLUSTER_TRAINING_CLASS_PLURAL
-               ": install the definition that came with this operator";
+        return planning_format(planning,
+                               "spec.trainingClass is given, but the cluster does not serve %s: install the "
+                               "definition that came with this operator",
+                               plural);
     if (!class->view)
         return planning_format(planning,
-                               CLUSTER_TRAINING_CLASS_KIND
-                               " %s does not exist: create it, or delete the job and name another in "
+                               "%s %s does not exist: create it, or delete the job and name another in "
                                "spec.trainingClass",
-                               class_name(planning));
+                               kind, class_name(planning));
     *ret_reason = "TrainingClassInvalid";
-    return planning_format(planning, "correct " CLUSTER_TRAINING_CLASS_KIND " %s: %s", class_name(planning),
-                           class->view->flaw);
+    return planning_format(planning, "correct %s %s: %s", kind, class_name(planning), class->view->flaw);
 }
 
 static void wait_for_class(struct planning *planning)
@@ -45,7 +50,7 @@ static void wait_for_class(struct planning *planning)
     bool told = before->status != CONDITION_ABSENT && strcmp(before->reason, reason) == 0;
     if (planning->input->class.state != OPTIONAL_READY)
         planning_await_api(planning, planning->input->class.state);
-    if (planning->input->class.state == OPTIONAL_UNKNOWN && strncmp(message, "looking", 7) == 0)
+    if (!message)
         return;
     if (!told)
         planning_event(planning, true, reason, "TakeClass", message);
@@ -64,8 +69,8 @@ static void pin(struct planning *planning, const struct class_view *view)
         .generation = view->generation,
         .defaults = plan->class_defaults,
     };
-    const char *message = planning_format(planning, "the job has the defaults of " CLUSTER_TRAINING_CLASS_KIND " %s",
-                                          class_name(planning));
+    const char *message =
+        planning_format(planning, "the job has the defaults of %s %s", class_kind(planning), class_name(planning));
     planning_event(planning, false, "TrainingClassTaken", "TakeClass", message);
     if (planning->old->conditions[CONDITION_SCHEDULED].status != CONDITION_ABSENT)
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, "Pending", message);

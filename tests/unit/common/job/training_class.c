@@ -142,6 +142,7 @@ Test(training_class, a_job_waits_until_its_class_is_pinned)
         bool waits;
     } rows[] = {
         {JOB, true},
+        {JOB "status: {trainingClass: {kind: TrainingClass, name: gpu, uid: u, defaults: {}}}\n", true},
         {JOB PINNED("other", "{image: i, storage: [{name: runs, emptyDir: {}}]}"), true},
         {JOB "status: {trainingClass: {name: gpu, uid: u}}\n", true}, /* of an API server that dropped the defaults */
         {JOB PINNED("gpu", "{image: i, storage: [{name: runs, emptyDir: {}}]}"), false},

@@ -50,7 +50,7 @@ Test(manifest, a_class_in_the_file_is_part_of_what_runs)
     struct manifest manifest;
     write_file("apiVersion: coxswain.dev/v1beta1\nkind: ClusterTrainingClass\nmetadata: {name: small}\n"
                "spec: {storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]}\n"
-               "---\napiVersion: coxswain.dev/v1beta1\nkind: ClusterTrainingClass\nmetadata: {name: other}\n"
+               "---\napiVersion: coxswain.dev/v1beta1\nkind: TrainingClass\nmetadata: {name: small}\n"
                "spec: {image: other}\n---\n" JOB "spec: {trainingClass: {name: small}, jax: {}}\n");
     const struct manifest_request request = {.path = path, .default_namespace = "lab"};
     cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);

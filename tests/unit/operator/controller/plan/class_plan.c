@@ -77,6 +77,19 @@ Test(class_plan, what_keeps_the_class_away_is_told)
     json_free(defaults);
 }
 
+Test(class_plan, a_class_of_the_namespace_is_told_as_such)
+{
+    scene.job.training_class.kind = TRAINING_CLASS_NAMESPACED;
+    expect_wait("TrainingClassMissing", "TrainingClass gpu does not exist: create it");
+    cr_expect(strncmp(message(), "TrainingClass", 13) == 0, "%s", message());
+    scene.input.class = (struct class_input){.state = OPTIONAL_MISSING};
+    expect_wait("TrainingClassMissing", "the cluster does not serve trainingclasses");
+    scene.input.class = (struct class_input){.state = OPTIONAL_READY, .view = &view};
+    expect_plan("write_status=1 event=TrainingClassTaken");
+    cr_expect_eq(scene.plan.status.training_class.kind, TRAINING_CLASS_NAMESPACED);
+    json_free(defaults);
+}
+
 Test(class_plan, while_the_cache_fills_nothing_is_told)
 {
     scene.input.class.state = OPTIONAL_UNKNOWN;
