@@ -48,18 +48,29 @@ static bool job_view_shows_log(const struct job_view *view, const struct pod_lin
 
 /* ---------------------------------------------------------------- the job */
 
-/* Keeps every loss_stride-th value; when there is no more room, every second one of them goes. */
+/* The status tells the last loss before the log tells the earlier ones, and a new chief may repeat steps. */
+static void drop_losses_from(struct job_view *view, int64_t step)
+{
+    while (step >= 0 && view->loss_count > 0 && view->loss_steps[view->loss_count - 1] >= step)
+        view->loss_count--;
+}
+
+/* Keeps every loss_stride-th value, of the view's step; when there is no more room, every second one of them goes. */
 static void keep_loss(struct job_view *view, double loss)
 {
+    drop_losses_from(view, view->step);
     if (++view->loss_skipped < view->loss_stride)
         return;
     view->loss_skipped = 0;
     if (view->loss_count == VIEW_LOSSES_MAX) {
-        for (unsigned i = 0; i < VIEW_LOSSES_MAX / 2; i++)
+        for (unsigned i = 0; i < VIEW_LOSSES_MAX / 2; i++) {
             view->losses[i] = view->losses[2 * i];
+            view->loss_steps[i] = view->loss_steps[2 * i];
+        }
         view->loss_count = VIEW_LOSSES_MAX / 2;
         view->loss_stride *= 2;
     }
+    view->loss_steps[view->loss_count] = view->step;
     view->losses[view->loss_count++] = loss;
 }
 

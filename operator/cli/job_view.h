@@ -65,6 +65,7 @@ struct job_view {
     char unit[32];             /* of the throughput: "examples" */
     char doing[VIEW_TEXT_MAX]; /* the chief's last log line that is not about a step */
     double losses[VIEW_LOSSES_MAX];
+    int64_t loss_steps[VIEW_LOSSES_MAX]; /* ascending; -1: unknown */
     unsigned loss_count;
     unsigned loss_stride, loss_skipped; /* every loss_stride-th loss is kept */
     struct pod_line *pods;              /* sorted by role and index, then oldest first */

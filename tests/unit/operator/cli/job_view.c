@@ -329,6 +329,23 @@ Test(job_view, losses_are_thinned_out_not_lost)
 }
 
 /* As a script of another framework reports it. */
+/* `cox run` of a job that is over reads its status first and then its log. */
+Test(job_view, the_curve_of_a_job_that_is_over_is_in_the_order_of_steps)
+{
+    struct job_view view;
+    SCOPED_JSON *over = json_of("{\"status\":{\"progress\":{\"step\":30,\"totalSteps\":30,\"metrics\":"
+                                "[{\"name\":\"loss\",\"value\":\"0.5\"}]}}}");
+    job_view_init(&view, "default", "digits");
+    job_view_take_job(&view, over);
+    job_view_begin_log(&view);
+    job_view_take_log(&view, "step 10/30  loss 3.0  |g| 1  lr 1e-3  1 ms  1234 examples/s  3s left", 1);
+    job_view_take_log(&view, "step 20/30  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s  3s left", 2);
+    job_view_take_log(&view, "step 30/30  loss 0.5  |g| 1  lr 1e-3  1 ms  1234 examples/s  3s left", 3);
+    cr_assert_eq(view.loss_count, 3);
+    cr_expect(view.losses[0] == 3 && view.losses[1] == 2 && view.losses[2] == 0.5);
+    job_view_release(&view);
+}
+
 Test(job_view, a_step_of_an_unknown_number)
 {
     struct job_view view;
