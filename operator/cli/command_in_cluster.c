@@ -9,6 +9,7 @@
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/run_list.h"
 
 #define NAMESPACE_MAX 63
 
@@ -58,12 +59,28 @@ int command_parse(int count, char **words, const struct command_usage *usage, st
     return code < 0 && !can_exist(words[0], usage, ret_line) ? EXIT_USAGE : code;
 }
 
+/* A job that is not in the cluster may be one of `cox run` on this machine. */
+static void hint_at_run(const char *title, const struct command_line *line)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    if (line->name_count == 0 || run_list_read(NULL, &list, NULL) < 0 ||
+        run_list_find(&list, line->names[0], &entry, NULL) < 0)
+        return;
+    fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, line->names[0],
+            line->names[0]);
+}
+
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
 {
     struct command_line line;
     int code = command_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
-    return line.state ? command_run_in_state(words[0], &line, action, action)
-                      : command_run_in_cluster(words[0], &line, action);
+    if (line.state)
+        return command_run_in_state(words[0], &line, action, action);
+    code = command_run_in_cluster(words[0], &line, action);
+    if (code == EXIT_FAILURE && strchr(usage->options, 's'))
+        hint_at_run(words[0], &line);
+    return code;
 }

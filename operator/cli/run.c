@@ -19,6 +19,7 @@
 #include "operator/cli/paths.h"
 #include "operator/cli/run_keep.h"
 #include "operator/cli/run_list.h"
+#include "operator/cli/run_mark.h"
 #include "operator/cli/run_sweep.h"
 #include "operator/cli/summary.h"
 #include "operator/cli/trained_run.h"
@@ -81,6 +82,20 @@ static void tell_restart(void *context, const char *message)
     fprintf(stderr, "cox run: %s\n", message);
 }
 
+/* Whether no other run was given a directory that would be deleted. */
+static int check_users(const struct run *run, struct error *error)
+{
+    SCOPED_FREE char *state = run->options->delete_volumes ? realpath(run->state, NULL) : NULL;
+    SCOPED_FREE char *user = state ? run_mark_user(state) : NULL;
+    SCOPED_FREE char *shown = user ? path_for_people(user) : NULL;
+    if (!user)
+        return 0;
+    return error_set(error, ERROR_CONFLICT,
+                     "--delete-volumes: the run %s was given a directory in %s/" STATE_VOLUMES
+                     "; delete that run first, or leave the option out",
+                     shown, run->state);
+}
+
 static int plane_start(struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
@@ -92,7 +107,7 @@ static int plane_start(struct run *run, struct error *error)
                                           .context = run,
                                           .volumes = options->volumes,
                                           .volume_count = options->volume_count};
-    if (control_plane_start(run->loop, &plane, &run->plane, error) < 0)
+    if (check_users(run, error) < 0 || control_plane_start(run->loop, &plane, &run->plane, error) < 0)
         return -1;
     return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
 }

@@ -95,6 +95,8 @@ cox 0 get --state points && printed '^points  *Succeeded '
 verdict $? "cox get shows a run that is over, by its name" "$(said)"
 cox 0 why --state points && printed '^points waits for nothing: it has succeeded' && cox 0 describe points --state "$folder/default-points" && printed '^Name  *points$'
 verdict $? "cox why and describe" "$(said)"
+cox 1 why points && grep -q 'there is a run points on this machine; to see it, add --state points' err && cox 1 why nothing && ! grep -q 'on this machine' err
+verdict $? "without --state they say that there is such a run" "$(said)"
 cox 0 logs --state bytes --tail 3 -f && printed 'worker-0 | '
 verdict $? "cox logs, which ends though -f was said" "$(said)"
 cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is no state directory of cox run' err &&
