@@ -28,7 +28,7 @@ enum field_kind {
     FIELD_STRING_LIST,  /* const char *[max]                                                */
     FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
     FIELD_SCALAR_LIST,  /* numbers, strings and booleans -> const struct json *, the list   */
-    FIELD_OPAQUE,       /* an object that others judge -> const struct json *               */
+    FIELD_OPAQUE,       /* an object with members not in the table -> const struct json * */
     FIELD_VOLUME,       /* the same, kept under its name -> const struct json * {name: {…}} */
 };
 
@@ -37,7 +37,7 @@ enum field_flag {
     FIELD_MUTABLE = 2, /* may change after creation; so may what is inside an object with FIELD_MUTABLE_INSIDE */
     FIELD_MUTABLE_INSIDE = 4,
     FIELD_ZERO = 8,                /* an integer that is 0 rather than FIELD_UNSET when absent */
-    FIELD_INLINE = 16,             /* the list's elements stand in the struct itself */
+    FIELD_INLINE = 16,             /* the list is an array in the struct itself */
     FIELD_OPEN = 32,               /* more words may come: the CRD does not close the list */
     FIELD_PRECISE = 64,            /* a time with fractions of a second */
     FIELD_MUTABLE_SUSPENDED = 128, /* may change while the job is suspended and has no pods */

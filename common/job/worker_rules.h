@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares the C functions of rules about specs that Coxswain's worker would refuse when it starts. With these rules the API server refuses
- * such a spec when the job is created. Jobs of other frameworks satisfy all these rules; a job document, which names no framework, is
+ * Declares the C functions of the rules by which the API server refuses, when a job is created, what Coxswain's worker would refuse when
+ * it starts. Jobs of other frameworks satisfy all these rules; a job document, which names no framework, is
  * checked. The table of rules (rules.h) has the CEL expressions and messages, and only its file, rules.c, calls the functions.
  */
 #ifndef COXSWAIN_JOB_WORKER_RULES_H

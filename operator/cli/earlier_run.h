@@ -15,12 +15,12 @@
 
 /* The inputs of a run. */
 struct run_ingredients {
-    const char *manifest; /* file */
-    const char *data;     /* file, or a digest that pins it */
+    const char *manifest; /* path */
+    const char *data;     /* path of the file, or a digest of it */
 };
 
-/* Keeps in `state` what the run that has just succeeded there was made from, and where its weights
- * are. */
+/* Records in the state directory `state` the ingredients of the run that has just succeeded there,
+ * and the path of its weights. */
 int earlier_run_remember(const char *state, const struct run_ingredients *ingredients, const char *weights,
                          struct error *error);
 /* Returns the path of the weights if the run recorded in `state` was made from the same

@@ -33,12 +33,12 @@ void log_position_cut(struct log_position *position)
     position->repeated = 0;
 }
 
-bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t begun)
+bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t partial_bytes)
 {
     bool brought_all = !position->repeats || position->repeated >= position->same;
-    bool is_same = end->known && brought_all && end->same == position->same && end->begun == begun &&
+    bool is_same = end->known && brought_all && end->same == position->same && end->partial_bytes == partial_bytes &&
                    strcmp(end->time, position->time) == 0;
-    *end = (struct log_end){.known = true, .same = position->same, .begun = begun};
+    *end = (struct log_end){.known = true, .same = position->same, .partial_bytes = partial_bytes};
     memcpy(end->time, position->time, sizeof end->time);
     return is_same;
 }

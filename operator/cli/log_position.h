@@ -35,11 +35,11 @@ struct log_end {
     bool known;
     char time[LOG_TIME_MAX];
     unsigned same;
-    size_t begun;
+    size_t partial_bytes; /* of an incomplete line at the end */
 };
-/* Records that a stream has ended with `begun` bytes of an incomplete line. Returns true if the
+/* Records that a stream has ended with `partial_bytes` bytes of an incomplete line. Returns true if the
  * stream before it ended at the same place and this one repeated all of its last lines. */
-bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t begun);
+bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t partial_bytes);
 /* Returns the timestamp of the last line, or NULL if there was none. Owned by `position`. */
 const char *log_position_since(const struct log_position *position);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Extracts from the TrainingJob of one trial what `cox` shows of that trial: its number, state, parameter
- * values and result. A trial is one of the jobs of a TrainingSweep. When the job is gone, the sweep's status
- * has this, too. A trial_line keeps no pointer into the job or the sweep, which may be freed.
+ * values and result. A trial is one of the jobs of a TrainingSweep. If the job is gone, the sweep's status
+ * has the same. A trial_line keeps no pointer into the job or the sweep, which may be freed.
  */
 #ifndef COXSWAIN_CLI_TRIAL_LINE_H
 #define COXSWAIN_CLI_TRIAL_LINE_H
@@ -14,7 +14,8 @@ struct trial_line {
     const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
     const char *
         objective; /* value of the metric once the trial has succeeded, or when it was stopped or paused; NULL: none that is finite */
-    const char **values; /* of each of the sweep's parameters, as text; NULL: not there, or not tried in this trial */
+    const char **
+        values; /* one for each of the sweep's parameters, as text; NULL: the job lacks it, or its `when` does not hold */
     unsigned value_count;
     bool succeeded, failed, stopped, paused; /* stopped early or paused, by the sweep: only its results say so */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
@@ -24,7 +25,7 @@ struct trial_line {
 
 /* Free with trial_line_free. */
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
-/* A trial as the sweep's results have it, for when its job is gone: its times and its message are unknown. */
+/* Makes the line from the sweep's results, for a trial whose job is gone: its times and message are unknown. */
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 

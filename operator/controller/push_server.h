@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes the progress that scripts of PyTorch, TensorFlow and JAX send over HTTPS (jobs with progress.push), for main.c. Only the operator
- * that acts runs it.
+ * Takes the progress that scripts of PyTorch, TensorFlow and JAX send over HTTPS (jobs with progress.push), for main.c. Only the leader,
+ * the one operator that acts, runs it; the others are standbys.
  *
  * A Secret in the operator's namespace holds an authority (a certificate and its key) and the key of the jobs' tokens (progress_push.h).
- * The first operator creates it; each later one reads it, so that the pods of jobs keep their files when another operator acts. The
+ * The first operator creates it; each later one reads it, so that the pods' files stay valid when another operator becomes the leader. The
  * operator signs a new certificate for itself whenever it starts to serve, and each PUSH_REFRESH_MS. The authority's certificate is renewed
  * years before it expires, with the same key, so that pods with the earlier one still trust the operator.
  *
- * With a Service, pods reach the operator through it. The Service has no selector: the operator that acts writes its own address into
- * the Service's EndpointSlice, so that reports never reach an operator that waits. Without a Service the URL has the address that the
+ * With a Service, pods reach the operator through it. The Service has no selector: the leader writes its own address into the Service's
+ * EndpointSlice, so that reports never reach a standby. Without a Service the URL has the address that the
  * server listens on.
  *
- * What is wrong with the Secret never keeps the operator from acting: it says why it takes no reports, and looks again each minute. One that
- * serves already goes on with the keys that it has.
+ * If the Secret is wrong or missing, the operator logs why it takes no reports, tries again each minute, and works as usual otherwise. If it
+ * serves already, it continues with the keys that it has.
  *
  * Answers are JSON with one sentence: {"message":"…"}. A request without the token of its job is refused before its body is looked at.
  */

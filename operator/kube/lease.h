@@ -47,7 +47,7 @@ const char *lease_holder(const struct lease *lease);
 
 /* Gives the lease up, so that the next holder need not wait: closes the gate, aborts writes on the wire (their callbacks
  * run before this returns), then clears the holder on the server. `released` is called once from the loop, also on
- * failure (error not NULL). */
+ * failure (error not NULL); call lease_free after that. */
 typedef void lease_released(void *context, const struct error *error);
 void lease_release(struct lease *lease, lease_released *released, void *context);
 /* Frees the lease without telling the server. The write gate stays closed. */

@@ -3,15 +3,15 @@
  * Defines the wire format of data connections, which carry tensors between the pods of a job (gRPC carries the control
  * messages). handshake.h and endpoint.h open connections with it; collectives and bulk connections send with it.
  *
- * A connection begins with three messages (struct opening): the side that was dialled sends a challenge, the dialler
- * sends its greeting, and the other side sends an answer. Frames follow, each of which is a header of
+ * A connection begins with three messages (struct opening): the accepting side sends a challenge, the connecting
+ * side sends its greeting, and the accepting side sends an answer. Frames follow, each of which is a header of
  * FRAME_HEADER_BYTES and a payload. On a bulk connection (bulk_connection.h), loads follow instead, each of which is a
  * head of LOAD_HEAD_BYTES and its bytes. All numbers are little-endian; each message, header and head ends with its
  * CRC-32C.
  *
- * Both sides prove that they have the job's key (crew_key.h). The dialler's proof covers the challenge's random bytes
- * and the whole greeting; the other side's proof covers the challenge, the greeting with the dialler's random bytes,
- * and the answer. So recorded messages cannot be replayed on another connection.
+ * Both sides prove that they have the job's key (crew_key.h). The connecting side's proof covers the challenge's random
+ * bytes and the whole greeting; the accepting side's proof covers the challenge, the greeting with its random bytes, and
+ * the answer. So recorded messages cannot be replayed on another connection.
  */
 #ifndef COXSWAIN_COMM_FRAME_H
 #define COXSWAIN_COMM_FRAME_H

@@ -86,7 +86,7 @@ int communicator_enqueue(struct communicator *communicator, struct device_stream
                          const struct communicator_operation *operations, unsigned count, struct error *error);
 
 /* Returns the part of one device, for use by that device's own thread. In the part, the device has index 0, and other threads may use the
- * other parts at the same time. Call it once everything that was started before is handed over. Only the whole communicator may be
+ * other parts at the same time. Call it once everything that was started before is enqueued. Only the whole communicator may be
  * aborted, when no part is inside a call. The part is owned by the communicator. */
 struct communicator *communicator_part(struct communicator *communicator, unsigned device);
 

@@ -47,7 +47,7 @@
     X(RESTART) /* chief: lineage; everything in progress is void */                                                      \
     X(OVER)    /* chief: there are no more tickets */                                                                    \
     X(BEAT)    /* both: keepalive */                                                                                     \
-    X(LEAVE)   /* worker: leaves on request */                                                                           \
+    X(LEAVE)   /* worker: it is being terminated */                                                                      \
     X(REFUSED) /* chief, server: text (stale generation, another job) */                                                 \
     /* Worker and server */                                                                                              \
     X(OPEN)   /* worker: job_uid, generation, index, server, digest, newest, nonce and path (of the area) */             \

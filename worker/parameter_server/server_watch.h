@@ -17,6 +17,7 @@
 #include "worker/coordination/address_book.h"
 #include "worker/parameter_server/message.h"
 
+/* Copied by server_watch_init; what the pointers lead to must outlive the watch. */
 struct server_watch_options {
     struct rpc *rpc;
     struct address_book *book;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the list of all jobs and sweeps for the page of `cox ui`, with watches. Each line has the number of the change that it came with,
- * so that a page that asks every second is sent only what has changed since it asked last.
+ * Keeps the list of all jobs and sweeps for the page of `cox ui`, with watches. Each row has the version of the list at which it last
+ * changed; a page that polls each second gets only newer rows.
  */
 #ifndef COXSWAIN_CLI_UI_LIST_H
 #define COXSWAIN_CLI_UI_LIST_H
@@ -10,12 +10,12 @@
 
 struct ui_list;
 
-/* Starts the watches, in one namespace, or in all if `name_space` is NULL. `kept`: the list is what a run has left, which "kept" tells
- * the page. The client must outlive the list. */
+/* Starts the watches, in one namespace, or in all if `name_space` is NULL. `kept`: the run has ended and the
+ * list shows its saved state, read-only; the page gets this as "kept". The client must outlive the list. */
 struct ui_list *ui_list_start(struct kube_client *client, const char *name_space, bool kept);
 void ui_list_free(struct ui_list *list);
 
-/* Appends {"version", "whole", "rows": […], "gone": [key…], "trouble"} to `out`: what has changed since `version`, or with "whole":
+/* Appends {"version", "whole", "kept", "rows": […], "gone": [key…], "trouble"} to `out`: what has changed since `version`, or with "whole":
  * true everything. "trouble" says in a sentence why the list may be out of date; "": it is not. */
 int ui_list_write(const struct ui_list *list, uint64_t version, struct buffer *out, struct error *error);
 

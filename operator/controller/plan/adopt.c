@@ -54,8 +54,8 @@ static void try_again(struct planning *planning, const struct pod_view *pod, con
 bool adopt_plan(struct planning *planning)
 {
     const struct crew *crew = &planning->crew;
-    const struct pod_view *left = crew->stranger;
-    size_t left_count = crew->stranger_count;
+    const struct pod_view *left = crew->foreign;
+    size_t left_count = crew->foreign_count;
     for (size_t i = 0; i < crew->orphan_count; i++) {
         const struct pod_view *pod = crew->orphans[i];
         const struct refused_pod *refusal = refusal_of(planning, pod);
@@ -72,5 +72,5 @@ bool adopt_plan(struct planning *planning)
     planning->plan->strangers = left_count;
     if (left_count > planning->input->strangers_told)
         tell(planning, left, left_count);
-    return left_count < crew->stranger_count + crew->orphan_count;
+    return left_count < crew->foreign_count + crew->orphan_count;
 }

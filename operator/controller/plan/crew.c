@@ -162,8 +162,8 @@ static bool sort_out(struct crew *crew, const struct training_job *job, const st
     } else if (pod_view_is_of_another_job(pod, job->uid)) {
         crew->leftover_count++;
     } else {
-        crew->stranger = pod;
-        crew->stranger_count++;
+        crew->foreign = pod;
+        crew->foreign_count++;
     }
     return false;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sorts the job's pods into slots, at the start of every plan: one slot for each role and index,
- * such as worker 1. All slots together are the crew. A slot is occupied by the one pod that counts
- * there. If the job's status promises a pod for the slot, that is a pod of the status's
- * incarnation, a number that is raised before pods are created; otherwise it is a pod with the
- * label `current`. Pods of an earlier attempt, except for evaluators, do not count; the attempt is
+ * Sorts the job's pods into slots, at the start of every plan: one slot for each role and index (a
+ * seat in the glossary), such as worker 1. All slots together are the crew. A slot is occupied by
+ * the one pod that counts there. If the job's status promises a pod for the slot, that is, has
+ * recorded that one is to be created, it is a pod of the status's incarnation, a number that is
+ * raised before pods are created; otherwise it is a pod with the label `current`. Pods of an earlier attempt, except for evaluators, do not count; the attempt is
  * raised when the whole crew starts over. Of several pods that may occupy a slot, the one with the
  * highest incarnation does. The job's other pods are superseded: they are deleted, except for the
  * newest finished one of each slot, which is kept for its log.
@@ -23,8 +23,8 @@
 struct slot {
     enum role role;
     int64_t index;
-    bool promised;                   /* the status promises a pod of its incarnation */
-    bool wanted;                     /* the next status promises a pod */
+    bool promised;                   /* the status records that a pod of its incarnation is to be created */
+    bool wanted;                     /* the next status will promise a pod */
     bool fresh;                      /* an elastic job grew: this index has never been promised */
     bool done;                       /* its pod has finished, whether it is still there or not */
     bool restarting;                 /* a pod was lost, and no successor has been ready yet */
@@ -44,8 +44,8 @@ struct crew {
     size_t superseded_count;
     const struct pod_view **orphans; /* pods without an owner, with the job's UID in their labels */
     size_t orphan_count;
-    const struct pod_view *stranger; /* a pod with the job's labels but another owner; NULL: none */
-    size_t stranger_count;
+    const struct pod_view *foreign; /* a pod with the job's labels but another owner; NULL: none */
+    size_t foreign_count;
     size_t leftover_count; /* pods of an earlier job of the same name */
     size_t earlier_count;  /* alive pods of earlier attempts, without evaluators */
     size_t alive_count;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which trials of a sweep pause at a rung, and which paused ones go on: successive halving
- * that waits for nobody, the first form of ASHA in Li et al. 2020, "A system for massively parallel
+ * Decides which trials of a sweep pause at a rung, and which paused ones go on: asynchronous
+ * successive halving, the first form of ASHA in Li et al. 2020, "A system for massively parallel
  * hyperparameter tuning". It replaces early_stopping_judge when earlyStopping.action is Pause. Rungs
  * and the values at them are those of early_stopping.h.
  *
  * Of n trials that have come to a rung the best n / reductionFactor, rounded down, may go on from
  * it; of equal values the one of the trial with the lower number is better. A trial that gets its
  * value goes on at once if it is one of them, otherwise it pauses. Paused trials wait at the last
- * rung that they have a value for. A trial that has passed a rung unseen counts there with its next
+ * rung that they have a value for. A trial without a value at a rung, because none was seen in time, counts there with its next
  * value. As others come to that rung n grows, so that more of those that wait there may go on.
  *
  * With Hyperband only trials of the same bracket are compared, and a trial does not pause before the first rung of its bracket.

@@ -7,7 +7,7 @@
  *
  * The durable protocol: the status is written first, with a resourceVersion precondition. It has a
  * result for each trial that has been started (a trial's name follows from its number), and says
- * which of them are pending: promised, and not seen to exist. Only a later plan that sees this
+ * which of them are pending: recorded for creation, their jobs not yet observed. Only a later plan that sees this
  * status creates the pending trials. So whenever the operator is killed, its successor finds in the
  * API what was decided:
  *   pending, there is no such job -> create it; if it exists after all, the create changes nothing
@@ -26,10 +26,11 @@
  *
  * With earlyStopping.action Pause such a trial becomes Paused instead, and may go on later (promotion.h): the status write that says so
  * makes it Running again and lists it as promoted. Only a later plan that sees this resumes its job. A job that a person resumes while
- * its trial is Paused counts only once it has ended. A place that is free goes to a trial that may go on, otherwise to a new one.
+ * its trial is Paused counts only once it has ended. If fewer than `parallelism` trials run, one that may go on is resumed,
+ * otherwise a new one is created.
  *
- * With TPE the values of a trial depend on the results that were known when it was promised. They
- * are drawn once, and the status write that promises the trial records them.
+ * With TPE the values of a trial depend on the results that were known when it became pending. They
+ * are drawn once, and the same status write records them.
  *
  * Suspending follows the same protocol: the status says that trials are being suspended before any
  * trial is, and that the sweep is suspended once all trials that run are suspended. When
@@ -63,7 +64,7 @@ struct sweep_input {
     size_t trial_count;
     const struct trial_note *notes;
     size_t note_count;
-    const char *obstacle; /* why a trial could not be created, which is tried again; NULL: nothing keeps them */
+    const char *obstacle; /* why a trial could not be created (it is tried again); NULL: none failed */
     int64_t now_ms;
 };
 
@@ -86,7 +87,8 @@ struct sweep_event {
 
 /* What the operator must do about a sweep. Zero it before plan_sweep; release it with sweep_plan_release. */
 struct sweep_plan {
-    struct sweep_action *actions; /* all at once, before the status write */
+    /* Executed before this plan's status write: they only carry out what the status already records. */
+    struct sweep_action *actions;
     size_t action_count;
     struct sweep_event *events; /* emitted after the status write; not if it fails */
     size_t event_count;
