@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/philox.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/worker/model/bench.h"
 #include "worker/device/backend.h"
 
@@ -48,6 +49,8 @@ static double loss(struct bench *b)
     return b->sums.loss;
 }
 
+#define SAMPLES (IS_SANITIZED ? 3 : 12) /* of a tensor, at least */
+
 /* Some elements of every tensor. A kink (rectifier, maximum) may spoil one difference, not many. */
 static void check_differences(struct bench *b, double (*measure)(struct bench *b), const char *name)
 {
@@ -59,7 +62,7 @@ static void check_differences(struct bench *b, double (*measure)(struct bench *b
         const struct parameter_tensor *tensor = &layout->tensors[t];
         if (tensor->offset < layout->statistics)
             continue;
-        int64_t stride = tensor->elements > 12 ? tensor->elements / 12 : 1;
+        int64_t stride = tensor->elements > SAMPLES ? tensor->elements / SAMPLES : 1;
         int wrong_here = 0, checked_here = 0;
         for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i += stride) {
             float value = b->parameters[i];
