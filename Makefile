@@ -208,7 +208,10 @@ $(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(ad
 
 # In kernels a square root that may set errno keeps its loop from going over vectors, and so does arithmetic for one of two cases that
 # might trap in the other; the bits are the same.
-kernel_flags = $(if $(filter worker/device/cpu/%,$<),-fno-math-errno -fno-trapping-math)
+kernel_flags = $(if $(filter worker/device/cpu/%,$<),-fno-math-errno -fno-trapping-math) $(product_flags)
+# What the address sanitizer sees of a pointer in the loops of products, where a sanitized test spends most of its time, is not asked twice.
+product_flags = $(if $(findstring undefined,$(SANITIZE)),$(if $(filter worker/device/cpu/gemm_kernel_%,$<),$(pointer_checks_once)))
+pointer_checks_once := -fno-sanitize=null,alignment,object-size,pointer-overflow
 
 $(BUILD)/obj/%.o: %.c $(CONFIGURATION)
 	$(call say,CC,$<)
