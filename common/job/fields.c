@@ -820,9 +820,9 @@ static const struct field init_fields[] = {
     FILE_ON_STORAGE(
         job_document, init_storage,
         "Name of the storage that holds the file. Without it the path is absolute and inside the image.", init_path,
-        "A safetensors file to take the first weights from, or one checkpoint of another job, a folder such as "
-        "digits/step-00000120.attempt-1.incarnation-1, to go on from with its optimizer and place in the data: a "
-        "path in the storage."),
+        "A safetensors file to take the first weights from; or a checkpoint of another job to go on from with its "
+        "optimizer and place in the data, a folder such as digits/step-00000120.attempt-1.incarnation-1; or the folder "
+        "of the checkpoints of a job that is over, for the newest one: a path in the storage."),
 };
 OBJECT_TYPE(init_type, "Init", init_fields);
 

@@ -1519,21 +1519,46 @@ const struct rule rules[] = {
      .field = "maxTrials",
      .holds = sweep_rule_endless,
      .cel = "self.algorithm.type == 'Grid' || has(self.maxTrials)",
-     .message = "is missing, and algorithms Random and TPE draw trials without end; say how many"},
+     .message = "is missing, and algorithms Random, TPE and PBT draw trials without end; say how many"},
     {.name = "SweepRecordedTrials",
      .about = &training_sweep_spec_type,
      .field = "maxTrials",
      .holds = sweep_rule_recorded_trials,
-     .cel = "(self.algorithm.type != 'TPE' && !has(self.earlyStopping)) || !has(self.maxTrials) || self.maxTrials <= "
+     .cel = "(!(self.algorithm.type in ['TPE', 'PBT']) && !has(self.earlyStopping)) || !has(self.maxTrials) || "
+            "self.maxTrials <= "
             "1000",
-     .message = "must be at most 1000 with algorithm TPE or earlyStopping, since the status keeps more of each trial "
-                "then"},
+     .message =
+         "must be at most 1000 with algorithm TPE or PBT or earlyStopping, since the status keeps more of each trial "
+         "then"},
     {.name = "SweepRecordedGrid",
      .about = &training_sweep_spec_type,
      .field = "parameters",
      .holds = sweep_rule_recorded_grid,
      .message = "the grid has more than 1000 points, which is too many with earlyStopping; give fewer values, or "
                 "maxTrials to try only its first ones"},
+    {.name = "SweepPopulationParameters",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_population_parameters,
+     .cel = "self.algorithm.type != 'PBT' || self.parameters.all(p, has(p.path) && !has(p.when) && "
+            "((p.path.startsWith('coxswain.training.optimizer.') && p.path != 'coxswain.training.optimizer.type') || "
+            "p.path in ['coxswain.training.batchSize', 'coxswain.training.perReplicaBatchSize']))",
+     .message =
+         "with PBT a trial goes on from another's checkpoint, so that only some fields can change: take paths "
+         "below coxswain.training.optimizer other than its type, batchSize or perReplicaBatchSize, without when"},
+    {.name = "SweepPopulationStopping",
+     .about = &training_sweep_spec_type,
+     .field = "earlyStopping",
+     .holds = sweep_rule_population_stopping,
+     .cel = "self.algorithm.type != 'PBT' || !has(self.earlyStopping)",
+     .message = "is not for PBT, which replaces the worst trials itself; leave it out"},
+    {.name = "SweepGenerations",
+     .about = &training_sweep_spec_type,
+     .field = "maxTrials",
+     .holds = sweep_rule_generations,
+     .cel = "self.algorithm.type != 'PBT' || !has(self.maxTrials) || !has(self.algorithm.population) || "
+            "self.maxTrials >= 2 * self.algorithm.population",
+     .message = "with PBT there must be at least two generations; raise it to twice the population, or more"},
     {.name = "SweepRound",
      .about = &training_sweep_spec_type,
      .field = "earlyStopping.brackets",

@@ -148,9 +148,12 @@ static const struct field algorithm_fields[] = {
      LONE,
      .words = sweep_algorithm_words,
      .fallback = "Random",
-     .description = "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
-                    "each trial draws every parameter independently. TPE: as Random at first, then every parameter is "
-                    "drawn where the trials so far had good results."},
+     .description =
+         "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
+         "each trial draws every parameter independently. TPE: as Random at first, then every parameter is "
+         "drawn where the trials so far had good results. PBT: generations of trials, each of which goes on from "
+         "the checkpoint of one of the generation before; the worst ones are replaced by copies of the best "
+         "with other values."},
     {.name = "seed",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, algorithm.seed),
@@ -169,6 +172,14 @@ static const struct field algorithm_fields[] = {
      ONLY_FOR("TPE"),
      .description = "How many trials must have succeeded before others learn from them; until then values are drawn at "
                     "random."},
+    {.name = "population",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, algorithm.population),
+     LONE,
+     RANGE(2, 500),
+     .fallback = "10",
+     ONLY_FOR("PBT"),
+     .description = "How many trials a generation has. Each trains for the steps or epochs of the template."},
 };
 static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields, .told_by = "type");
 
@@ -314,7 +325,7 @@ static const struct field spec_fields[] = {
      RANGE(1, SWEEP_TRIALS_MAX),
      .description =
          "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. With "
-         "TPE or earlyStopping it is at most 1000. "
+         "TPE, PBT or earlyStopping it is at most 1000. "
          "Raising it does not restart a sweep that is complete or has failed."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
@@ -388,8 +399,13 @@ static const struct field record_fields[] = {
     TEXT("rungs", trial_record, rungs, TEXT_MAX_LENGTH,
          "With earlyStopping: its first value of the metric after the steps of each rung, with commas between them; "
          "empty where it has none."),
+    NUMBER(
+        "parent", trial_record, parent,
+        "With PBT: the number of the trial from whose last checkpoint it goes on. It is written here before the trial "
+        "is created."),
     TEXT("values", trial_record, values, TEXT_MAX_LENGTH,
-         "With TPE: its values of the parameters, in their order, with commas between them; of values the position in "
+         "With TPE and PBT: its values of the parameters, in their order, with commas between them; of values the "
+         "position in "
          "the list, from 0; empty where a parameter is not tried, because of its when. They are drawn once and written "
          "here before the trial is created. With Grid and Random the "
          "values follow from the spec and the number; cox sweep get shows them."),

@@ -2,6 +2,7 @@
 #include "common/job/sweep_rules.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
@@ -156,9 +157,14 @@ bool sweep_rule_endless(const struct json *self, const struct json *old)
     return is_grid(self) || rule_has(self, "maxTrials");
 }
 
+static bool is_population(const struct json *self)
+{
+    return rule_is(self, "algorithm.type", "PBT");
+}
+
 static bool is_recorded(const struct json *self)
 {
-    return rule_is(self, "algorithm.type", "TPE") || rule_has(self, "earlyStopping");
+    return rule_is(self, "algorithm.type", "TPE") || is_population(self) || rule_has(self, "earlyStopping");
 }
 
 bool sweep_rule_recorded_trials(const struct json *self, const struct json *old)
@@ -191,4 +197,38 @@ bool sweep_rule_round(const struct json *self, const struct json *old)
     int64_t factor = json_integer_at(self, "earlyStopping.reductionFactor", 0), trials = trials_of(self);
     bool sound = brackets > 0 && brackets <= SWEEP_BRACKETS_MAX && factor > 0 && factor <= SWEEP_TRIALS_MAX;
     return !sound || trials == 0 || trials >= sweep_round_size(brackets, factor);
+}
+
+/* Whether a job may go on from a checkpoint of a job that has another value there. */
+static bool may_change(const char *path)
+{
+    static const char optimizer[] = "coxswain.training.optimizer.";
+    if (strncmp(path, optimizer, sizeof optimizer - 1) == 0)
+        return strcmp(path, "coxswain.training.optimizer.type") != 0;
+    return strcmp(path, "coxswain.training.batchSize") == 0 ||
+           strcmp(path, "coxswain.training.perReplicaBatchSize") == 0;
+}
+
+bool sweep_rule_population_parameters(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); is_population(self) && item; item = json_next(item))
+        if (!may_change(json_string_at(item, "path", "")) || rule_has(item, "when"))
+            return false;
+    return true;
+}
+
+bool sweep_rule_population_stopping(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_population(self) || !rule_has(self, "earlyStopping");
+}
+
+bool sweep_rule_generations(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t population = json_integer_at(self, "algorithm.population", 0);
+    return !is_population(self) || !rule_has(self, "maxTrials") ||
+           json_integer_at(self, "maxTrials", 0) >= 2 * population;
 }

@@ -193,6 +193,11 @@ struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned para
 
 /* ---------------------------------------------------------------- as recorded */
 
+bool sweep_values_are_recorded(const struct training_sweep *sweep)
+{
+    return sweep->algorithm.type == SWEEP_TPE || sweep->algorithm.type == SWEEP_PBT;
+}
+
 bool sweep_recorded_number(const struct training_sweep *sweep, unsigned parameter, int64_t trial, double *ret_number)
 {
     const struct sweep_status *status = &sweep->status;
@@ -226,7 +231,7 @@ struct json *sweep_trial_value(const struct training_sweep *sweep, unsigned para
     SCOPED_JSON *value = condition < 0 ? NULL : sweep_trial_value(sweep, (unsigned)condition, trial);
     if (!sweep_applies(sweep, parameter, value))
         return NULL;
-    if (sweep->algorithm.type != SWEEP_TPE)
+    if (!sweep_values_are_recorded(sweep))
         return sweep_drawn_value(sweep, parameter, trial);
     if (!sweep_recorded_number(sweep, parameter, trial, &number))
         return NULL;

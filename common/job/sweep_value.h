@@ -24,6 +24,8 @@ double sweep_draw(const struct training_sweep *sweep, unsigned parameter, int64_
  * one drawn at random; NULL: with Grid, the parameter is not tried in this trial. The others are drawn whether they are tried or not. Numbers of a range are rounded to six digits, if that leaves them in the range. Free with json_free. */
 struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);
 
+/* Returns whether the values of trials are recorded in the status: they follow from results, not from the spec alone. */
+bool sweep_values_are_recorded(const struct training_sweep *sweep);
 /* Gets what is recorded of a trial's parameter: the value itself, of `values` the position in the list. Returns false when nothing is. */
 bool sweep_recorded_number(const struct training_sweep *sweep, unsigned parameter, int64_t trial, double *ret_number);
 /* Returns the value that is recorded as this number, or the nearest that the parameter can have: the status may have been edited. */

@@ -10,7 +10,7 @@
 #include "common/job/rules.h"
 #include "common/job/training_job.h"
 
-#define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random") X(SWEEP_TPE, "TPE")
+#define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random") X(SWEEP_TPE, "TPE") X(SWEEP_PBT, "PBT")
 #define SWEEP_TRIAL_STATES(X)                                                                                          \
     X(TRIAL_RUNNING, "Running") /* or promised, and not created yet */                                                 \
     X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
@@ -108,7 +108,9 @@ struct trial_record {
     int64_t
         step; /* after which the objective of a trial that is stopped or paused was measured; FIELD_UNSET: it is neither */
     const char *rungs; /* with early stopping: the values that it had at each rung (early_stopping.h); NULL: none yet */
-    const char *values; /* with TPE: of all parameters, as suggestion_record writes them; NULL: none are known */
+    int64_t parent;    /* with PBT: the trial from whose checkpoint this one goes on; FIELD_UNSET: it begins anew */
+    const char
+        *values; /* with TPE and PBT: of all parameters, as suggestion_record writes them; NULL: none are known */
 };
 
 struct sweep_best {
@@ -152,6 +154,7 @@ struct training_sweep {
         enum sweep_algorithm type;
         int64_t seed;
         int64_t startup_trials; /* TPE */
+        int64_t population;     /* PBT (operator/controller/sweep/population.h) */
     } algorithm;
     bool has_early_stopping;
     struct sweep_early_stopping early_stopping;

@@ -103,7 +103,9 @@ static void say_result(const struct run_place *place, const struct sweep_view *v
     SCOPED_FREE char *best = place->state && has_best ? keep_best(place, view->sweep) : NULL;
     say_path("trials", trials);
     say_path("best job", best);
-    if (has_best && (best || !place->state))
+    bool is_trained_once =
+        view->sweep->algorithm.type != SWEEP_PBT; /* a population's best values are only its last ones */
+    if (has_best && is_trained_once && (best || !place->state))
         say_next(place, view->sweep, best);
 }
 

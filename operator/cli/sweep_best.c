@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/sweep_best.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/sweep_descent.h"
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "common/yaml.h"
@@ -39,6 +41,13 @@ static void fill_metadata(const struct training_sweep *sweep, struct json *metad
         json_set_string(json_set_object(metadata, "labels"), LABEL_QUEUE_NAME, sweep->queue_name);
 }
 
+/* How many generations the best trial of a population has trained for. */
+static int64_t generations_of_best(const struct training_sweep *sweep)
+{
+    const char *number = strrchr(sweep->status.best.trial, '-');
+    return (number ? strtoll(number + 1, NULL, 10) : 0) / sweep->algorithm.population + 1;
+}
+
 int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error)
 {
     if (!sweep->status.best.trial)
@@ -48,8 +57,11 @@ int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, st
     json_set_string(job, "apiVersion", API_GROUP_VERSION);
     json_set_string(job, "kind", TRAINING_JOB_KIND);
     fill_metadata(sweep, json_set_object(job, "metadata"));
-    if (put_values(sweep, json_set(job, "spec", json_copy(sweep->template)), error) < 0)
+    struct json *spec = json_set(job, "spec", json_copy(sweep->template));
+    if (put_values(sweep, spec, error) < 0)
         return -1;
+    if (sweep->algorithm.type == SWEEP_PBT)
+        sweep_descent_put(spec, sweep->status.best.trial, generations_of_best(sweep));
     *ret_job = job;
     job = NULL;
     return 0;
@@ -63,5 +75,10 @@ int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, str
         return -1;
     buffer_format(out, "# Trial %s, the best of the sweep %s: %s %s.\n", best->trial, sweep->name,
                   sweep->objective.metric, best->objective);
+    if (sweep->algorithm.type == SWEEP_PBT)
+        buffer_format(
+            out, "# It has trained in generations with changing values, of which these are the last ones. So this job "
+                 "begins with its checkpoint,\n# in the storage of the sweep, and ends at once: give it more steps or "
+                 "an export.\n");
     return yaml_print(job, out, error);
 }

@@ -18,6 +18,12 @@ static double seconds_of(const struct trial_line *line)
     return known ? (double)(line->end_ms - line->start_ms) / 1000 : -1;
 }
 
+/* Trials of a population go on from the checkpoint of another one. */
+static bool has_parents(const struct training_sweep *sweep)
+{
+    return sweep->algorithm.type == SWEEP_PBT;
+}
+
 /* ---------------------------------------------------------------- CSV */
 
 static int put_head(const struct training_sweep *sweep, struct buffer *out, struct error *error)
@@ -27,7 +33,8 @@ static int put_head(const struct training_sweep *sweep, struct buffer *out, stru
     for (unsigned i = 0; i < sweep->parameter_count; i++)
         if (csv_append_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
             return -1;
-    return buffer_append_string(out, "objective,seconds,best\n", error);
+    return buffer_append_string(
+        out, has_parents(sweep) ? "objective,seconds,best,parent\n" : "objective,seconds,best\n", error);
 }
 
 static int put_line(const struct sweep_view *view, const struct trial_line *line, struct buffer *out,
@@ -46,7 +53,13 @@ static int put_line(const struct sweep_view *view, const struct trial_line *line
     if (csv_append_cell(out, line->objective ? line->objective : "", ",", error) < 0 ||
         csv_append_cell(out, seconds, ",", error) < 0)
         return -1;
-    return csv_append_cell(out, sweep_view_is_best(view, line) ? "true" : "false", "\n", error);
+    const char *is_best = sweep_view_is_best(view, line) ? "true" : "false";
+    if (!has_parents(view->sweep))
+        return csv_append_cell(out, is_best, "\n", error);
+    char parent[SECONDS_MAX] = "";
+    if (sweep_view_parent(view, line) >= 0)
+        snprintf(parent, sizeof parent, "%" PRId64, sweep_view_parent(view, line));
+    return csv_append_cell(out, is_best, ",", error) < 0 ? -1 : csv_append_cell(out, parent, "\n", error);
 }
 
 int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error)
@@ -82,6 +95,9 @@ static struct json *trial_of(const struct sweep_view *view, const struct trial_l
     json_set(trial, "objective", line->objective ? json_new_number(strtod(line->objective, NULL)) : json_new_null());
     json_set(trial, "seconds", seconds >= 0 ? json_new_number(seconds) : json_new_null());
     json_set_boolean(trial, "best", sweep_view_is_best(view, line));
+    int64_t parent = sweep_view_parent(view, line);
+    if (has_parents(view->sweep))
+        json_set(trial, "parent", parent >= 0 ? json_new_integer(parent) : json_new_null());
     return trial;
 }
 

@@ -166,6 +166,12 @@ static void add_trial(const struct sweep_view *view, const struct trial_line *li
     for (unsigned i = 0; i < view->sweep->parameter_count; i++)
         text_table_add(table, i < line->value_count ? line->values[i] : NULL);
     text_table_add(table, line->objective);
+    if (view->sweep->algorithm.type == SWEEP_PBT) {
+        char parent[24] = "";
+        if (sweep_view_parent(view, line) >= 0)
+            snprintf(parent, sizeof parent, "%" PRId64, sweep_view_parent(view, line));
+        text_table_add(table, parent);
+    }
     text_table_add(table, sweep_view_is_best(view, line) ? "best" : NULL);
 }
 
@@ -173,12 +179,15 @@ void sweep_print_table(const struct sweep_view *view, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
     SCOPED(text_table_release) struct text_table table;
-    text_table_init(&table, sweep->parameter_count + 4);
+    bool has_parents = sweep->algorithm.type == SWEEP_PBT;
+    text_table_init(&table, sweep->parameter_count + 4 + has_parents);
     text_table_add(&table, "TRIAL");
     text_table_add(&table, "STATE");
     for (unsigned i = 0; i < sweep->parameter_count; i++)
         text_table_add(&table, sweep_parameter_label(sweep, i));
     text_table_add(&table, sweep->objective.metric);
+    if (has_parents)
+        text_table_add(&table, "FROM");
     text_table_add(&table, NULL);
     for (size_t i = 0; i < view->count; i++)
         add_trial(view, view->trials[i], &table);

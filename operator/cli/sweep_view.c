@@ -87,6 +87,13 @@ bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *
     return best && strcmp(best, line->name) == 0;
 }
 
+int64_t sweep_view_parent(const struct sweep_view *view, const struct trial_line *line)
+{
+    const struct sweep_status *status = &view->sweep->status;
+    int64_t parent = line->number < status->result_count ? status->results[line->number].parent : FIELD_UNSET;
+    return parent == FIELD_UNSET ? -1 : parent;
+}
+
 /* ---------------------------------------------------------------- the sweep */
 
 static bool holds(const struct training_sweep *sweep, enum sweep_condition type)

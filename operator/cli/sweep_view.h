@@ -28,6 +28,8 @@ void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 
 bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line);
+/* Returns the number of the trial from whose checkpoint a trial of a population goes on; -1: it does not. */
+int64_t sweep_view_parent(const struct sweep_view *view, const struct trial_line *line);
 
 /* Returns the type of the first condition of a sweep that is True, otherwise "Pending". */
 const char *sweep_state(const struct training_sweep *sweep);

@@ -53,6 +53,13 @@ verdict $? "a fork with the same values ends with the same parameters and optimi
 [[ $(checkpoint same 30) && ! $(checkpoint same 20) ]]
 verdict $? "and has checkpoints of its own" "$(ls same)"
 
+job newest 'type: OneDevice' 0.002 50 source
+lone newest && grep -q "goes on from step 40 of another job" newest.log && [[ $(saved_step newest) == 50 ]]
+verdict $? "the folder of a job stands for its newest checkpoint" "$(tail -n 3 newest.log)"
+job ended 'type: OneDevice' 0.002 40 source
+lone ended && same_weights ended source
+verdict $? "a fork that has no step to do ends with the same weights" "$(tail -n 3 ended.log)"
+
 # forks NAME STRATEGY WORKERS SERVERS: with another rate, beside a job that has the checkpoint in its own folder
 forks() {
     job "$1-fork" "$2" 0.0005 40 "$at"
@@ -104,5 +111,8 @@ job damaged 'type: OneDevice' 0.0005 40 "$(checkpoint damaged-source 20)"
 refused 66 "init.path .*digest" damaged
 [[ $(contents damaged-source) == "$(cat untouched)" ]]
 verdict $? "a damaged checkpoint of another job stays where it is"
+mkdir empty
+job nothing 'type: OneDevice' 0.0005 40 empty
+refused 64 "init.path .*without checkpoints" nothing
 job missing 'type: OneDevice' 0.0005 40 source/step-00000021.attempt-0.incarnation-1
 refused 66 "init.path" missing

@@ -650,14 +650,15 @@ function sweepView(place) {
         if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
         const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
+        const hasParents = document_.trials.some((trial) => trial.parent !== undefined);
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
             const cells = [make("a", {href: addressOf("job", place.namespace, trial.name), text: trial.trial}),
-                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), trial.best ? "best" : ""];
+                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
         });
-        writeTable(trials, ["Trial", "State", ...document_.parameters, document_.metric, "Time", ""], lines, "No trial has started yet.");
+        writeTable(trials, ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.");
         setText(more, shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`);
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);

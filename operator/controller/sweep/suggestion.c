@@ -10,6 +10,7 @@
 #include "common/buffer.h"
 #include "common/job/sweep_value.h"
 #include "common/memory.h"
+#include "operator/controller/sweep/population.h"
 #include "operator/controller/sweep/tpe.h"
 
 #define NUMBER_TEXT_MAX 40
@@ -102,6 +103,8 @@ static struct json *learned_value(const struct training_sweep *sweep, unsigned p
     struct json *recorded = sweep_trial_value(sweep, parameter, trial);
     if (recorded)
         return recorded;
+    if (population_is_used(sweep))
+        return population_value(sweep, parameter, trial);
     if (judged_count(sweep) < sweep->algorithm.startup_trials)
         return sweep_drawn_value(sweep, parameter, trial);
     return value_at(&sweep->parameters[parameter], learned_place(sweep, parameter, trial));
@@ -137,6 +140,6 @@ struct json *suggestion_value(const struct training_sweep *sweep, unsigned param
     SCOPED_JSON *value = condition < 0 ? NULL : suggestion_value(sweep, (unsigned)condition, trial);
     if (!sweep_applies(sweep, parameter, value))
         return NULL;
-    return sweep->algorithm.type == SWEEP_TPE ? learned_value(sweep, parameter, trial)
-                                              : sweep_drawn_value(sweep, parameter, trial);
+    return sweep_values_are_recorded(sweep) ? learned_value(sweep, parameter, trial)
+                                            : sweep_drawn_value(sweep, parameter, trial);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the values of the parameters of each trial of a sweep, by grid, at random or by TPE
- * (tpe.h). A choice is a pure function of the sweep and the trial's number, so that a restarted
- * operator chooses the same values. With TPE the choice also depends on the values and results of
+ * Chooses the values of the parameters of each trial of a sweep, by grid, at random, by TPE
+ * (tpe.h) or for a population (population.h). A choice is a pure function of the sweep and the trial's number, so that a restarted
+ * operator chooses the same values. With TPE and PBT the choice also depends on the values and results of
  * other trials, which are in the sweep's status and change while trials end. So sweep_plan.c
  * records the values of a trial in the status before the trial is created (suggestion_record), and
  * suggestion_value returns the recorded values from then on.

@@ -9,10 +9,12 @@
 
 #include "common/extremes.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "common/utf8.h"
 #include "operator/controller/plan/index_set.h"
 #include "operator/controller/sweep/early_stopping.h"
+#include "operator/controller/sweep/population.h"
 #include "operator/controller/sweep/promotion.h"
 #include "operator/controller/sweep/suggestion.h"
 #include "operator/controller/sweep/trial_build.h"
@@ -544,8 +546,10 @@ static struct training_sweep updated_sweep(const struct sweep_planning *planning
 static void record_values(struct sweep_planning *planning, int64_t trial)
 {
     struct training_sweep sweep = updated_sweep(planning);
-    if (sweep.algorithm.type != SWEEP_TPE)
+    if (!sweep_values_are_recorded(&sweep))
         return;
+    if (population_is_used(&sweep))
+        planning->results[trial].parent = population_parent(&sweep, planning->results, trial);
     SCOPED_FREE char *values = suggestion_record(&sweep, trial);
     planning->results[trial].values = arena_copy_string(&planning->plan->arena, values);
 }
@@ -556,7 +560,8 @@ static void promise_trial(struct sweep_planning *planning)
     struct error error = ERROR_INIT;
     SCOPED_JSON *object = NULL;
     int64_t trial = planning->started++;
-    planning->results[trial] = (struct trial_record){.state = TRIAL_RUNNING, .step = FIELD_UNSET};
+    planning->results[trial] =
+        (struct trial_record){.state = TRIAL_RUNNING, .step = FIELD_UNSET, .parent = FIELD_UNSET};
     record_values(planning, trial);
     struct training_sweep sweep = updated_sweep(planning);
     if (trial_build(&sweep, trial, &object, &error) < 0)
@@ -565,13 +570,19 @@ static void promise_trial(struct sweep_planning *planning)
         index_set_add(&planning->pending, trial);
 }
 
+static bool may_start(const struct sweep_planning *planning)
+{
+    return !population_is_used(planning->sweep) ||
+           population_may_start(planning->sweep, planning->results, planning->started);
+}
+
 /* Lets a paused trial go on, or promises a new one. Returns false if there is neither. */
 static bool fill_place(struct sweep_planning *planning)
 {
     int64_t promoted = next_promotion(planning);
     if (promoted >= 0)
         promote_trial(planning, promoted);
-    else if (planning->started < planning->total)
+    else if (planning->started < planning->total && may_start(planning))
         promise_trial(planning);
     else
         return false;
@@ -602,6 +613,24 @@ static void update_running(struct sweep_planning *planning)
 
 /* ---------------------------------------------------------------- one plan */
 
+/* Returns why trials of this form cannot go on from each other's checkpoints; NULL: they can. */
+static const char *what_a_population_lacks(const struct json *object)
+{
+    const struct json *worker = json_at(object, "spec.coxswain");
+    if (!worker)
+        return "spec.template: PBT is for Coxswain's own worker, which can go on from the checkpoint of another job; "
+               "give a section coxswain, or take another algorithm";
+    if (!json_member(worker, "checkpoint"))
+        return "spec.template.coxswain.checkpoint: is missing, and with PBT trials go on from there; say where they "
+               "are saved";
+    if (json_at(worker, "checkpoint.path"))
+        return "spec.template.coxswain.checkpoint.path: with PBT each trial needs a folder of its own; leave it out";
+    if (strcmp(json_string_at(worker, "training.optimizer.schedule.type", "Constant"), "Constant") != 0)
+        return "spec.template.coxswain.training.optimizer.schedule.type: with PBT no trial knows how many generations "
+               "follow; take Constant";
+    return NULL;
+}
+
 /* Returns why no trial can be made from the spec; NULL: nothing is wrong with it. */
 static const char *what_is_wrong(struct sweep_planning *planning)
 {
@@ -617,7 +646,7 @@ static const char *what_is_wrong(struct sweep_planning *planning)
         !json_at(object, "spec.coxswain.checkpoint"))
         return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
                "there; say where they are saved";
-    return NULL;
+    return population_is_used(planning->sweep) ? what_a_population_lacks(object) : NULL;
 }
 
 /* An earlier operator accepted the spec, and this one cannot say what the trials' values are. */

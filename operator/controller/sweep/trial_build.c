@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/sweep_descent.h"
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/sweep/population.h"
 #include "operator/controller/sweep/suggestion.h"
 
 /* ---------------------------------------------------------------- names */
@@ -55,6 +57,20 @@ static int fill_values(const struct training_sweep *sweep, int64_t trial, struct
     return 0;
 }
 
+/* A trial of a later generation goes on from its parent's checkpoint, for as many steps as the template says. */
+static int fill_descent(const struct training_sweep *sweep, int64_t trial, struct json *spec, struct error *error)
+{
+    int64_t generation = population_is_used(sweep) ? population_generation(sweep, trial) : 0;
+    if (generation == 0)
+        return 0;
+    int64_t parent = trial < sweep->status.result_count ? sweep->status.results[trial].parent : FIELD_UNSET;
+    if (parent == FIELD_UNSET)
+        return error_set(error, ERROR_INVALID, "no trial of the generation before has succeeded");
+    SCOPED_FREE char *name = trial_name(sweep, parent);
+    sweep_descent_put(spec, name, generation + 1);
+    return 0;
+}
+
 static int check(const struct json *object, struct error *error)
 {
     struct training_job job;
@@ -72,7 +88,8 @@ int trial_build(const struct training_sweep *sweep, int64_t trial, struct json *
     json_set_string(object, "kind", TRAINING_JOB_KIND);
     fill_metadata(sweep, trial, json_set_object(object, "metadata"));
     struct json *spec = json_set(object, "spec", json_copy(sweep->template));
-    if (fill_values(sweep, trial, spec, error) < 0 || check(object, error) < 0)
+    if (fill_values(sweep, trial, spec, error) < 0 || fill_descent(sweep, trial, spec, error) < 0 ||
+        check(object, error) < 0)
         return -1;
     *ret_object = object;
     object = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Builds the TrainingJob of a trial: the sweep's template with the values that suggestion.h chose
- * for the trial's parameters. The plan of a sweep builds each trial to find out whether its values
+ * for the trial's parameters, with PBT also what it goes on from. The plan of a sweep builds each trial to find out whether its values
  * make a valid job, before it promises the trial; the executor builds it again to create it. Both
  * get the same job, because its name and values follow from the sweep and the trial's number.
  */

@@ -6,7 +6,7 @@
 #include "common/job/training_sweep.h"
 #include "manifest.h"
 
-#define RULES_MAX 128
+#define RULES_MAX 160
 
 /* Marks the rules whose message a bad manifest of the corpus draws. */
 static void mark_broken(const char *path, struct json *(*find)(const struct json *object, const struct json *old),

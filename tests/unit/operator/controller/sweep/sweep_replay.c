@@ -7,6 +7,7 @@
  * With early stopping, trials report values on their way: a value that is recorded must never change, no trial may be suspended before
  * the status says that it is stopped, and one of which it says so must not run on. With pauses, a trial may be resumed only after the
  * status says that it goes on, and must then come on; in the end none may wait that is among the best of its rung.
+ * With PBT a parent that is recorded must never change, must have succeeded, and the trial's job must go on from it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -58,6 +59,11 @@
                "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
                "  earlyStopping: {type: Hyperband, minSteps: 2, reductionFactor: 2, brackets: 2, action: Pause}\n"     \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+/* Three generations of two. */
+#define POPULATION                                                                                                     \
+    SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
+               "  algorithm: {type: PBT, population: 2}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"     \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
 #define STEPS_OF_A_TRIAL 10
 
 struct model {
@@ -67,6 +73,7 @@ struct model {
     struct json *trials[TRIALS]; /* NULL: there is no such job */
     int created[TRIALS];
     bool counted[TRIALS];     /* a status once said that it was seen */
+    int64_t parents[TRIALS];  /* that a status first had, and one more; 0: none has one */
     int64_t recorded[TRIALS]; /* the batch size that a status first had; 0: none has one */
     int64_t steps[TRIALS];    /* that it has done */
     char *rungs[TRIALS];      /* the values that a status last had; NULL: none */
@@ -78,7 +85,9 @@ struct model {
     struct trial_note notes[TRIALS];
     size_t note_count;
     bool calm;
-    bool records; /* TPE: the status has the trials' values */
+    bool breeds;  /* PBT: trials go on from others */
+    int bred;     /* trials of all schedules that go on from another member */
+    bool records; /* TPE, PBT: the status has the trials' values */
     bool stops;   /* trials are stopped early, or paused */
     bool pauses;
     int stopped;  /* trials of all schedules that were, or stay paused */
@@ -194,6 +203,31 @@ static void check_rungs(const struct sweep_status *status)
     }
 }
 
+/* A trial goes on from one that has succeeded, and from the same whatever happens. */
+static void check_parents(const struct sweep_status *status)
+{
+    for (int64_t i = 0; model.breeds && i < status->result_count; i++) {
+        int64_t parent = status->results[i].parent;
+        CHECK(model.parents[i] == 0 || model.parents[i] == parent + 1, "a parent changes");
+        if (parent == FIELD_UNSET) {
+            CHECK(i < 2 || status->results[i].state == TRIAL_FAILED, "a trial of a later generation has no parent");
+            continue;
+        }
+        CHECK(parent / 2 == i / 2 - 1, "a parent is not of the generation before");
+        CHECK(status->results[parent].state == TRIAL_SUCCEEDED, "a parent has not succeeded");
+        model.bred += model.parents[i] == 0 && parent != i - 2;
+        model.parents[i] = parent + 1;
+    }
+}
+
+static void check_built(int64_t trial)
+{
+    SCOPED_FREE char *wanted = model.parents[trial] > 0 ? memory_format("s-%" PRId64, model.parents[trial] - 1) : NULL;
+    const char *path = json_string_at(model.trials[trial], "spec.coxswain.init.path", NULL);
+    CHECK(!model.breeds || (wanted ? path && strcmp(path, wanted) == 0 : path == NULL),
+          "a trial goes on from another than its parent");
+}
+
 static void server_create(int64_t trial)
 {
     struct training_sweep sweep = sweep_of(model.sweep);
@@ -204,6 +238,7 @@ static void server_create(int64_t trial)
         CHECK(++model.created[trial] == 1, "a trial is created twice");
         CHECK(trial_build(&sweep, trial, &model.trials[trial], &error) == 0, error.message);
         check_values(trial);
+        check_built(trial);
     }
     for (int i = 0; i < TRIALS; i++)
         running += model.trials[i] && !is_over(model.trials[i]) && !result_is(i, "Stopped") && !result_is(i, "Paused");
@@ -257,6 +292,7 @@ static bool server_status(const char *version, const struct sweep_status *status
         model.counted[i] |= i < status->result_count && !state_has("pending", i);
     check_records(status->result_count);
     check_rungs(status);
+    check_parents(status);
     check_parallelism(status);
     set_version();
     return true;
@@ -489,7 +525,8 @@ static void check_end(void)
     CHECK(has_ended(), "it never ends");
     for (int i = 0; i < TRIALS; i++) {
         bool held = result_is(i, "Stopped") || result_is(i, "Paused");
-        CHECK(model.created[i] == 1, "a trial was left out");
+        bool orphan = model.breeds && i > 1 && model.parents[i] == 0;
+        CHECK(model.created[i] == !orphan, "a trial was left out");
         CHECK(result_is(i, "Succeeded") || result_is(i, "Failed") || held, "a trial is not counted");
         CHECK(!held || !runs(i), "a trial runs on that was stopped");
         CHECK(result_is(i, model.pauses ? "Stopped" : "Paused") == false, "a trial is held back in the wrong way");
@@ -501,15 +538,18 @@ static void check_end(void)
 
 static void run_schedule(uint64_t seed, const char *spec)
 {
-    model = (struct model){.seed = seed,
-                           .random = seed * 2654435769u + 1,
-                           .late = -1,
-                           .sweep = yaml_value(spec),
-                           .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0,
-                           .stops = strstr(spec, "earlyStopping:") != NULL,
-                           .pauses = strstr(spec, "action: Pause") != NULL,
-                           .stopped = model.stopped,
-                           .promoted = model.promoted};
+    model =
+        (struct model){.seed = seed,
+                       .random = seed * 2654435769u + 1,
+                       .late = -1,
+                       .sweep = yaml_value(spec),
+                       .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0 || strcmp(spec, POPULATION) == 0,
+                       .breeds = strcmp(spec, POPULATION) == 0,
+                       .bred = model.bred,
+                       .stops = strstr(spec, "earlyStopping:") != NULL,
+                       .pauses = strstr(spec, "action: Pause") != NULL,
+                       .stopped = model.stopped,
+                       .promoted = model.promoted};
     set_version();
     operator_is_killed();
     for (int step = 0; step < STEPS && !has_ended(); step++) {
@@ -569,4 +609,13 @@ Test(sweep_replay, paused_trials_go_on_as_the_status_says)
         cr_expect_gt(model.promoted, SCHEDULES / 4, "trials went on %d times in %d schedules", model.promoted,
                      SCHEDULES);
     }
+}
+
+Test(sweep_replay, parents_of_a_population_are_chosen_once)
+{
+    model.bred = 0;
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        run_schedule(seed, POPULATION);
+    cr_expect_gt(model.bred, SCHEDULES / 4, "%d trials of %d schedules went on from another member", model.bred,
+                 SCHEDULES);
 }
