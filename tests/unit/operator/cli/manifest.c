@@ -122,7 +122,8 @@ static void expect_refused_setting(const char *setting, const char *words)
 
 Test(manifest, a_setting_that_does_not_fit)
 {
-    expect_refused_setting("spec.wrokers=3", "--set: spec.wrokers: there is no wrokers; there are ");
+    expect_refused_setting("spec.wrokers=3",
+                           "--set: spec.wrokers: there is no wrokers; did you mean workers? There are ");
 }
 
 Test(manifest, a_setting_that_takes_the_name_away)
