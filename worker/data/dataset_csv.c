@@ -135,6 +135,27 @@ static void take_names(struct table *table, const struct csv *row)
             return;
 }
 
+/* A file whose columns have other names, or another order, would be taken for what it is not. */
+static int check_names(const struct table *table, const struct csv *row, struct error *error)
+{
+    const struct json *item = json_first(table->names);
+    for (unsigned i = 0; i < row->count && item; i++) {
+        const struct csv_field *field = &row->fields[i];
+        const char *name = json_string(item, "");
+        char shown[TEXT_SHOWN + 1], wanted[TEXT_SHOWN + 1];
+        if (i == table->label)
+            continue;
+        if (field->length != strlen(name) || memcmp(field->text, name, field->length) != 0)
+            return error_set(error, ERROR_INVALID,
+                             "line %lld, column %u is %s, but the training table has %s there; give the files the "
+                             "same columns in the same order",
+                             (long long)row->line, i + 1, show(field, TEXT_SHOWN, shown),
+                             show(&(struct csv_field){name, strlen(name)}, TEXT_SHOWN, wanted));
+        item = json_next(item);
+    }
+    return 0;
+}
+
 /* Finds where values and label are, by the first row of the table. */
 static int look_at_first(struct table *table, const struct csv *row, bool header, const char *label,
                          struct error *error)
@@ -147,6 +168,8 @@ static int look_at_first(struct table *table, const struct csv *row, bool header
                          (long long)row->line);
     if (find_label(row, header, label, &table->label, error) < 0)
         return -1;
+    if (header && table->names)
+        return check_names(table, row, error);
     if (header)
         take_names(table, row);
     return 0;
@@ -160,7 +183,7 @@ static int check_row(struct table *table, const struct csv *row, bool header, co
     if (row->count != table->columns)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
                          (long long)row->line, row->count, table->columns);
-    return 0;
+    return header && !table->places ? check_names(table, row, error) : 0;
 }
 
 struct row_taker {
@@ -452,7 +475,10 @@ static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_so
         return error_set(
             error, ERROR_INVALID,
             "data.format CSV gives rows of numbers with one label each, but the model takes other examples");
-    if (open_training(source, &training, error) < 0 || (!same && open_table(source, source->files, &own, error) < 0))
+    if (open_training(source, &training, error) < 0)
+        return -1;
+    own.names = json_copy(training.names);
+    if (!same && open_table(source, source->files, &own, error) < 0)
         return -1;
     dataset->base.facts.columns = json_copy(training.names);
     return fill(dataset, source, same ? &training : &own, &training.labels, error);

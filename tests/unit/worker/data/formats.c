@@ -685,6 +685,28 @@ Test(formats, csv_tables, .init = make_place, .fini = remove_place)
     dataset_free(dataset);
 }
 
+Test(formats, csv_files_with_other_columns_than_the_training_table_are_refused, .init = make_place,
+     .fini = remove_place)
+{
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    struct dataset *dataset = NULL;
+    struct error error = {.kind = ERROR_NONE};
+    put_text("train.csv", "a,b,kind\n1,2,rose\n3,4,aster\n");
+    put_text("test.csv", "b,a,kind\n2,1,rose\n");
+    spec.validation.files = path_of("test.csv");
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, &error), -1);
+    cr_expect(strstr(error.message, "test.csv: line 1, column 1 is b, but the training table has a there"), "%s",
+              error.message);
+    put_text("test.csv", "kind,a,b\nrose,1,2\n");
+    spec.label_column = "kind";
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, NULL), 0);
+    dataset_free(dataset);
+    put_text("train-2.csv", "b,a,kind\n2,1,rose\n");
+    spec.train.files = path_of("train*.csv");
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_TRAIN, &rows, &dataset, &error), -1);
+    cr_expect(strstr(error.message, "but the training table has"), "%s", error.message);
+}
+
 Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_place, .fini = remove_place)
 {
     static const struct {
