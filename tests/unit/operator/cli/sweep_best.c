@@ -87,3 +87,25 @@ Test(sweep_best, yaml_says_which_trial_it_was)
     cr_expect_str_eq(json_string_at(again, "metadata.name", ""), "s-best");
     training_sweep_release(&sweep);
 }
+
+Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
+{
+    struct training_sweep sweep =
+        sweep_of("metadata: {name: s}\n"
+                 "spec: {algorithm: {type: PBT, population: 2}, maxTrials: 8, template: {coxswain: {checkpoint: "
+                 "{storage: runs}, training: "
+                 "{steps: 10}}}, parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.5]}]}\n"
+                 "status: {best: {trial: s-5, objective: '1', parameters: [{name: "
+                 "coxswain.training.optimizer.learningRate, value: "
+                 "'0.5'}]}}\n");
+    SCOPED_JSON *job = NULL;
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.path", ""), "s-5");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.storage", ""), "runs");
+    cr_expect_eq(json_integer_at(job, "spec.coxswain.training.steps", 0), 30);
+    cr_assert_eq(sweep_best_print(&sweep, &text, NULL), 0);
+    cr_expect_not_null(strstr(buffer_text(&text), "begins with its checkpoint"));
+    training_sweep_release(&sweep);
+}

@@ -855,6 +855,42 @@ Test(sweep_plan, values_that_make_no_job)
     }
 }
 
+#define POPULATION(checkpoint, training)                                                                               \
+    "metadata: {name: s, namespace: n, uid: u, resourceVersion: '7', generation: 1}\n"                                 \
+    "spec:\n"                                                                                                          \
+    "  template:\n"                                                                                                    \
+    "    storage: [{name: runs, hostPath: {path: /runs}}]\n"                                                           \
+    "    coxswain:\n"                                                                                                  \
+    "      strategy: {type: OneDevice}\n"                                                                              \
+    "      model: {preset: mlp}\n"                                                                                     \
+    "      data: {format: Synthetic, examples: 1000}\n" checkpoint                                                     \
+    "      training: {steps: 10, batchSize: 100, optimizer: {type: SGD" training "}}\n"                                \
+    "  algorithm: {type: PBT, population: 2}\n  maxTrials: 4\n  parallelism: 4\n"                                      \
+    "  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, 0.2]}]\n"
+
+Test(sweep_plan, what_a_population_needs)
+{
+    static const struct {
+        const char *yaml, *message;
+    } rows[] = {
+        {POPULATION("", ""), "coxswain.checkpoint: is missing"},
+        {POPULATION("      checkpoint: {storage: runs, path: all}\n", ""), "checkpoint.path: with PBT"},
+        {POPULATION("      checkpoint: {storage: runs}\n", ", schedule: {type: Cosine}"), "take Constant"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scene scene = {.sweep = sweep_from(rows[i].yaml)};
+        plan(&scene);
+        expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidSpec");
+        cr_expect_not_null(strstr(scene.plan.status.conditions[SWEEP_FAILED].message, rows[i].message), "%s",
+                           scene.plan.status.conditions[SWEEP_FAILED].message);
+        scene_end(&scene);
+    }
+    struct scene scene = {.sweep = sweep_from(POPULATION("      checkpoint: {storage: runs}\n", ""))};
+    plan(&scene);
+    expect_states(&scene, "Running Running");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, an_invalid_spec)
 {
     struct scene scene = scene_of(NULL);
