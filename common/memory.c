@@ -11,7 +11,8 @@
 
 static _Noreturn void end_without_memory(size_t bytes)
 {
-    fprintf(stderr, "out of memory: %zu more bytes could not be had; give this process a larger memory limit\n", bytes);
+    fprintf(stderr, "out of memory: %zu more bytes could not be allocated; give this process a larger memory limit\n",
+            bytes);
     exit(EXIT_INTERNAL);
 }
 

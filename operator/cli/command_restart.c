@@ -23,9 +23,8 @@ static const struct command_usage usage = {
         "  --timeout TIME   how long the pods may take to go (default: 5m); after that the job stays suspended\n"
         "\n"
         "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over or suspended, 2 wrong "
-        "usage, 3 "
-        "the\n"
-        "time is over, 130 interrupted (while it waits: the job stays suspended).\n",
+        "usage, 3 timed\n"
+        "out, 130 interrupted (while it waits: the job stays suspended).\n",
     .options = "rim",
     .names_min = 1,
     .names_max = 1};

@@ -251,7 +251,7 @@ static bool is_terminating(const struct why_input *input, const struct json *pod
     if (deadline_ms == 0)
         return false;
     int64_t asked_ms = deadline_ms - 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
-    buffer_format(out, "waits for the end of pod %s, which was told to go ", name_of(pod));
+    buffer_format(out, "waits for the end of pod %s, which was asked to end ", name_of(pod));
     print_duration(input->now_ms - asked_ms, out);
     buffer_append_string(out, " ago", NULL);
     if (input->now_ms > deadline_ms)

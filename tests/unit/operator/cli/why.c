@@ -192,7 +192,7 @@ Test(why, a_pod)
            "[" POD(",'deletionTimestamp':'2026-11-20T14:00:50Z','deletionGracePeriodSeconds':30},'spec':{'nodeName':"
                    "'n1'},'status':{'phase':'Running'}") "]",
            "[]",
-           "digits waits for the end of pod digits-worker-0-1, which was told to go 40s ago and should be gone: see "
+           "digits waits for the end of pod digits-worker-0-1, which was asked to end 40s ago and should be gone: see "
            "whether its node n1 is alive");
 }
 
