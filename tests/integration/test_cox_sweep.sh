@@ -157,6 +157,9 @@ for example in "$root"/deploy/examples/sweeps/*.yaml; do
     if grep -q '^ *type: Hyperband' "$example"; then # with fewer trials than a round has it is refused
         shorter+=(--set spec.earlyStopping.reductionFactor=2 --set spec.earlyStopping.brackets=2)
     fi
+    if grep -q '^ *type: PBT' "$example"; then # as with fewer than two generations
+        shorter+=(--set spec.algorithm.population=2)
+    fi
     cox 0 run "$example" --state "$(basename "$example" .yaml)" --set spec.maxTrials=4 "${shorter[@]}" &&
         printed 'is complete: 4 of 4 trials succeeded'
     verdict $? "the example $(basename "$example") runs on one machine" "$(said)"
