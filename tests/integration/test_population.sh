@@ -76,7 +76,7 @@ sys.exit(not any(c["type"] == sys.argv[1] and c["status"] == "True" for c in jso
 rm delay
 fork=$(told crowd 'next(i for i, r in enumerate(status["results"]) if i > 3 and r["parent"] != i - 4)')
 by_hand "$fork" fork && [[ $(state_of "crowd-$fork") == "$(state_of fork)" && $(state_of fork) ]]
-verdict $? "a replaced trial has the bits of a job made by hand from the same checkpoint with the same values" "$fork: $(state_of "crowd-$fork") $(state_of fork); $(cat answer.json | head -c 600)"
+verdict $? "a replaced trial has the bits of a job made by hand from the same checkpoint with the same values" "$fork: $(state_of "crowd-$fork") $(state_of fork); $(head -c 600 answer.json)"
 is_told crowd "t[$fork]['spec']['coxswain']['training']['optimizer']['learningRate'] != t[status['results'][$fork]['parent']]['spec']['coxswain']['training']['optimizer']['learningRate']"
 verdict $? "and another rate than its parent"
 same=$(told crowd 'next(i for i, r in enumerate(status["results"]) if i > 7 and r["parent"] == i - 4)')
