@@ -39,7 +39,9 @@ void csv_init(struct csv *csv, const uint8_t *bytes, size_t length)
 void csv_release(struct csv *csv)
 {
     free(csv->fields);
+    free(csv->unquoted);
     csv->fields = NULL;
+    csv->unquoted = NULL;
 }
 
 static bool is_space(const struct csv *csv, char byte)
@@ -80,6 +82,28 @@ static const char *skip_quoted(const char *at, const char *end)
     return NULL;
 }
 
+/* Returns the field with one quote for two. What is left of the line is room enough for all further fields of the row, so
+ * that those before it stay where they are. */
+static struct csv_field undo_doubling(struct csv *csv, const char *begin, const char *end, const char *line_end)
+{
+    if (csv->unquoted_length == 0 && csv->unquoted_capacity < (size_t)(line_end - begin)) {
+        csv->unquoted_capacity = (size_t)(line_end - begin);
+        csv->unquoted = memory_resize(csv->unquoted, csv->unquoted_capacity, 1);
+    }
+    char *text = csv->unquoted + csv->unquoted_length, *out = text;
+    for (; begin < end; begin += *begin == '"' ? 2 : 1)
+        *out++ = *begin;
+    csv->unquoted_length += (size_t)(out - text);
+    return (struct csv_field){text, (size_t)(out - text)};
+}
+
+static struct csv_field unquote(struct csv *csv, const char *begin, const char *end, const char *line_end)
+{
+    if (memchr(begin, '"', (size_t)(end - begin)))
+        return undo_doubling(csv, begin, end, line_end);
+    return (struct csv_field){begin, (size_t)(end - begin)};
+}
+
 static int next_field(struct csv *csv, const char **at, const char *end, struct error *error)
 {
     const char *begin = *at;
@@ -95,8 +119,7 @@ static int next_field(struct csv *csv, const char **at, const char *end, struct 
     if (!after || (quoted && trim(csv, after, stop).length > 0))
         return error_set(error, ERROR_INVALID, "line %lld, column %u: a quote is not closed before the column ends",
                          (long long)csv->line, csv->count + 1);
-    return add_field(csv, quoted ? (struct csv_field){begin + 1, (size_t)(after - begin - 2)} : trim(csv, begin, stop),
-                     error);
+    return add_field(csv, quoted ? unquote(csv, begin + 1, after - 1, end) : trim(csv, begin, stop), error);
 }
 
 int csv_next(struct csv *csv, struct error *error)
@@ -107,6 +130,7 @@ int csv_next(struct csv *csv, struct error *error)
         csv->at = line_end ? line_end + 1 : csv->end;
         csv->line++;
         csv->count = 0;
+        csv->unquoted_length = 0;
         if (trim(csv, begin, end).length == 0)
             continue;
         for (const char *at = begin; at;)
@@ -206,7 +230,7 @@ int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, str
         labels->list = memory_resize(labels->list, labels->capacity, sizeof *labels->list);
     }
     memmove(&labels->list[place + 1], &labels->list[place], (labels->count - place) * sizeof *labels->list);
-    labels->list[place] = *label;
+    labels->list[place] = (struct csv_field){memory_copy_bytes(label->text, label->length), label->length};
     labels->integers = (labels->count == 0 || labels->integers) && is_integer(label);
     labels->count++;
     return 0;
@@ -230,6 +254,8 @@ int csv_labels_find(const struct csv_labels *labels, const struct csv_field *lab
 
 void csv_labels_release(struct csv_labels *labels)
 {
+    for (unsigned i = 0; i < labels->count; i++)
+        free((char *)labels->list[i].text);
     free(labels->list);
     *labels = (struct csv_labels){.list = NULL};
 }

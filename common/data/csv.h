@@ -3,7 +3,7 @@
  * Reads tables of comma-separated values in memory, row by row: for the data format CSV, and for `cox generate`, which
  * looks into them. The separator is the comma, semicolon or tab that the first line has most of. Spaces around a field
  * are left out, and so are empty lines and a byte order mark. A field in double quotes may hold separators, but no line
- * break; two double quotes within it stand for one, and stay two here.
+ * break; two double quotes within it stand for one.
  *
  *     csv_init(&csv, bytes, length);
  *     while ((result = csv_next(&csv, &error)) > 0) … csv.fields …
@@ -24,7 +24,7 @@
 #define CSV_LABEL_LENGTH_MAX 255 /* bytes */
 
 struct csv_field {
-    const char *text; /* points into the bytes given; not terminated */
+    const char *text; /* not terminated; into the bytes given, or into what the table keeps until the next row */
     size_t length;
 };
 
@@ -34,6 +34,8 @@ struct csv {
     int64_t line;             /* of the row read last, from 1 */
     struct csv_field *fields; /* of that row; owned */
     unsigned count, capacity;
+    char *unquoted; /* the texts of its fields in which doubled quotes were undone; owned */
+    size_t unquoted_length, unquoted_capacity;
 };
 
 void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
@@ -55,11 +57,11 @@ bool csv_is_missing(const struct csv_field *field);
 
 /* The different labels of a column: the classes, in the order of their numbers if all are integers, else of their bytes. */
 struct csv_labels {
-    struct csv_field *list; /* sorted; owned; the texts are not */
+    struct csv_field *list; /* sorted; owned, as the texts are */
     unsigned count, capacity;
     bool integers; /* all of them are */
 };
-/* `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label is too long. */
+/* Copies the label, if it is new. `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label is too long. */
 int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, struct error *error);
 void csv_labels_sort(struct csv_labels *labels); /* after the last one */
 /* Returns its place after sorting; -1: it is none of them. */

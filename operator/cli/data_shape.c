@@ -196,15 +196,15 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
 
 struct table {
     struct csv csv;
-    struct csv_field *names; /* of the first line; NULL: it has none */
-    unsigned columns, label; /* label: the labels' column */
-    bool index;              /* the first column has counted the rows so far */
+    char (*names)[TEXT_SHOWN + 1]; /* of the first line, shortened; NULL: it has none */
+    unsigned columns, label;       /* label: the labels' column */
+    bool index;                    /* the first column has counted the rows so far */
     struct csv_labels labels;
-    bool many;             /* more different labels than are collected */
-    bool whole;            /* all numbers among the labels are whole */
-    int64_t rows, numbers; /* numbers: rows whose label is one */
-    int64_t word_line;     /* of the first label that is not */
-    struct csv_field word;
+    bool many;                 /* more different labels than are collected */
+    bool whole;                /* all numbers among the labels are whole */
+    int64_t rows, numbers;     /* numbers: rows whose label is one */
+    int64_t word_line;         /* of the first label that is not */
+    char word[TEXT_SHOWN + 1]; /* that label, shortened */
 };
 
 static void table_release(struct table *table)
@@ -214,16 +214,19 @@ static void table_release(struct table *table)
     csv_release(&table->csv);
 }
 
-/* Sets an error about a column of a line: "line 3, column 2 (height): the value is missing". */
-static int refuse_cell(const struct table *table, int64_t line, unsigned column, const struct csv_field *cell,
-                       const char *reason, struct error *error)
+static const char *shorten(const struct csv_field *field, char shown[TEXT_SHOWN + 1])
 {
-    const struct csv_field *name = table->names ? &table->names[column] : &(struct csv_field){"", 0};
-    const struct csv_field none = {"", 0}, *shown = cell ? cell : &none;
-    return error_set(error, ERROR_INVALID, "line %lld, column %u%s%.*s%s: %s%.*s%s%s", (long long)line, column + 1,
-                     name->length > 0 ? " (" : "", name->length > TEXT_SHOWN ? TEXT_SHOWN : (int)name->length,
-                     name->text, name->length > 0 ? ")" : "", cell ? "\"" : "",
-                     shown->length > TEXT_SHOWN ? TEXT_SHOWN : (int)shown->length, shown->text, cell ? "\" " : "",
+    snprintf(shown, TEXT_SHOWN + 1, "%.*s", field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length, field->text);
+    return shown;
+}
+
+/* Sets an error about a column of a line: "line 3, column 2 (height): the value is missing". */
+static int refuse_cell(const struct table *table, int64_t line, unsigned column, const char *cell, const char *reason,
+                       struct error *error)
+{
+    const char *name = table->names ? table->names[column] : "";
+    return error_set(error, ERROR_INVALID, "line %lld, column %u%s%s%s: %s%s%s%s", (long long)line, column + 1,
+                     *name ? " (" : "", name, *name ? ")" : "", cell ? "\"" : "", cell ? cell : "", cell ? "\" " : "",
                      reason);
 }
 
@@ -239,7 +242,8 @@ static int start_table(struct table *table, const char *label, struct error *err
     table->label = row->count - 1;
     if (header) {
         table->names = memory_allocate(row->count, sizeof *table->names);
-        memcpy(table->names, row->fields, row->count * sizeof *table->names);
+        for (unsigned i = 0; i < row->count; i++)
+            shorten(&row->fields[i], table->names[i]);
     }
     if (label && !csv_find_column(row, header, label, &table->label))
         return error_set(error, ERROR_NOT_FOUND, "--label: there is no column %s among the %u of the table%s", label,
@@ -259,7 +263,7 @@ static int take_label(struct table *table, struct error *error)
         table->whole = table->whole && number == trunc(number);
     } else if (table->word_line == 0) {
         table->word_line = table->csv.line;
-        table->word = *cell;
+        shorten(cell, table->word);
     }
     table->many = table->many || csv_labels_add(&table->labels, cell, NULL) < 0;
     return 0;
@@ -268,6 +272,7 @@ static int take_label(struct table *table, struct error *error)
 static int take_row(struct table *table, struct error *error)
 {
     const struct csv *row = &table->csv;
+    char shown[TEXT_SHOWN + 1];
     double number = 0;
     if (row->count != table->columns)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
@@ -279,7 +284,7 @@ static int take_row(struct table *table, struct error *error)
             return refuse_cell(table, row->line, i, NULL, "the value is missing; fill it, or leave the line out",
                                error);
         if (!csv_number(&row->fields[i], &number))
-            return refuse_cell(table, row->line, i, &row->fields[i],
+            return refuse_cell(table, row->line, i, shorten(&row->fields[i], shown),
                                "is not a number; write the column as numbers, or leave it out", error);
         table->index = table->index && (i > 0 || number == (double)table->rows);
     }
@@ -292,7 +297,7 @@ static int take_row(struct table *table, struct error *error)
 /* pandas writes its row numbers as a column without a name. */
 static int check_index(const struct table *table, struct error *error)
 {
-    bool nameless = table->names && table->names[0].length == 0;
+    bool nameless = table->names && table->names[0][0] == '\0';
     if (!nameless || !table->index || table->label == 0 || table->rows < INDEX_ROWS_LEAST)
         return 0;
     return error_set(error, ERROR_INVALID,
@@ -305,7 +310,7 @@ static int judge_labels(const struct table *table, struct data_shape *shape, str
     int64_t words = table->rows - table->numbers;
     bool classes = !table->many && are_classes(table->labels.count, table->rows);
     if (words > 0 && words * WORDS_PART < table->rows)
-        return refuse_cell(table, table->word_line, table->label, &table->word,
+        return refuse_cell(table, table->word_line, table->label, table->word,
                            "is not a number, but most labels are; correct it, or leave the line out", error);
     if (words > 0 && !classes)
         return error_set(error, ERROR_INVALID,

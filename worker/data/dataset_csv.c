@@ -47,7 +47,7 @@ static const char *show(const struct csv_field *field, size_t most, char shown[T
 
 /* ---------------------------------------------------------------- the table */
 
-/* What is known of the files of a table; the texts of labels are those of the open files. */
+/* What is known of the files of a table. */
 struct table {
     struct file_set set;
     unsigned columns; /* with the label; 0: no row was seen yet */

@@ -42,7 +42,9 @@ Test(csv, rows)
                 "1:a|b\n4:1||3\n");
     expect_rows("a;b,c;d\n1;2,5;\n", "1:a|b,c|d\n2:1|2,5|\n");
     expect_rows("a\tb\n\t2\n", "1:a|b\n2:|2\n");
-    expect_rows("\"a,;\"\"x\" , b\n\"\",2\n", "1:a,;\"\"x|b\n2:|2\n");
+    expect_rows("\"a,;\"\"x\" , b\n\"\",2\n", "1:a,;\"x|b\n2:|2\n");
+    expect_rows("\"say \"\"hi\"\"\",\"\"\"\",\"a\"\n\"\"\"long\"\" name\",b,\"\"\"\"\"\"\n",
+                "1:say \"hi\"|\"|a\n2:\"long\" name|b|\"\"\n");
 }
 
 Test(csv, a_quote_that_is_not_closed_names_its_line)

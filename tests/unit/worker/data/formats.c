@@ -599,6 +599,18 @@ Test(formats, control_characters_of_csv_labels_are_not_shown, .init = make_place
     refused_split(&spec, "has the label \"?[5mblue\"");
 }
 
+/* Also of the columns' names, and after the file is closed. */
+Test(formats, doubled_quotes_of_csv_stand_for_one, .init = make_place, .fini = remove_place)
+{
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    put_text("train.csv", "\"a \"\"b\"\"\",c,kind\n3,4,\"say \"\"hi\"\"\"\n1,2,no\n5,6,\"say \"\"hi\"\"\"\n");
+    struct dataset *dataset = opened(&spec, &rows);
+    const struct training_facts *facts = dataset_facts(dataset);
+    cr_expect_str_eq(json_string(json_first(facts->columns), ""), "a \"b\"");
+    cr_expect_str_eq(json_string(json_next(json_first(facts->classes)), ""), "say \"hi\"");
+    dataset_free(dataset);
+}
+
 /* The columns of new rows are told by their names, also if those are numbers. */
 Test(formats, new_csv_rows, .init = make_place, .fini = remove_place)
 {
