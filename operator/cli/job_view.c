@@ -11,6 +11,7 @@
 #include "operator/cli/chief_line.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/pod_container.h"
+#include "operator/cli/why.h"
 
 void job_view_init(struct job_view *view, const char *name_space, const char *name)
 {
@@ -170,6 +171,17 @@ static void tell_state(struct job_view *view, const struct json *job, const char
     buffer_append_byte(&view->events, '\n', NULL);
 }
 
+/* What the job waits for, once for each reason: figures in the message, such as a quota's, may change often. */
+static void tell_hold(struct job_view *view, const struct json *job)
+{
+    SCOPED_BUFFER sentence;
+    buffer_init(&sentence, WHY_MAX);
+    const char *reason = why_print_hold(job, &sentence);
+    if (*reason && strcmp(reason, view->hold) != 0)
+        buffer_format(&view->events, "%s\n", buffer_text(&sentence));
+    snprintf(view->hold, sizeof view->hold, "%s", reason);
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
@@ -186,6 +198,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
         snprintf(view->state, sizeof view->state, "%s", state);
         tell_failure_line(view);
     }
+    tell_hold(view, job);
 }
 
 bool job_view_succeeded(const struct job_view *view)

@@ -199,29 +199,51 @@ static void print_hold(const char *reason, struct buffer *out)
     buffer_format(out, "waits (%s): ", reason);
 }
 
+/* False: there is no condition. */
+static bool print_condition(const struct json *condition, struct buffer *out)
+{
+    if (!condition)
+        return false;
+    print_hold(json_string_at(condition, "reason", ""), out);
+    print_words(json_string_at(condition, "message", ""), out);
+    return true;
+}
+
+static const struct json *hold_of_queue(const struct json *job)
+{
+    const struct json *suspended = job_condition(job, "Suspended");
+    return is(suspended, "status", "True") && !is(suspended, "reason", "Suspended") ? suspended : NULL;
+}
+
+static const struct json *hold_of_pods(const struct json *job)
+{
+    static const char *const ordinary[] = {"Pending", "Unschedulable", "Suspended", "AllScheduled", ""};
+    const struct json *scheduled = job_condition(job, "Scheduled");
+    const char *reason = json_string_at(scheduled, "reason", "");
+    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++)
+        if (strcmp(reason, ordinary[i]) == 0)
+            return NULL;
+    return is(scheduled, "status", "False") ? scheduled : NULL;
+}
+
 static bool its_queue_keeps_it(const struct why_input *input, struct buffer *out)
 {
-    const struct json *suspended = job_condition(input->job, "Suspended");
-    if (!is(suspended, "status", "True") || is(suspended, "reason", "Suspended"))
-        return false;
-    print_hold(json_string_at(suspended, "reason", ""), out);
-    print_words(json_string_at(suspended, "message", ""), out);
-    return true;
+    return print_condition(hold_of_queue(input->job), out);
 }
 
 static bool pods_cannot_be_created(const struct why_input *input, struct buffer *out)
 {
-    static const char *const ordinary[] = {"Pending", "Unschedulable", "Suspended", "AllScheduled", ""};
-    const struct json *scheduled = job_condition(input->job, "Scheduled");
-    const char *reason = json_string_at(scheduled, "reason", "");
-    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++)
-        if (strcmp(reason, ordinary[i]) == 0)
-            return false;
-    if (!is(scheduled, "status", "False"))
-        return false;
-    print_hold(reason, out);
-    print_words(json_string_at(scheduled, "message", ""), out);
-    return true;
+    return print_condition(hold_of_pods(input->job), out);
+}
+
+const char *why_print_hold(const struct json *job, struct buffer *out)
+{
+    const struct json *queue = hold_of_queue(job), *hold = queue ? queue : hold_of_pods(job);
+    if (!hold || job_is_over(job))
+        return "";
+    buffer_format(out, "%s ", name_of(job));
+    print_condition(hold, out);
+    return json_string_at(hold, "reason", "");
 }
 
 /* ---------------------------------------------------------------- its pods */

@@ -20,4 +20,8 @@ struct why_input {
 /* Appends the sentence to `out`, without a newline. */
 void why_print(const struct why_input *input, struct buffer *out);
 
+/* Appends that sentence if it follows from the job alone: a queue or a class is not ready, or the pods cannot be created. Returns the
+ * condition's reason, borrowed from the job; "": nothing was appended. */
+const char *why_print_hold(const struct json *job, struct buffer *out);
+
 #endif

@@ -233,6 +233,38 @@ Test(job_view, checkpoints_that_fail_are_told_while_training_goes_on)
     job_view_release(&view);
 }
 
+#define HELD(reason, message)                                                                                          \
+    "{'metadata':{'name':'digits'},'status':{'conditions':[{'type':'Scheduled','status':'False','reason':'" reason     \
+    "','message':'" message "'}]}}"
+
+static void expect_news(struct job_view *view, const char *job, const char *news)
+{
+    SCOPED_JSON *object = json_of(job);
+    job_view_take_job(view, object);
+    cr_expect_str_eq(buffer_text(&view->events), news);
+    buffer_clear(&view->events);
+}
+
+Test(job_view, what_a_job_waits_for_is_told_once)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    expect_news(&view, HELD("TrainingClassMissing", "class x does not exist"),
+                "digits is Pending\ndigits waits for its class: class x does not exist\n");
+    expect_news(&view, HELD("TrainingClassMissing", "class x does not exist"), "");
+    expect_news(&view, HELD("QuotaExceeded", "1 of 2 pods"),
+                "digits waits for room in the namespace's quota: 1 of 2 pods\n");
+    expect_news(&view, HELD("QuotaExceeded", "0 of 2 pods"), "");
+    expect_news(&view, HELD("Pending", "pods are being created"), "");
+    expect_news(&view, HELD("QuotaExceeded", "1 of 2 pods"),
+                "digits waits for room in the namespace's quota: 1 of 2 pods\n");
+    expect_news(&view,
+                "{'metadata':{'name':'digits'},'status':{'conditions':[{'type':'Suspended','status':'True',"
+                "'reason':'Queued','message':'all 2 pods wait'}]}}",
+                "digits is Suspended\ndigits waits for its queue to admit it: all 2 pods wait\n");
+    job_view_release(&view);
+}
+
 Test(job_view, the_newest_evaluation_counts)
 {
     struct job_view view;
