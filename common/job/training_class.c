@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/job/field_check.h"
 #include "common/job/template_overlay.h"
+#include "common/memory.h"
 
 /* ---------------------------------------------------------------- templates */
 
@@ -125,6 +127,14 @@ void training_class_merge(struct json *spec, const struct json *defaults)
     merge_run_policy(spec, json_member(defaults, "runPolicy"));
     if (image && !has_image)
         json_set(spec, "image", json_copy(image));
+}
+
+char *training_class_words(const struct training_job *job)
+{
+    const struct pinned_class *class = &job->status.training_class;
+    if (!class->name || !class->defaults)
+        return memory_copy_string("");
+    return memory_format(" (with the defaults of %s %s)", training_class_kind_words[class->kind], class->name);
 }
 
 const char *training_class_plural(enum training_class_kind kind)

@@ -18,6 +18,10 @@
 /* Adds to a job's spec, in place, what it leaves to `defaults`, the spec of its class. The queue is not part of it. */
 void training_class_merge(struct json *spec, const struct json *defaults);
 
+/* " (with the defaults of ClusterTrainingClass small)", to write behind a part of the job's merged spec in messages; "" if the job has
+ * none pinned. Free with free(). */
+char *training_class_words(const struct training_job *job);
+
 /* "clustertrainingclasses" */
 const char *training_class_plural(enum training_class_kind kind);
 

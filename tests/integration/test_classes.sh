@@ -89,6 +89,10 @@ class bare '{"storage":[{"name":"runs","emptyDir":{}}]}' >/dev/null
 classy lost bare ',"checkpoint":{"storage":"other"}'
 until_true "$patience" job_says lost 'with the defaults of ClusterTrainingClass bare: spec.coxswain.checkpoint.storage'
 verdict $? "a storage that neither gives fails the job, and the message names the class" "$(api GET "$jobs_path/lost")"
+class typo '{"template":{"spec":{"containers":[{"name":"trainer","imagePullPolcy":"Never"}]}}}' >/dev/null
+classy blamed typo
+until_true "$patience" job_says blamed 'spec.workers.template (with the defaults of ClusterTrainingClass typo): unknown field'
+verdict $? "so does a field that pods do not have" "$(api GET "$jobs_path/blamed")"
 operator_kill
 plane_stop
 

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/training_class.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/execute/refusal.h"
@@ -202,7 +203,7 @@ static void refuse_creation(const struct creation *creation, enum obstacle_kind 
 static struct pod_source source_of(const struct creation *creation)
 {
     const struct execution *execution = creation->execution;
-    return (struct pod_source){creation->action->role, execution->storages, execution->storage_count};
+    return (struct pod_source){creation->action->role, execution->storages, execution->storage_count, execution->class};
 }
 
 void creation_end(struct creation *creation)
@@ -394,7 +395,7 @@ bool execution_accepts_fields(struct execution *execution, const struct training
         SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
         if (!field || crew_role_count(job, (enum role)role) == 0)
             continue;
-        SCOPED_FREE char *place = memory_format("spec.%s.template", role_section((enum role)role));
+        SCOPED_FREE char *place = memory_format("spec.%s.template%s", role_section((enum role)role), execution->class);
         SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);
         if (execution->plan.first_pods) {
             SCOPED_FREE char *message = memory_format("%s: %s: correct it and create the job anew", place, words);
@@ -868,13 +869,16 @@ static struct training_job job_of_pods(const struct training_job *job, const str
     return copy;
 }
 
-static void copy_storages(struct execution *execution, const struct training_job *job)
+/* For messages about pods, once the job is another. */
+static void copy_sources(struct execution *execution, const struct training_job *job)
 {
     struct arena *arena = &execution->plan.arena;
     execution->storage_count = job->document.storage_count;
     execution->storages = arena_allocate(arena, execution->storage_count, sizeof *execution->storages);
     for (unsigned i = 0; i < execution->storage_count; i++)
         execution->storages[i] = arena_copy_string(arena, job->document.storage[i].name);
+    SCOPED_FREE char *class = training_class_words(job);
+    execution->class = arena_copy_string(arena, class);
 }
 
 void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
@@ -886,7 +890,7 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
     execution->name = arena_copy_string(&execution->plan.arena, job->name);
     execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
-    copy_storages(execution, job);
+    copy_sources(execution, job);
     execution->deleted = arena_allocate(&execution->plan.arena, execution->plan.action_count, sizeof(bool));
     execution->status_priority = status_priority(&execution->plan, &job->status);
     execution->pods_priority = pods_priority(&execution->plan);

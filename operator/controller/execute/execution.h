@@ -23,6 +23,7 @@ struct execution {
     const char *namespace, *name, *uid;
     const char **storages; /* the names of spec.storage (refusal.h) */
     unsigned storage_count;
+    const char *class;         /* training_class_words */
     struct json *status_patch; /* NULL: no status write */
     bool status_sent, status_failed;
     enum kube_priority status_priority, pods_priority;

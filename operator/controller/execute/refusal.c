@@ -91,8 +91,9 @@ char *refusal_place(const struct pod_source *source, const char *words)
     const char *first = strstr(words, "spec.");
     bool is_volume = first && strncmp(first, VOLUMES, strlen(VOLUMES)) == 0;
     unsigned long number = is_volume ? strtoul(first + strlen(VOLUMES), NULL, 10) : source->storage_count;
-    return number < source->storage_count ? memory_format("spec.storage[%s]", source->storages[number])
-                                          : memory_format("spec.%s.template", role_section(source->role));
+    const char *class = source->class ? source->class : "";
+    return number < source->storage_count ? memory_format("spec.storage[%s]%s", source->storages[number], class)
+                                          : memory_format("spec.%s.template%s", role_section(source->role), class);
 }
 
 /* ---------------------------------------------------------------- creates */

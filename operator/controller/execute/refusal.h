@@ -21,10 +21,11 @@ struct pod_source {
     enum role role;
     const char *const *storages; /* the names of spec.storage: the pod's first volumes, in their order */
     unsigned storage_count;
+    const char *class; /* training_class_words; NULL: none */
 };
 
 /* Returns the part of the job's spec to which the server's message about a pod refers:
- * "spec.parameterServers.template", "spec.storage[runs]". Free with free(). */
+ * "spec.parameterServers.template", "spec.storage[runs]", with the source's class behind it. Free with free(). */
 char *refusal_place(const struct pod_source *source, const char *words);
 
 /* Classifies the refusal of a create. `status`: the Status object of the answer, NULL: no answer

@@ -7,6 +7,7 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "common/job/template_overlay.h"
+#include "common/job/training_class.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_certificate.h"
@@ -304,15 +305,19 @@ static void set_fixed(struct json *spec, const struct training_job *job, enum ro
     json_set_string(spec, "restartPolicy", "Never");
 }
 
+static int refuse_template(const struct training_job *job, enum role role, struct error *error)
+{
+    SCOPED_FREE char *class = training_class_words(job);
+    return error_wrap(error, "spec.%s.template%s", role_section(role), class);
+}
+
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error)
 {
     const struct training_job *job = builder->job;
     const struct json *template = job->roles[role].template;
     if (template_overlay_check(json_at(template, "spec"), error) < 0 || check_template(builder, template, error) < 0)
-        return error_wrap(error, "spec.%s.template%s%s", role_section(role),
-                          job->training_class.name ? " with that of class " : "",
-                          job->training_class.name ? job->training_class.name : "");
+        return refuse_template(job, role, error);
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");
     json_set_string(pod, "kind", "Pod");

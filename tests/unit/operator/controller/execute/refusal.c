@@ -10,7 +10,7 @@
 #include "tests/unit/json_of.h"
 
 static const char *const storages[] = {"data", "runs"};
-static const struct pod_source server = {ROLE_PS, storages, 2};
+static const struct pod_source server = {ROLE_PS, storages, 2, NULL};
 
 #define CAUSE(field) "{\"details\":{\"causes\":[{\"reason\":\"FieldValueRequired\",\"field\":\"" field "\"}]}}"
 #define NO_FIELD "{\"details\":{\"causes\":[{\"message\":\"m\"}]}}"
@@ -126,6 +126,16 @@ Test(refusal, a_job_that_has_run_is_told_that_a_wrong_pod_is_tried_again)
         cr_expect_eq(refuse(i, true, &message), OBSTACLE_REJECTED);
         cr_expect(strstr(message, rows[i].words) == message && strstr(message, "so it is tried again"), "%s", message);
     }
+}
+
+/* What is wrong may be the class's. */
+Test(refusal, the_class_is_named)
+{
+    const struct pod_source source = {ROLE_WORKER, storages, 2, " (with the defaults of TrainingClass small)"};
+    SCOPED_FREE char *storage = refusal_place(&source, "spec.volumes[1].nfs.path");
+    SCOPED_FREE char *template = refusal_place(&source, "spec.containers[0].image");
+    cr_expect_str_eq(storage, "spec.storage[runs] (with the defaults of TrainingClass small)");
+    cr_expect_str_eq(template, "spec.workers.template (with the defaults of TrainingClass small)");
 }
 
 Test(refusal, what_is_no_pod_has_no_template)
