@@ -60,14 +60,20 @@ static int run_in(const char *title, struct command_line *line, command_action *
 
 int command_run_in_state(const char *title, struct command_line *line, command_action *live, command_action *kept)
 {
-    SCOPED_FREE char *state = run_state_directory(line->state);
     SCOPED(run_record_release) struct run_record record;
+    struct error error = ERROR_INIT;
     char *name = NULL;
+    run_record_init(&record);
     if (line->kubeconfig || line->context) {
         fprintf(stderr,
                 "%s: --state names a run on this machine, --kubeconfig and --context a cluster: give one of them\n",
                 title);
         return EXIT_USAGE;
+    }
+    SCOPED_FREE char *state = run_state_directory(line->state, &error);
+    if (!state) {
+        fprintf(stderr, "%s: --state: %s\n", title, error.message);
+        return EXIT_FAILURE;
     }
     line->state = state;
     return complete(title, line, &record, &name) ? run_in(title, line, live, kept) : EXIT_FAILURE;

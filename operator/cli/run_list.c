@@ -189,14 +189,21 @@ int run_list_find(const struct run_list *list, const char *word, const struct ru
     return 0;
 }
 
-char *run_state_directory(const char *word)
+char *run_state_directory(const char *word, struct error *error)
 {
     SCOPED(run_list_release) struct run_list list = {.count = 0};
     const struct run_entry *entry;
-    struct stat about;
-    if (stat(word, &about) == 0 || run_list_read(NULL, &list, NULL) < 0 || run_list_find(&list, word, &entry, NULL) < 0)
+    struct error trouble = ERROR_INIT;
+    if (state_directory_is_one(word))
         return memory_copy_string(word);
-    return memory_copy_string(entry->directory);
+    if (run_list_read(NULL, &list, error) < 0)
+        return NULL;
+    if (run_list_find(&list, word, &entry, &trouble) == 0)
+        return memory_copy_string(entry->directory);
+    if (trouble.kind == ERROR_NOT_FOUND && strchr(word, '/'))
+        return memory_copy_string(word);
+    error_set(error, trouble.kind, "%s", trouble.message);
+    return NULL;
 }
 
 char *run_list_word(const char *directory)

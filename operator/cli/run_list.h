@@ -39,9 +39,9 @@ void run_list_release(struct run_list *list);
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error);
 
-/* Returns the state directory that the word of --state names: a directory, else a run's name. A word that is neither is returned as it
- * is. Free it with free(). */
-char *run_state_directory(const char *word);
+/* Returns the state directory that the word of --state names: a state directory, else a run's name, else a path with a slash, as it is.
+ * A folder that happens to have a run's name does not hide the run. Free it with free(). NULL: it is none of them. */
+char *run_state_directory(const char *word, struct error *error);
 
 /* Returns the word that names a state directory: its label in the default folder, otherwise its path. Free it with free(). */
 char *run_list_word(const char *directory);
