@@ -48,6 +48,15 @@ static int64_t generations_of_best(const struct training_sweep *sweep)
     return (number ? strtoll(number + 1, NULL, 10) : 0) / sweep->algorithm.population + 1;
 }
 
+/* The job's own folder has the trial's name, too: a job of a better trial, printed later, does not go on from this one's checkpoints. */
+static void put_descent(const struct training_sweep *sweep, struct json *spec)
+{
+    SCOPED_FREE char *parent = sweep_descent_folder(sweep, sweep->status.best.trial);
+    SCOPED_FREE char *own = memory_format("%s-best", parent);
+    sweep_descent_put_folder(spec, own);
+    sweep_descent_put(spec, parent, generations_of_best(sweep));
+}
+
 int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error)
 {
     if (!sweep->status.best.trial)
@@ -61,7 +70,7 @@ int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, st
     if (put_values(sweep, spec, error) < 0)
         return -1;
     if (sweep->algorithm.type == SWEEP_PBT)
-        sweep_descent_put(spec, sweep->status.best.trial, generations_of_best(sweep));
+        put_descent(sweep, spec);
     *ret_job = job;
     job = NULL;
     return 0;

@@ -61,7 +61,7 @@ by_hand() {
     local parent
     parent=$(told crowd "status['results'][$1]['parent']")
     mkdir "runs/$2"
-    cp -r "runs/crowd-$parent"/step-* "runs/$2/"
+    cp -r "runs/crowd-$parent-$uid"/step-* "runs/$2/"
     told crowd "json.dumps({'apiVersion': 'coxswain.dev/v1beta1', 'kind': 'TrainingJob', 'metadata': {'name': '$2'}, 'spec': {**t[$1]['spec'],
         'coxswain': {**{k: v for k, v in t[$1]['spec']['coxswain'].items() if k != 'init'}, 'checkpoint': {'storage': 'runs', 'path': '$2', 'everySteps': 1000}}}})" >"$2.json"
     api POST "$jobs_path" "$(cat "$2.json")" >answer.json
@@ -74,13 +74,14 @@ sys.exit(not any(c["type"] == sys.argv[1] and c["status"] == "True" for c in jso
 }
 
 rm delay
+uid=$(told crowd 's["metadata"]["uid"][:8]')
 fork=$(told crowd 'next(i for i, r in enumerate(status["results"]) if i > 3 and r["parent"] != i - 4)')
-by_hand "$fork" fork && [[ $(state_of "crowd-$fork") == "$(state_of fork)" && $(state_of fork) ]]
-verdict $? "a replaced trial has the bits of a job made by hand from the same checkpoint with the same values" "$fork: $(state_of "crowd-$fork") $(state_of fork); $(head -c 600 answer.json)"
+by_hand "$fork" fork && [[ $(state_of "crowd-$fork-$uid") == "$(state_of fork)" && $(state_of fork) ]]
+verdict $? "a replaced trial has the bits of a job made by hand from the same checkpoint with the same values" "$fork: $(state_of "crowd-$fork-$uid") $(state_of fork); $(head -c 600 answer.json)"
 is_told crowd "t[$fork]['spec']['coxswain']['training']['optimizer']['learningRate'] != t[status['results'][$fork]['parent']]['spec']['coxswain']['training']['optimizer']['learningRate']"
 verdict $? "and another rate than its parent"
 same=$(told crowd 'next(i for i, r in enumerate(status["results"]) if i > 7 and r["parent"] == i - 4)')
-by_hand "$same" same && [[ $(state_of "crowd-$same") == "$(state_of same)" ]]
+by_hand "$same" same && [[ $(state_of "crowd-$same-$uid") == "$(state_of same)" ]]
 verdict $? "and one that was not replaced, too" "$same"
 
 parent=$(told crowd "status['results'][$fork]['parent']")
@@ -89,7 +90,7 @@ verdict $? "cox shows from which trial each one goes on" "$(said)"
 cox 0 sweep export crowd && head -n 1 out | grep -q ',best,parent$' && grep -q "^$fork,.*,$parent$" out
 verdict $? "and exports it" "$(said)"
 best=$(told crowd 'status["best"]["trial"]')
-cox 0 sweep best crowd && grep -q "path: $best$" out && grep -q '^# .*begins with its checkpoint' out
+cox 0 sweep best crowd && grep -q "path: $best-$uid$" out && grep -q "path: $best-$uid-best$" out && grep -q '^# .*begins with its checkpoint' out
 verdict $? "the best job begins with the best trial's checkpoint" "$(said)"
 
 coxswain=

@@ -614,9 +614,9 @@ static void update_running(struct sweep_planning *planning)
 /* ---------------------------------------------------------------- one plan */
 
 /* Returns why trials of this form cannot go on from each other's checkpoints; NULL: they can. */
-static const char *what_a_population_lacks(const struct json *object)
+static const char *what_a_population_lacks(const struct json *template)
 {
-    const struct json *worker = json_at(object, "spec.coxswain");
+    const struct json *worker = json_member(template, "coxswain");
     if (!worker)
         return "spec.template: PBT is for Coxswain's own worker, which can go on from the checkpoint of another job; "
                "give a section coxswain, or take another algorithm";
@@ -646,7 +646,7 @@ static const char *what_is_wrong(struct sweep_planning *planning)
         !json_at(object, "spec.coxswain.checkpoint"))
         return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
                "there; say where they are saved";
-    return population_is_used(planning->sweep) ? what_a_population_lacks(object) : NULL;
+    return population_is_used(planning->sweep) ? what_a_population_lacks(planning->sweep->template) : NULL;
 }
 
 /* An earlier operator accepted the spec, and this one cannot say what the trials' values are. */

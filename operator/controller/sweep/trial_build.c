@@ -57,6 +57,15 @@ static int fill_values(const struct training_sweep *sweep, int64_t trial, struct
     return 0;
 }
 
+static void fill_folder(const struct training_sweep *sweep, int64_t trial, struct json *spec)
+{
+    if (!population_is_used(sweep))
+        return;
+    SCOPED_FREE char *name = trial_name(sweep, trial);
+    SCOPED_FREE char *folder = sweep_descent_folder(sweep, name);
+    sweep_descent_put_folder(spec, folder);
+}
+
 /* A trial of a later generation goes on from its parent's checkpoint, for as many steps as the template says. */
 static int fill_descent(const struct training_sweep *sweep, int64_t trial, struct json *spec, struct error *error)
 {
@@ -67,7 +76,8 @@ static int fill_descent(const struct training_sweep *sweep, int64_t trial, struc
     if (parent == FIELD_UNSET)
         return error_set(error, ERROR_INVALID, "no trial of the generation before has succeeded");
     SCOPED_FREE char *name = trial_name(sweep, parent);
-    sweep_descent_put(spec, name, generation + 1);
+    SCOPED_FREE char *folder = sweep_descent_folder(sweep, name);
+    sweep_descent_put(spec, folder, generation + 1);
     return 0;
 }
 
@@ -88,6 +98,7 @@ int trial_build(const struct training_sweep *sweep, int64_t trial, struct json *
     json_set_string(object, "kind", TRAINING_JOB_KIND);
     fill_metadata(sweep, trial, json_set_object(object, "metadata"));
     struct json *spec = json_set(object, "spec", json_copy(sweep->template));
+    fill_folder(sweep, trial, spec);
     if (fill_values(sweep, trial, spec, error) < 0 || fill_descent(sweep, trial, spec, error) < 0 ||
         check(object, error) < 0)
         return -1;

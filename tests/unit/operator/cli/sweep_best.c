@@ -91,7 +91,7 @@ Test(sweep_best, yaml_says_which_trial_it_was)
 Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
 {
     struct training_sweep sweep =
-        sweep_of("metadata: {name: s}\n"
+        sweep_of("metadata: {name: s, uid: 12345678-9abc}\n"
                  "spec: {algorithm: {type: PBT, population: 2}, maxTrials: 8, template: {coxswain: {checkpoint: "
                  "{storage: runs}, training: "
                  "{steps: 10}}}, parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.5]}]}\n"
@@ -102,7 +102,8 @@ Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
     SCOPED_BUFFER text;
     buffer_init(&text, 65536);
     cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
-    cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.path", ""), "s-5");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.path", ""), "s-5-12345678");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.checkpoint.path", ""), "s-5-12345678-best");
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.storage", ""), "runs");
     cr_expect_eq(json_integer_at(job, "spec.coxswain.training.steps", 0), 30);
     cr_assert_eq(sweep_best_print(&sweep, &text, NULL), 0);

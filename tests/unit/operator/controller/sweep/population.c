@@ -122,6 +122,7 @@ Test(population, trials_go_on_from_their_parent)
     struct trial_record results[11];
     struct error error = ERROR_INIT;
     struct json *object;
+    sweep.uid = "12345678-9abc"; /* another sweep of the same name has other folders */
     for (int i = 0; i < 11; i++)
         results[i] = (struct trial_record){.parent = FIELD_UNSET, .values = "0.1"};
     results[10].parent = 7;
@@ -129,12 +130,14 @@ Test(population, trials_go_on_from_their_parent)
     sweep.status.results = results;
     sweep.status.result_count = 11;
     cr_assert_eq(trial_build(&sweep, 10, &object, &error), 0, "%s", error.message);
-    cr_expect_str_eq(json_string_at(object, "spec.coxswain.init.path", ""), "s-7");
+    cr_expect_str_eq(json_string_at(object, "spec.coxswain.init.path", ""), "s-7-12345678");
+    cr_expect_str_eq(json_string_at(object, "spec.coxswain.checkpoint.path", ""), "s-10-12345678");
     cr_expect_str_eq(json_string_at(object, "spec.coxswain.init.storage", ""), "runs");
     cr_expect_eq(json_integer_at(object, "spec.coxswain.training.steps", 0), 30);
     json_free(object);
     cr_assert_eq(trial_build(&sweep, 2, &object, &error), 0, "%s", error.message);
     cr_expect_null(json_at(object, "spec.coxswain.init"));
+    cr_expect_str_eq(json_string_at(object, "spec.coxswain.checkpoint.path", ""), "s-2-12345678");
     cr_expect_eq(json_integer_at(object, "spec.coxswain.training.steps", 0), 10);
     json_free(object);
     results[10].parent = FIELD_UNSET;

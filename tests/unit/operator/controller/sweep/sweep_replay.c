@@ -222,7 +222,8 @@ static void check_parents(const struct sweep_status *status)
 
 static void check_built(int64_t trial)
 {
-    SCOPED_FREE char *wanted = model.parents[trial] > 0 ? memory_format("s-%" PRId64, model.parents[trial] - 1) : NULL;
+    SCOPED_FREE char *wanted =
+        model.parents[trial] > 0 ? memory_format("s-%" PRId64 "-u", model.parents[trial] - 1) : NULL;
     const char *path = json_string_at(model.trials[trial], "spec.coxswain.init.path", NULL);
     CHECK(!model.breeds || (wanted ? path && strcmp(path, wanted) == 0 : path == NULL),
           "a trial goes on from another than its parent");
