@@ -152,13 +152,13 @@ static void advise_again(const char *again, const struct run_outcome *outcome)
         printf("\nOnce the cause is mended, run it anew, from its last checkpoint if it has one:\n  %s --fresh\n",
                again);
     else if (outcome->own_checkpoints)
-        printf("\nTo begin anew, without the checkpoints of the other model (this deletes them):\n"
+        printf("\nTo begin anew, without the checkpoints that do not fit (this deletes them):\n"
                "  %s --fresh --delete-volumes\n"
                "or to keep them and store this job's elsewhere:\n"
                "  %s --fresh --set spec.coxswain.checkpoint.path=ANOTHER\n",
                again, again);
     else
-        printf("\nTo begin anew, and store this job's checkpoints elsewhere than the other model's:\n"
+        printf("\nTo begin anew, and store this job's checkpoints elsewhere than those that do not fit:\n"
                "  %s --fresh --set spec.coxswain.checkpoint.path=ANOTHER\n",
                again);
 }

@@ -88,6 +88,12 @@ cox 1 predict prices && grep -q 'the training data has changed since these weigh
 verdict $? "held-out examples of training data that has changed are not those of the run" "$(cat err out)"
 cox 0 predict prices 0 --data new.npy && cmp -s out before && rm prices/*_train.npy && cox 0 predict prices 0 --data new.npy && cmp -s out before
 verdict $? "a new row's price needs no training data" "$(cat err out)"
+awk '{ print $1 + 1, $2 }' rows | array prices/X_train.npy '<f8' '400, 2' 'd<*'
+cut -d' ' -f3 rows | array prices/y_train.npy '<f8' '400,' 'd<*'
+cox 1 run prices.yaml --volume "data=$work/prices" --fresh && grep -q 'does not fit this job: the training data has changed since' out &&
+    grep -q '^  .* --fresh --delete-volumes$' out && ! grep -q -- '--fresh$' out &&
+    cox 0 run prices.yaml --volume "data=$work/prices" --fresh --delete-volumes
+verdict $? "training on data that has changed names the command that begins anew" "$(tail -n 9 err out)"
 
 # Tables with integers as names and files to test with, one of which has an escape in its name.
 mkdir years others

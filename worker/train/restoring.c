@@ -104,9 +104,10 @@ static int check_data(const struct trainer *trainer, const struct manifest *mani
 {
     SCOPED(trained_on_release) struct trained_on then = {0};
     trained_on_read(&then, manifest->model);
-    if (trained_on_check(&then, trainer->training, error) < 0)
-        return error_wrap(error, "checkpoint of step %lld", (long long)manifest->step);
-    return resumed_order_check(manifest, &trainer->sampler, error);
+    if (trained_on_check(&then, trainer->training, error) < 0 ||
+        resumed_order_check(manifest, &trainer->sampler, error) < 0)
+        return error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT, (long long)manifest->step);
+    return 0;
 }
 
 /* Says so where the steps to come do not continue those of the checkpoint exactly. */

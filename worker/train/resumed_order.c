@@ -19,10 +19,10 @@ static int refuse(const struct manifest *manifest, const char *what, int64_t the
 {
     return error_set(
         error, ERROR_INVALID,
-        "the checkpoint of step %lld is within epoch %lld, and the order of its examples was drawn with %s %lld; with "
+        "it is within epoch %lld, and the order of its examples was drawn with %s %lld; with "
         "%lld it would differ, so that some examples would count twice and others never: go on as before, or "
         "use another checkpoint.path and init",
-        (long long)manifest->step, (long long)manifest->data_epoch, what, (long long)then, (long long)now);
+        (long long)manifest->data_epoch, what, (long long)then, (long long)now);
 }
 
 int resumed_order_check(const struct manifest *manifest, const struct sampler *sampler, struct error *error)
