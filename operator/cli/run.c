@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/run.h"
 
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,8 @@ struct run {
     struct terminal *terminal;
     struct manifest manifest;
     char *state;
+    bool state_is_new;           /* this run has created the directory */
+    bool refused;                /* the API server does not take the manifest: nothing has begun */
     struct control_plane *plane; /* NULL: a cluster */
     struct kube_config config;
     struct kube_client *client;
@@ -107,6 +110,7 @@ static int plane_start(struct run *run, struct error *error)
                                           .context = run,
                                           .volumes = options->volumes,
                                           .volume_count = options->volume_count};
+    run->state_is_new = access(run->state, F_OK) < 0 && errno == ENOENT;
     if (check_users(run, error) < 0 || control_plane_start(run->loop, &plane, &run->plane, error) < 0)
         return -1;
     return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
@@ -181,9 +185,13 @@ static int apply(struct run *run, struct error *error)
     struct storage_place place = place_of(run);
     SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
     int64_t step = checkpoints ? earlier_checkpoint(checkpoints) : -1;
+    struct error cause = ERROR_INIT;
     bool created;
-    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &created, error) < 0)
+    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &created, &cause) < 0) {
+        run->refused = cause.http_status >= 400 && cause.http_status < 500;
+        *error = cause;
         return -1;
+    }
     if (created && step >= 0)
         tell_checkpoints(run, checkpoints, step);
     return 0;
@@ -322,6 +330,14 @@ static enum run_state state_of(const struct run_outcome *outcome)
                                 : RUN_FAILED;
 }
 
+/* After a refused manifest there is nothing in the directory to go on with, and `cox runs` would list it as trouble. */
+static void forget_refused(const struct run *run)
+{
+    bool gone;
+    if (run->plane && run->state_is_new && run->refused)
+        (void)state_directory_delete(run->state, &gone, NULL);
+}
+
 static void run_release(struct run *run)
 {
     run_keep_release(&run->keep);
@@ -333,6 +349,7 @@ static void run_release(struct run *run)
         kube_client_free(run->client);
     if (run->plane)
         control_plane_end(run->plane);
+    forget_refused(run);
     kube_config_release(&run->config);
     manifest_release(&run->manifest);
     job_view_release(&run->view);

@@ -113,6 +113,10 @@ struct json *run_list_json(const struct run_list *list, const int64_t *bytes)
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
         struct json *row = json_append(rows, *entry->trouble ? json_new_object() : run_record_json(&entry->record));
+        if (*entry->trouble) {
+            json_set_string(row, "name", entry->label);
+            json_set_string(row, "state", run_state_word(RUN_UNKNOWN));
+        }
         json_set_string(row, "run", entry->label);
         json_set_string(row, "directory", entry->directory);
         json_set_boolean(row, "inUse", entry->in_use);

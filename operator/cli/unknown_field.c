@@ -49,6 +49,8 @@ void unknown_field_explain(bool is_sweep, struct error *error)
     }
     if (meant.length > 0) {
         SCOPED_FREE char *refusal = memory_copy_string(error->message);
+        int status = error->http_status;
         error_set(error, error->kind, "%s; did you mean %s?", refusal, buffer_text(&meant));
+        error->http_status = status;
     }
 }

@@ -65,6 +65,8 @@ mistyped() {
 }
 mistyped --state state && mistyped --state fresh-state
 verdict $? "a field that no job has is refused, of a new one too" "$(said)"
+mkdir their-state && mistyped --state their-state && [[ -e state/run.json && -e their-state && ! -e fresh-state ]]
+verdict $? "and leaves no state directory of its own" "$(ls -d ./*state* fresh-state/* 2>&1)"
 run 0 --set spec.coxswain.training.optimizer.learningRate=0.2 --set metadata.name=other && ! grep -q 'earlier run' err
 verdict $? "it runs under another name" "$(said)"
 

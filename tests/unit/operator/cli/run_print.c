@@ -60,6 +60,22 @@ Test(run_print, the_table_has_a_line_for_each_run_with_a_record)
                      "two    Job    Succeeded   9/9    0.5000              60s ago   2.0 KB   /state/x\n");
 }
 
+Test(run_print, each_element_for_programs_has_a_name_and_a_state)
+{
+    struct run_entry entries[] = {entry_of("one", RUN_RUNNING), entry_of("", RUN_UNKNOWN)};
+    int64_t bytes[] = {10, 0};
+    entries[1].label = (char *)"default-bad";
+    snprintf(entries[1].trouble, sizeof entries[1].trouble, "it is damaged");
+    struct run_list list = {entries, 2};
+    SCOPED_JSON *rows = run_list_json(&list, bytes);
+    const struct json *one = json_first(rows), *bad = json_next(one);
+    cr_expect_str_eq(json_string_at(one, "name", ""), "one");
+    cr_expect_str_eq(json_string_at(one, "state", ""), "Running");
+    cr_expect_str_eq(json_string_at(bad, "name", ""), "default-bad");
+    cr_expect_str_eq(json_string_at(bad, "state", ""), "Unknown");
+    cr_expect_str_eq(json_string_at(bad, "trouble", ""), "it is damaged");
+}
+
 Test(run_print, two_runs_are_compared_field_by_field)
 {
     struct run_entry left = entry_of("left", RUN_SUCCEEDED), right = entry_of("right", RUN_FAILED);
