@@ -1546,6 +1546,12 @@ const struct rule rules[] = {
      .message =
          "with PBT a trial goes on from another's checkpoint, so that only some fields can change: take paths "
          "below coxswain.training.optimizer other than its type, batchSize or perReplicaBatchSize, without when"},
+    {.name = "SweepPopulationMomentum",
+     .about = &training_sweep_spec_type,
+     .field = "parameters",
+     .holds = sweep_rule_population_momentum,
+     .message = "with PBT a momentum of 0 cannot stand among others, since checkpoints with 0 have none that a trial "
+                "with another could go on from; take a small one such as 0.01 in its place"},
     {.name = "SweepPopulationStopping",
      .about = &training_sweep_spec_type,
      .field = "earlyStopping",

@@ -2,6 +2,7 @@
 #include "common/job/sweep_rules.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/job/rule_parts.h"
@@ -215,6 +216,37 @@ bool sweep_rule_population_parameters(const struct json *self, const struct json
     const struct json *list = json_member(self, "parameters");
     for (const struct json *item = json_first(list); is_population(self) && item; item = json_next(item))
         if (!may_change(json_string_at(item, "path", "")) || rule_has(item, "when"))
+            return false;
+    return true;
+}
+
+static bool is_zero(const struct json *value)
+{
+    const char *text = json_string(value, NULL);
+    char *end = NULL;
+    double number = text ? strtod(text, &end) : json_number(value, 1);
+    return number == 0 && (!text || (end > text && *end == '\0'));
+}
+
+/* Whether 0 is one of several values; those of a range are never exactly 0. */
+static bool has_zero_among_others(const struct json *parameter)
+{
+    const struct json *integer = json_member(parameter, "integer"), *values = json_member(parameter, "values");
+    if (integer)
+        return json_number_at(integer, "min", 1) <= 0 && json_number_at(integer, "max", 0) > 0;
+    const struct json *value = json_count(values) > 1 ? json_first(values) : NULL;
+    while (value && !is_zero(value))
+        value = json_next(value);
+    return value != NULL;
+}
+
+bool sweep_rule_population_momentum(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *list = json_member(self, "parameters");
+    for (const struct json *item = json_first(list); is_population(self) && item; item = json_next(item))
+        if (strcmp(json_string_at(item, "path", ""), "coxswain.training.optimizer.momentum") == 0 &&
+            has_zero_among_others(item))
             return false;
     return true;
 }

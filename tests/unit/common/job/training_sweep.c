@@ -68,6 +68,25 @@ Test(training_sweep, what_only_the_operator_refuses)
                      "spec.parameters", "more than 1000 points");
 }
 
+#define POPULATION SPEC "  maxTrials: 8\n  algorithm: {type: PBT, population: 4}\n"
+#define MOMENTUM(values) "  parameters: [{path: coxswain.training.optimizer.momentum, " values "}]\n"
+
+/* SGD without momentum saves no slot from which one with momentum could go on. */
+Test(training_sweep, a_population_has_no_momentum_of_zero_beside_others)
+{
+    static const char *const good[] = {POPULATION MOMENTUM("values: [0.1, 0.9]"), POPULATION MOMENTUM("values: [0]"),
+                                       POPULATION MOMENTUM("uniform: {min: 0, max: 0.9}"),
+                                       SPEC "  maxTrials: 8\n" MOMENTUM("values: [0, 0.9]")};
+    expect_violation(POPULATION MOMENTUM("values: [0.9, 0]"), "spec.parameters", "a momentum of 0");
+    expect_violation(POPULATION MOMENTUM("values: ['0.0', 0.9]"), "spec.parameters", "a momentum of 0");
+    expect_violation(POPULATION MOMENTUM("integer: {min: 0, max: 1}"), "spec.parameters", "a momentum of 0");
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        SCOPED_JSON *object = manifest_value(good[i]);
+        SCOPED_JSON *violations = training_sweep_violations(object, NULL);
+        cr_expect_eq(json_count(violations), 0, "%s", good[i]);
+    }
+}
+
 Test(training_sweep, hyperband_has_trials_for_every_bracket)
 {
     expect_violation(SPEC PARAMETERS "  maxTrials: 24\n  earlyStopping: {type: Hyperband, minSteps: 1}\n",
