@@ -1541,11 +1541,12 @@ const struct rule rules[] = {
      .field = "parameters",
      .holds = sweep_rule_population_parameters,
      .cel = "self.algorithm.type != 'PBT' || self.parameters.all(p, has(p.path) && !has(p.when) && "
-            "((p.path.startsWith('coxswain.training.optimizer.') && p.path != 'coxswain.training.optimizer.type') || "
+            "((p.path.startsWith('coxswain.training.optimizer.') && p.path != 'coxswain.training.optimizer.type' && "
+            "!p.path.startsWith('coxswain.training.optimizer.schedule')) || "
             "p.path in ['coxswain.training.batchSize', 'coxswain.training.perReplicaBatchSize']))",
-     .message =
-         "with PBT a trial goes on from another's checkpoint, so that only some fields can change: take paths "
-         "below coxswain.training.optimizer other than its type, batchSize or perReplicaBatchSize, without when"},
+     .message = "with PBT a trial goes on from another's checkpoint, so that only some fields can change: take paths "
+                "below coxswain.training.optimizer other than its type and schedule, batchSize or perReplicaBatchSize, "
+                "without when"},
     {.name = "SweepPopulationMomentum",
      .about = &training_sweep_spec_type,
      .field = "parameters",

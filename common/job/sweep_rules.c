@@ -200,12 +200,13 @@ bool sweep_rule_round(const struct json *self, const struct json *old)
     return !sound || trials == 0 || trials >= sweep_round_size(brackets, factor);
 }
 
-/* Whether a job may go on from a checkpoint of a job that has another value there. */
+/* Whether a job may go on from a checkpoint of a job that has another value there. The schedule follows the step, and has to stay Constant. */
 static bool may_change(const char *path)
 {
-    static const char optimizer[] = "coxswain.training.optimizer.";
+    static const char optimizer[] = "coxswain.training.optimizer.", schedule[] = "coxswain.training.optimizer.schedule";
     if (strncmp(path, optimizer, sizeof optimizer - 1) == 0)
-        return strcmp(path, "coxswain.training.optimizer.type") != 0;
+        return strcmp(path, "coxswain.training.optimizer.type") != 0 &&
+               strncmp(path, schedule, sizeof schedule - 1) != 0;
     return strcmp(path, "coxswain.training.batchSize") == 0 ||
            strcmp(path, "coxswain.training.perReplicaBatchSize") == 0;
 }
