@@ -1566,6 +1566,13 @@ const struct rule rules[] = {
      .cel = "self.algorithm.type != 'PBT' || !has(self.maxTrials) || !has(self.algorithm.population) || "
             "self.maxTrials >= 2 * self.algorithm.population",
      .message = "with PBT there must be at least two generations; raise it to twice the population, or more"},
+    {.name = "SweepWholeGenerations",
+     .about = &training_sweep_spec_type,
+     .field = "maxTrials",
+     .holds = sweep_rule_whole_generations,
+     .cel = "self.algorithm.type != 'PBT' || !has(self.maxTrials) || !has(self.algorithm.population) || "
+            "self.maxTrials % self.algorithm.population == 0",
+     .message = "with PBT generations are whole; take a multiple of the population"},
     {.name = "SweepRound",
      .about = &training_sweep_spec_type,
      .field = "earlyStopping.brackets",

@@ -265,3 +265,10 @@ bool sweep_rule_generations(const struct json *self, const struct json *old)
     return !is_population(self) || !rule_has(self, "maxTrials") ||
            json_integer_at(self, "maxTrials", 0) >= 2 * population;
 }
+
+bool sweep_rule_whole_generations(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t population = json_integer_at(self, "algorithm.population", 0);
+    return !is_population(self) || population <= 0 || json_integer_at(self, "maxTrials", 0) % population == 0;
+}

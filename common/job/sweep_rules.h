@@ -32,6 +32,7 @@ bool sweep_rule_population_parameters(const struct json *self, const struct json
 bool sweep_rule_population_momentum(const struct json *self, const struct json *old);
 bool sweep_rule_population_stopping(const struct json *self, const struct json *old);
 bool sweep_rule_generations(const struct json *self, const struct json *old);
+bool sweep_rule_whole_generations(const struct json *self, const struct json *old);
 bool sweep_rule_round(const struct json *self, const struct json *old);
 
 #endif
