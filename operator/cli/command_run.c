@@ -182,6 +182,8 @@ int command_run(int count, char **words)
         fprintf(stderr, "cox run: %s\n", error.message);
         if (error.kind == ERROR_ALREADY_EXISTS && embedded)
             advise_another(resume);
+        if (outcome.stranded)
+            fprintf(stderr, "\nThe job was interrupted and its state is kept; to go on:\n  %s\n", resume);
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -108,7 +108,11 @@ static bool child_ended(struct child *child, struct error *error)
         return false;
     child->pid = 0;
     SCOPED_FREE char *words = last_line(child->log);
-    error_set(error, ERROR_UNAVAILABLE, "%s ended (see %s): %s", child->program, child->log, words);
+    if (WIFSIGNALED(status))
+        error_set(error, ERROR_UNAVAILABLE, "%s was killed by signal %d (see %s)", child->program, WTERMSIG(status),
+                  child->log);
+    else
+        error_set(error, ERROR_UNAVAILABLE, "%s ended (see %s): %s", child->program, child->log, words);
     return true;
 }
 

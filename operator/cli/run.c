@@ -46,6 +46,7 @@ struct run {
     struct preemption preemption;
     struct run_keep keep;
     bool interrupted;
+    bool stranded; /* the control plane has ended */
 };
 
 static bool in_cluster(const struct run *run)
@@ -246,6 +247,7 @@ static int run_follow(struct run *run, struct error *error)
         if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 || show(run, error) < 0)
             return -1;
         const char *trouble = run->plane ? control_plane_trouble(run->plane) : NULL;
+        run->stranded = trouble != NULL;
         if (trouble)
             return error_set(error, ERROR_UNAVAILABLE, "%s", trouble);
         if (is_over(run))
@@ -362,6 +364,7 @@ int run_job(const struct run_options *options, struct event_loop *loop, struct t
     SCOPED(run_release) struct run run = {.options = options, .loop = loop, .terminal = terminal};
     if (run_start(&run, error) < 0 || run_follow(&run, error) < 0) {
         terminal_clear(terminal);
+        *ret_outcome = (struct run_outcome){.stranded = run.stranded};
         return -1;
     }
     if (run.sweep)

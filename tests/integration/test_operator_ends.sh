@@ -51,7 +51,7 @@ verdict $? "an operator that was killed is started again" "$(cat disturbed.log)"
 wait "$runner"
 status=$?
 runner=
-[[ $status == 0 ]] && grep -q 'coxswain-operator ended (see .*it is started again, and the job goes on' disturbed.log
+[[ $status == 0 ]] && grep -q 'coxswain-operator was killed by signal 9 (see .*it is started again, and the job goes on' disturbed.log
 verdict $? "which is said, and the job succeeds" "$status, $(cat disturbed.log)"
 [[ $(weights disturbed) == "$(weights calm)" ]]
 verdict $? "with the same checkpoint" "$(weights disturbed), $(weights calm)"
@@ -70,5 +70,6 @@ done
 wait "$runner"
 status=$?
 runner=
-[[ $status == 1 ]] && grep -q 'it had been started again 5 times within 10 minutes' long.log
+[[ $status == 1 ]] && grep -q 'coxswain-operator was killed by signal 9 .*it had been started again 5 times within 10 minutes' long.log &&
+    grep -q 'its state is kept; to go on:$' long.log && tail -n 1 long.log | grep -q '^  .*/cox run job.yaml '
 verdict $? "one that ends again and again ends the command" "$status, $(tail -n 5 long.log)"
