@@ -46,6 +46,18 @@ bool json_equal(const struct json *left, const struct json *right)
     }
 }
 
+/* API servers drop null members within lists of a merge patch as well, of which the RFC says nothing. */
+static void drop_nulls(struct json *value)
+{
+    for (struct json *item = json_first(value), *next; item; item = next) {
+        next = json_next(item);
+        if (json_type(item) == JSON_NULL && json_type(value) == JSON_OBJECT)
+            json_remove(value, json_key(item));
+        else
+            drop_nulls(item);
+    }
+}
+
 /* Merges an object into an object (RFC 7386, section 2). */
 static void merge_members(struct json *target, const struct json *patch)
 {
@@ -56,7 +68,7 @@ static void merge_members(struct json *target, const struct json *patch)
         else if (json_type(change) == JSON_OBJECT)
             merge_members(json_set_object(target, key), change);
         else
-            json_set(target, key, json_copy(change));
+            drop_nulls(json_set(target, key, json_copy(change)));
     }
 }
 

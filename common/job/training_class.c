@@ -163,6 +163,29 @@ struct json *training_class_violations(const struct json *object)
     return violations.list;
 }
 
+/* Returns the first member that is null, at any depth. */
+static const struct json *find_null(const struct json *value)
+{
+    if (json_type(value) == JSON_NULL)
+        return value;
+    const struct json *found = NULL;
+    for (const struct json *item = json_first(value); item && !found; item = json_next(item))
+        found = find_null(item);
+    return found;
+}
+
+static int check_nulls(const struct json *spec, struct error *error)
+{
+    const struct json *null = find_null(spec);
+    if (!null)
+        return 0;
+    const char *name = json_key(null);
+    return error_set(error, ERROR_INVALID,
+                     "spec has null as %s, which jobs cannot keep a copy of: leave it out; only a job's own template "
+                     "can remove a field with null",
+                     name ? name : "an element of a list");
+}
+
 int training_class_check(const struct json *object, struct error *error)
 {
     SCOPED(violations_release) struct violations violations;
@@ -170,9 +193,14 @@ int training_class_check(const struct json *object, struct error *error)
     find_violations(object, &violations);
     if (violations_to_error(&violations, error) < 0)
         return -1;
+    const struct json *spec = json_member(object, "spec");
+    if (check_nulls(spec, error) < 0)
+        return -1;
+    if (template_overlay_check(json_member(spec, "template"), error) < 0)
+        return error_wrap(error, "spec.template");
     SCOPED_BUFFER text;
     buffer_init(&text, TRAINING_CLASS_MAX);
-    if (json_print(json_member(object, "spec"), &text, NULL) < 0)
+    if (json_print(spec, &text, NULL) < 0)
         return error_set(error, ERROR_INVALID, "spec has more than %d KiB as JSON, and each job would carry a copy",
                          TRAINING_CLASS_MAX / 1024);
     return 0;

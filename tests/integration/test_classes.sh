@@ -21,7 +21,7 @@ class() {
 
 # with_word WORD: a template whose pods say it, and idle
 with_word() {
-    echo "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"readinessProbe\":null,\"env\":[{\"name\":\"WORD\",\"value\":\"$1\"}],
+    echo "{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"readinessProbe\":{\"exec\":{\"command\":[\"true\"]}},\"env\":[{\"name\":\"WORD\",\"value\":\"$1\"}],
         \"command\":[\"/bin/sh\",\"-c\",\"echo word \$WORD \$OWN; exec sleep 600\"]}]}}}"
 }
 
@@ -89,6 +89,11 @@ class bare '{"storage":[{"name":"runs","emptyDir":{}}]}' >/dev/null
 classy lost bare ',"checkpoint":{"storage":"other"}'
 until_true "$patience" job_says lost 'with the defaults of ClusterTrainingClass bare: spec.coxswain.checkpoint.storage'
 verdict $? "a storage that neither gives fails the job, and the message names the class" "$(api GET "$jobs_path/lost")"
+null='{"template":{"spec":{"affinity":null}}}'
+class empty "$null" >answer.json
+classy refused empty
+until_true "$patience" job_says refused 'correct ClusterTrainingClass empty: spec has null as affinity'
+verdict $? "a class with null is not taken, which a copy cannot keep" "$(cat answer.json; api GET "$jobs_path/refused")"
 class typo '{"template":{"spec":{"containers":[{"name":"trainer","imagePullPolcy":"Never"}]}}}' >/dev/null
 classy blamed typo
 until_true "$patience" job_says blamed 'spec.workers.template (with the defaults of ClusterTrainingClass typo): unknown field'

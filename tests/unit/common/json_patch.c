@@ -58,6 +58,8 @@ Test(json_patch, merges_as_the_rfc_says)
         {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
         {"[1,2]", "{\"a\":\"b\",\"c\":null}", "{\"a\":\"b\"}"},
         {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
+        /* as API servers do */
+        {"{}", "{\"a\":[null,{\"b\":null,\"c\":[{\"d\":null,\"e\":1}]}]}", "{\"a\":[null,{\"c\":[{\"e\":1}]}]}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct json *target = parsed(cases[i].target);

@@ -100,6 +100,33 @@ Test(training_class, what_is_wrong_with_a_class)
     }
 }
 
+/* The copy in a job's status is written by a merge patch, which would drop it. */
+Test(training_class, a_class_has_no_null)
+{
+    static const char *const rows[][2] = {
+        {"spec: {template: {spec: {affinity: null}}}", "spec has null as affinity, "},
+        {"spec: {template: {spec: {containers: [{name: a, readinessProbe: null}]}}}", "spec has null as readinessProbe, "},
+        {"spec: {template: {spec: {containers: [{name: a, args: [null]}]}}}", "spec has null as an element of a list, "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED_JSON *object = manifest_value(rows[i][0]);
+        struct error error = ERROR_INIT;
+        cr_expect_lt(training_class_check(object, &error), 0, "%zu", i);
+        cr_expect(strncmp(error.message, rows[i][1], strlen(rows[i][1])) == 0, "%s", error.message);
+    }
+}
+
+Test(training_class, a_class_with_too_broad_a_template_is_not_taken)
+{
+    SCOPED_JSON *object = manifest_value("spec: {template: {spec: {}}}");
+    struct error error = ERROR_INIT;
+    struct json *volumes = json_set_array(json_at(object, "spec.template.spec"), "volumes");
+    for (int i = 0; i <= TEMPLATE_BREADTH_MAX; i++)
+        json_append(volumes, json_new_object());
+    cr_expect_lt(training_class_check(object, &error), 0);
+    cr_expect_str_eq(error.message, "spec.template: volumes has 1001 elements, at most 1000 are allowed");
+}
+
 Test(training_class, each_job_carries_a_copy_which_is_bounded)
 {
     SCOPED_JSON *object = manifest_value("spec: {template: {metadata: {annotations: {}}}}");
