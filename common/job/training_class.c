@@ -11,12 +11,24 @@
 
 /* ---------------------------------------------------------------- templates */
 
-/* The main container is the same one, whatever it is called. */
+static bool is_named(const struct json *list, const char *name)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return true;
+    return false;
+}
+
+/* The main container is the same one, whatever it is called. A job that changes only another container of the class has no main
+ * container in its template. */
 static void rename_main(struct json *template, const struct json *own)
 {
     const struct json *main = template_main_container(template);
     const char *name = json_string_at(template_main_container(own), "name", NULL);
-    for (struct json *item = json_first(json_at(template, "spec.containers")); item && name; item = json_next(item))
+    const struct json *containers = json_at(template, "spec.containers");
+    if (!name || is_named(containers, name))
+        return;
+    for (struct json *item = json_first(containers); item; item = json_next(item))
         if (item == main)
             json_set_string(item, "name", name);
 }
@@ -90,14 +102,6 @@ static void merge_templates(struct json *spec, const struct json *defaults, bool
 }
 
 /* ---------------------------------------------------------------- the rest */
-
-static bool is_named(const struct json *list, const char *name)
-{
-    for (const struct json *item = json_first(list); item; item = json_next(item))
-        if (strcmp(json_string_at(item, "name", ""), name) == 0)
-            return true;
-    return false;
-}
 
 static void merge_storage(struct json *spec, const struct json *defaults)
 {

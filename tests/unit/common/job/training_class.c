@@ -51,6 +51,11 @@ Test(training_class, the_jobs_value_wins)
          "template: {spec: {containers: [{name: log}, {name: trainer, stdin: true}]}}",
          "{\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"log\"},{\"name\":\"main\",\"stdin\":true,"
          "\"args\":[\"x\"]}]}}}}"},
+        {"workers: {template: {spec: {containers: [{name: log, args: [x]}]}}}",
+         "template: {spec: {containers: [{name: trainer, stdin: true}, {name: log}]}}",
+         "{\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"stdin\":true},{\"name\":"
+         "\"log\","
+         "\"args\":[\"x\"]}]}}}}"},
         /* and runs the image that the job names */
         {"{image: own, workers: {}}", "{image: i, template: {spec: {containers: [{name: trainer, image: c}]}}}",
          "{\"image\":\"own\",\"workers\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\"}]}}}}"},
@@ -105,8 +110,10 @@ Test(training_class, a_class_has_no_null)
 {
     static const char *const rows[][2] = {
         {"spec: {template: {spec: {affinity: null}}}", "spec has null as affinity, "},
-        {"spec: {template: {spec: {containers: [{name: a, readinessProbe: null}]}}}", "spec has null as readinessProbe, "},
-        {"spec: {template: {spec: {containers: [{name: a, args: [null]}]}}}", "spec has null as an element of a list, "},
+        {"spec: {template: {spec: {containers: [{name: a, readinessProbe: null}]}}}",
+         "spec has null as readinessProbe, "},
+        {"spec: {template: {spec: {containers: [{name: a, args: [null]}]}}}",
+         "spec has null as an element of a list, "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SCOPED_JSON *object = manifest_value(rows[i][0]);
