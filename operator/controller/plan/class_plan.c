@@ -76,11 +76,12 @@ static void pin(struct planning *planning, const struct class_view *view)
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, "Pending", message);
 }
 
-/* Once it is in the status, the cache shows another job: one with the class's defaults. */
+/* Once it is in the status, the cache shows another job: one with the class's defaults. A job that an operator without classes has
+ * started keeps what that operator made of it. */
 bool class_plan(struct planning *planning)
 {
     const struct class_view *view = planning->input->class.view;
-    if (!training_job_awaits_class(planning->job))
+    if (!training_job_awaits_class(planning->job) || planning->old->attempt > 0)
         return false;
     if (planning->input->class.state == OPTIONAL_READY && view && !view->flaw)
         pin(planning, view);

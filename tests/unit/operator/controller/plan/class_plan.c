@@ -119,3 +119,15 @@ Test(class_plan, a_job_that_runs_keeps_what_it_was_created_with)
     expect_plan("actions=0 state=Running");
     json_free(defaults);
 }
+
+Test(class_plan, a_job_that_an_operator_without_classes_started_runs_on)
+{
+    scene.job.training_class.name = NULL;
+    scene_run(&scene);
+    scene.job.training_class.name = "gpu";
+    expect_turn("actions=0 event=none Scheduled:False=");
+    scene.input.class.view = &view;
+    expect_plan("actions=0 event=none state=Running");
+    cr_expect_null(scene.plan.status.training_class.name);
+    json_free(defaults);
+}
