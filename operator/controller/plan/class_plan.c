@@ -48,6 +48,8 @@ static void wait_for_class(struct planning *planning)
     const char *reason, *message = obstacle_of(planning, &reason);
     const struct condition *before = &planning->old->conditions[CONDITION_SCHEDULED];
     bool told = before->status != CONDITION_ABSENT && strcmp(before->reason, reason) == 0;
+    if (condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed", "spec.suspend is false");
     if (planning->input->class.state != OPTIONAL_READY)
         planning_await_api(planning, planning->input->class.state);
     if (!message)

@@ -120,6 +120,17 @@ Test(class_plan, a_job_that_runs_keeps_what_it_was_created_with)
     json_free(defaults);
 }
 
+Test(class_plan, a_resumed_job_that_waits_is_not_suspended)
+{
+    scene.job.suspend = true;
+    expect_turn("Suspended:True=Suspended");
+    scene.job.suspend = false;
+    expect_turn("actions=0 attempt=0 Suspended:False=Resumed Scheduled:False=TrainingClassMissing");
+    scene.input.class.view = &view;
+    expect_plan("write_status=1 event=TrainingClassTaken Suspended:False=Resumed");
+    json_free(defaults);
+}
+
 Test(class_plan, a_job_that_an_operator_without_classes_started_runs_on)
 {
     scene.job.training_class.name = NULL;
