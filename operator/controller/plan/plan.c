@@ -319,6 +319,7 @@ bool plan_only_tells(const struct plan *plan, const struct job_status *old)
 {
     const struct job_status *next = &plan->status;
     bool waited_for = plan->begun ? !first_crew_is_whole(next) : replicas_promised(next) || counts_on(old, next);
+    waited_for |= plan->class_defaults != NULL;
     return plan->action_count == 0 && plan->write_status && !waited_for && !status_terminal(next);
 }
 

@@ -37,7 +37,7 @@ static void expect_wait(const char *reason, const char *words)
 Test(class_plan, the_defaults_are_in_the_status_before_anything_is_made)
 {
     scene.input.class.view = &view;
-    expect_plan("begun=0 actions=0 write_status=1 attempt=0 event=TrainingClassTaken");
+    expect_plan("begun=0 actions=0 write_status=1 only_tells=0 attempt=0 event=TrainingClassTaken");
     const struct pinned_class *pinned = &scene.plan.status.training_class;
     cr_expect_str_eq(pinned->name, "gpu");
     cr_expect_str_eq(pinned->uid, "class-1");
