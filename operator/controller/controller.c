@@ -813,6 +813,12 @@ static void class_changed(void *context, const char *key, const void *old, const
     class_added(context, key, item);
 }
 
+/* Jobs that wait for it said what was wrong with it. */
+static void class_deleted(void *context, const char *key, const void *item)
+{
+    class_added(context, key, item);
+}
+
 /* They are looked for when a job needs them: the definition may be missing, and so may the right to see them. */
 static void prepare_classes(struct controller *controller)
 {
@@ -827,6 +833,7 @@ static void prepare_classes(struct controller *controller)
         options.informer.item_free = free_class;
         options.informer.on_added = class_added;
         options.informer.on_changed = class_changed;
+        options.informer.on_deleted = class_deleted;
         controller->classes[kind] = optional_api_new(controller->client, &options);
     }
 }

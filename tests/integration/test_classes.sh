@@ -94,6 +94,9 @@ class empty "$null" >answer.json
 classy refused empty
 until_true "$patience" job_says refused 'correct ClusterTrainingClass empty: spec has null as affinity'
 verdict $? "a class with null is not taken, which a copy cannot keep" "$(cat answer.json; api GET "$jobs_path/refused")"
+api DELETE "$classes/empty" >/dev/null
+until_true "$patience" job_says refused 'ClusterTrainingClass empty does not exist'
+verdict $? "when it is deleted, the job says so" "$(api GET "$jobs_path/refused")"
 class typo '{"template":{"spec":{"containers":[{"name":"trainer","imagePullPolcy":"Never"}]}}}' >/dev/null
 classy blamed typo
 until_true "$patience" job_says blamed 'spec.workers.template (with the defaults of ClusterTrainingClass typo): unknown field'
