@@ -87,14 +87,13 @@ static void tell_of_change(struct planning *planning, const struct workload_view
     planning->plan->queue_change_waits = true;
     if (planning->input->queue_change_told)
         return;
-    const char *says = is_queued(planning) ? planning_format(planning, "says %s", name) : "was taken off";
-    planning_event_of_action(
-        planning, "QueueChangeWaits", "Queue",
-        planning_format(planning,
-                        "the label " LABEL_QUEUE_NAME
-                        " %s, but the job has quota of queue %s: it keeps that until it is evicted "
-                        "or suspended (spec.suspend) and resumed",
-                        says, workload->queue_name));
+    const char *change = is_queued(planning) ? planning_format(planning, "the job's queue is now %s", name)
+                                             : "the label " LABEL_QUEUE_NAME " was taken off";
+    planning_event_of_action(planning, "QueueChangeWaits", "Queue",
+                             planning_format(planning,
+                                             "%s, but the job has quota of queue %s: it keeps that until it is evicted "
+                                             "or suspended (spec.suspend) and resumed",
+                                             change, workload->queue_name));
 }
 
 /* Deletes the Workload of a job that left its queue. While pods of the job are alive they keep its

@@ -85,7 +85,8 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     scene.job.queue_name = "production";
     expect_plan("actions=0 events=1");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
-    cr_assert(strstr(scene.plan.events[0].note, "says production, but the job has quota of queue research"));
+    cr_assert(strstr(scene.plan.events[0].note,
+                     "the job's queue is now production, but the job has quota of queue research"));
     scene.input.queue_change_told = scene.plan.queue_change_waits;
     expect_plan("events=0 (told once)");
     scene.job.suspend = true;
