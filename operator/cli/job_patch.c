@@ -52,8 +52,12 @@ static void complete(const struct object_type *type, const struct json *present,
 struct json *job_patch(const struct json *wanted, const struct json *present)
 {
     struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
-    bool is_sweep = strcmp(json_string_at(wanted, "kind", ""), TRAINING_SWEEP_KIND) == 0;
-    if (are_objects(spec, json_member(present, "spec")))
+    const char *kind = json_string_at(wanted, "kind", "");
+    bool is_sweep = strcmp(kind, TRAINING_SWEEP_KIND) == 0;
+    bool is_class = strcmp(kind, CLUSTER_TRAINING_CLASS_KIND) == 0 || strcmp(kind, TRAINING_CLASS_KIND) == 0;
+    if (is_class && are_objects(spec, json_member(present, "spec")))
+        ask_for_defaults(json_member(present, "spec"), spec);
+    else if (are_objects(spec, json_member(present, "spec")))
         complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, json_member(present, "spec"), spec);
     return patch;
 }

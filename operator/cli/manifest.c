@@ -87,7 +87,7 @@ static void effective_make(struct manifest *manifest)
     struct json *spec = json_at(manifest->effective, manifest->is_sweep ? "spec.template" : "spec");
     const char *name = json_string_at(spec, "trainingClass.name", "");
     const char *kind = json_string_at(spec, "trainingClass.kind", CLUSTER_TRAINING_CLASS_KIND);
-    for (const struct json *item = json_first(manifest->documents); item; item = json_next(item))
+    for (const struct json *item = json_first(manifest->documents); item && *name; item = json_next(item))
         if (is_class(item) && is_kind(item, kind) && strcmp(json_string_at(item, "metadata.name", ""), name) == 0)
             training_class_merge(spec, json_member(item, "spec"));
 }
@@ -196,7 +196,7 @@ static int document_patch(const struct application *to, const struct resource_pa
     if (wait_for(call, to->client, &found, to->interrupted, error) < 0)
         return -1;
     bool is_ours = strcmp(path->resource.group, API_GROUP) == 0;
-    patch = is_ours && !is_class(document) ? job_patch(document, found.object) : json_copy(document);
+    patch = is_ours ? job_patch(document, found.object) : json_copy(document);
     json_free(found.object);
     options.context = &patched;
     call = kube_client_patch(to->client, path, patch, &options);

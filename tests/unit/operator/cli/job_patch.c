@@ -50,3 +50,14 @@ Test(job_patch, a_sweep_keeps_what_may_change_and_asks_for_the_defaults_of_the_r
         "'loss'}}}",
         "{'kind':'TrainingSweep','spec':{'template':{'a':1,'b':null},'maxTrials':4,'objective':null}}");
 }
+
+Test(job_patch, a_class_loses_what_the_file_does_not_say)
+{
+    expect(
+        "{'kind':'TrainingClass','spec':{'runPolicy':{'ttlSecondsAfterFinished':9}}}",
+        "{'kind':'TrainingClass','spec':{'image':'a','runPolicy':{'ttlSecondsAfterFinished':8,'activeDeadlineSeconds':"
+        "7}"
+        "}}",
+        "{'kind':'TrainingClass','spec':{'image':null,'runPolicy':{'ttlSecondsAfterFinished':9,'activeDeadlineSeconds':"
+        "null}}}");
+}
