@@ -182,6 +182,16 @@ static void tell_hold(struct job_view *view, const struct json *job)
     snprintf(view->hold, sizeof view->hold, "%s", reason);
 }
 
+bool job_view_succeeded(const struct job_view *view)
+{
+    return strcmp(view->state, "Succeeded") == 0;
+}
+
+bool job_view_over(const struct job_view *view)
+{
+    return job_view_succeeded(view) || strcmp(view->state, "Failed") == 0;
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
@@ -199,16 +209,8 @@ void job_view_take_job(struct job_view *view, const struct json *job)
         tell_failure_line(view);
     }
     tell_hold(view, job);
-}
-
-bool job_view_succeeded(const struct job_view *view)
-{
-    return strcmp(view->state, "Succeeded") == 0;
-}
-
-bool job_view_over(const struct job_view *view)
-{
-    return job_view_succeeded(view) || strcmp(view->state, "Failed") == 0;
+    view->was_over = view->seen ? view->was_over : job_view_over(view);
+    view->seen = true;
 }
 
 /* ---------------------------------------------------------------- pods */

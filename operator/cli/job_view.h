@@ -50,6 +50,7 @@ struct job_view {
     char state[32], reason[VIEW_TEXT_MAX],
         message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
     bool deleted;                  /* the TrainingJob was deleted */
+    bool seen, was_over;           /* the job was taken; it was over when it was taken first */
     char hold[64];                 /* the reason why no pods are created; "": none */
     bool checkpoints_failing;      /* the condition CheckpointsFailing */
     int64_t workers;

@@ -47,6 +47,7 @@ struct run {
     struct run_keep keep;
     bool interrupted;
     bool stranded; /* the control plane has ended */
+    bool created;  /* the job was not there before */
 };
 
 static bool in_cluster(const struct run *run)
@@ -187,13 +188,12 @@ static int apply(struct run *run, struct error *error)
     SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
     int64_t step = checkpoints ? earlier_checkpoint(checkpoints) : -1;
     struct error cause = ERROR_INIT;
-    bool created;
-    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &created, &cause) < 0) {
+    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &run->created, &cause) < 0) {
         run->refused = cause.http_status >= 400 && cause.http_status < 500;
         *error = cause;
         return -1;
     }
-    if (created && step >= 0)
+    if (run->created && step >= 0)
         tell_checkpoints(run, checkpoints, step);
     return 0;
 }
@@ -289,6 +289,32 @@ static void say_use(const struct run *run)
         printf("\nTo use what it has learnt:\n  %s\n", command);
 }
 
+/* With --fresh alone the new job would go on from the checkpoints of the last step, and be done at once. */
+static void say_anew(const struct run *run, const char *checkpoints)
+{
+    bool has_checkpoints = checkpoints && earlier_checkpoint(checkpoints) >= 0;
+    if (!has_checkpoints)
+        printf("To train it anew:\n  %s --fresh\n", run->options->resume);
+    else if (lies_in_state(run, checkpoints))
+        printf("To train it anew, without its checkpoints (this deletes them):\n  %s --fresh --delete-volumes\n",
+               run->options->resume);
+    else
+        printf("To train it anew, with other checkpoints:\n  %s --fresh --set spec.coxswain.checkpoint.path=ANOTHER\n",
+               run->options->resume);
+}
+
+/* The summary is of the earlier run. */
+static void say_earlier(const struct run *run, const char *checkpoints)
+{
+    bool succeeded = job_view_succeeded(&run->view);
+    printf("\n%s had %s before this command; nothing was trained now.\n", run->view.name,
+           succeeded ? "finished" : "failed");
+    if (!run->plane)
+        printf("To train it anew, delete it first: cox delete %s\n", run->view.name);
+    else if (succeeded)
+        say_anew(run, checkpoints);
+}
+
 static void conclude_job(struct run *run, struct run_outcome *outcome)
 {
     struct storage_place place = place_of(run);
@@ -319,6 +345,8 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
     buffer_init(&text, VIEW_EVENTS_MAX);
     summary_write(&run->view, run->manifest.effective, &place, !run->terminal->live, &text);
     fputs(buffer_text(&text), stdout);
+    if (!run->created && run->view.was_over)
+        say_earlier(run, checkpoints);
     if (job_view_succeeded(&run->view))
         say_use(run);
     fflush(stdout);

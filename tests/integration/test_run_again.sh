@@ -48,9 +48,10 @@ said() {
 # Where nobody may mount, the volume is elsewhere than under /coxswain.
 # shellcheck disable=SC2016 # for the pod's shell
 echo 'mkdir -p ${COXSWAIN_STORAGE#runs=}/again/step-00000005.attempt-1.incarnation-1; echo trained' >script.sh
-run 0 && [[ -d $runs/again/step-00000005.attempt-1.incarnation-1 ]] && ! grep -q 'earlier run' err
+run 0 && [[ -d $runs/again/step-00000005.attempt-1.incarnation-1 ]] && ! grep -q 'earlier run' err && ! grep -q 'nothing was trained' out
 verdict $? "a first run" "$(said)"
-run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
+run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err && grep -q '^again had finished before this command; nothing was trained now' out &&
+    grep -q '^  .* run job.yaml --state state --fresh --delete-volumes$' out
 verdict $? "once more, and it is done already" "$(said)"
 
 run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.coxswain: .*is immutable' err &&
@@ -97,6 +98,8 @@ echo 'echo "exit 66 (a checkpoint is required and none is usable): checkpoint of
 run 1 --fresh && grep -q '^  .* --fresh --delete-volumes$' out && grep -q '^  .* --fresh --set spec.coxswain.checkpoint.path=ANOTHER$' out &&
     ! grep -q -- '--fresh$' out
 verdict $? "where the checkpoints do not fit, the printed commands do without them" "$(said)"
+run 1 && grep -q '^again had failed before this command; nothing was trained now' out && grep -q '^  .* --fresh --delete-volumes$' out
+verdict $? "a job that has failed already is not said to have trained" "$(said)"
 run 1 --fresh --volume "runs=$work/theirs" && grep -q 'open the directory: No such file' err && ! grep -q 'again is' out
 verdict $? "a directory that is missing is told before a pod starts" "$(said)"
 run 1 --fresh --volume "run=$work" && grep -q 'has no claim "run" but runs; did you mean runs?' err && ! grep -q 'again is' out
