@@ -75,16 +75,26 @@ static double neighbour(double number, double first, double last, bool up)
     return fmin(fmax(number + step, first), last);
 }
 
-static double perturb(const struct sweep_parameter *parameter, double number, bool up)
+/* Within the parameter's bounds. */
+static double scale(const struct sweep_parameter *parameter, double number, bool up)
 {
     double scaled = number * (up ? MORE : LESS);
+    SCOPED_JSON *value =
+        sweep_value_of_number(parameter, parameter->has_integer ? round(scaled) : sweep_round(parameter, scaled));
+    return json_number(value, number);
+}
+
+/* A parent at a bound would have an exact duplicate: then the other direction is taken. */
+static double perturb(const struct sweep_parameter *parameter, double number, bool up)
+{
     if (parameter->values)
         return neighbour(number, 0, (double)json_count(parameter->values) - 1, up);
-    if (!parameter->has_integer)
-        return sweep_round(parameter, scaled);
-    double low = (double)parameter->integer.min, high = (double)parameter->integer.max;
-    double whole = fmin(fmax(round(scaled), low), high);
-    return whole == number ? neighbour(number, low, high, up) : whole;
+    double scaled = scale(parameter, number, up);
+    if (scaled == number)
+        scaled = scale(parameter, number, !up);
+    if (scaled != number || !parameter->has_integer)
+        return scaled;
+    return neighbour(number, (double)parameter->integer.min, (double)parameter->integer.max, up);
 }
 
 struct json *population_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)

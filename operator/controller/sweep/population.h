@@ -4,7 +4,7 @@
  * population of P, trial t is member t % P of generation t / P. A generation starts when all trials of the one before are over. Each of
  * its trials goes on from the last checkpoint of one of these, its parent: as a rule the same member. The members that are the worst fifth
  * of those that succeeded, and those that failed, have one of the best fifth as their parent instead, and other values: each is multiplied
- * by 0.8 or 1.2, or moved to a neighbour in a list, or with a probability of a quarter drawn anew.
+ * by 0.8 or 1.2, whichever its bounds leave, or moved to a neighbour in a list, or with a probability of a quarter drawn anew.
  *
  * All functions are pure: parent and values follow from the spec and the results of the generation before. The status records both before
  * the trial is created (sweep_plan.c).

@@ -107,6 +107,29 @@ Test(population, copies_have_other_values)
     expect_copies(PBT("{path: coxswain.training.batchSize, integer: {min: 1, max: 1000000}}"), "2", 1, 3);
 }
 
+/* Whatever is drawn, a copy of a parent at a bound moves away from it. */
+static void expect_moved(const char *yaml, const char *values, double wanted)
+{
+    struct training_sweep sweep = sweep_from(yaml);
+    int moved = 0, same = 0;
+    for (sweep.algorithm.seed = 0; sweep.algorithm.seed < 400; sweep.algorithm.seed++) {
+        double value = value_after(&sweep, values, 7, 3);
+        moved += value == wanted;
+        same += value == strtod(values, NULL);
+    }
+    cr_expect(moved > 260 && same < 20, "%s: %d moved, %d the same", values, moved, same);
+    training_sweep_release(&sweep);
+}
+
+Test(population, copies_of_a_parent_at_a_bound_have_other_values)
+{
+    expect_moved(PBT(RATE), "1", 0.8);
+    expect_moved(PBT(RATE), "0.001", 0.0012);
+    expect_moved(PBT(BATCH), "100", 80);
+    expect_moved(PBT(BATCH), "10", 12);
+    expect_moved(PBT("{path: coxswain.training.batchSize, integer: {min: 1, max: 1000000}}"), "1", 2);
+}
+
 Test(population, members_that_stay_keep_their_values)
 {
     struct training_sweep sweep = sweep_from(PBT(RATE)), whole = sweep_from(PBT(BATCH));
