@@ -60,6 +60,12 @@ job ended 'type: OneDevice' 0.002 40 source
 lone ended && same_weights ended source
 verdict $? "a fork that has no step to do ends with the same weights" "$(tail -n 3 ended.log)"
 
+cp -r source emptied
+job later 'type: OneDevice' 0.002 50 emptied
+lone later && rm -r emptied/* && sed -i 's/steps: 50/steps: 60/' later.yaml && rm later.safetensors &&
+    lone later && grep -q "resumes from the checkpoint of step 50" later.log && [[ $(saved_step later) == 60 ]]
+verdict $? "a fork that has a checkpoint of its own does not need the other job's" "$(tail -n 3 later.log)"
+
 # forks NAME STRATEGY WORKERS SERVERS: with another rate, beside a job that has the checkpoint in its own folder
 forks() {
     job "$1-fork" "$2" 0.0005 40 "$at"
@@ -113,6 +119,6 @@ refused 66 "init.path .*digest" damaged
 verdict $? "a damaged checkpoint of another job stays where it is"
 mkdir empty
 job nothing 'type: OneDevice' 0.0005 40 empty
-refused 64 "init.path .*without checkpoints" nothing
+refused 66 "init.path .*without checkpoints" nothing
 job missing 'type: OneDevice' 0.0005 40 source/step-00000021.attempt-0.incarnation-1
 refused 66 "init.path" missing

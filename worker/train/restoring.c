@@ -2,7 +2,9 @@
 #include "worker/train/restoring.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
@@ -136,11 +138,37 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     return error_set(error, cause.kind, "%s", cause.message);
 }
 
+/* A folder of checkpoints stands for the newest one in it. */
+static int find_newest_of_init(struct trainer *trainer, struct error *error)
+{
+    struct stat found;
+    struct checkpoint_name name;
+    struct lineage lineage;
+    char text[CHECKPOINT_NAME_MAX];
+    if (!trainer->init_path || checkpoint_image_is_at(trainer->init_path, &name) ||
+        stat(trainer->init_path, &found) < 0 || !S_ISDIR(found.st_mode))
+        return 0;
+    if (lineage_read(trainer->init_path, &lineage, error) < 0)
+        return error_wrap(error, "init.path");
+    bool has_one = lineage.candidate_count > 0;
+    if (has_one)
+        checkpoint_name_format(&lineage.candidates[0], text);
+    lineage_release(&lineage);
+    if (!has_one)
+        return error_set(error, ERROR_NOT_FOUND, "init.path %s: is a folder without checkpoints", trainer->init_path);
+    char *newest = file_path_join(trainer->init_path, text);
+    free(trainer->init_path);
+    trainer->init_path = newest;
+    return 0;
+}
+
 int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                         struct error *error)
 {
     struct checkpoint_name name;
     *ret_found = false;
+    if (find_newest_of_init(trainer, error) < 0)
+        return -1;
     if (!trainer->init_path || !checkpoint_image_is_at(trainer->init_path, &name))
         return 0;
     if (checkpoint_image_open(trainer->init_path, &name, ret_image, error) < 0)

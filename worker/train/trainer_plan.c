@@ -18,15 +18,22 @@ static void read_stages(struct trainer *trainer, const char *text)
     }
 }
 
+/* Of one checkpoint, or of the newest one in a folder. */
+static int read_init_manifest(const char *init, struct manifest *ret_manifest)
+{
+    struct checkpoint_name name;
+    return checkpoint_image_is_at(init, &name) ? checkpoint_image_manifest(init, ret_manifest, NULL)
+                                               : checkpoint_newest_manifest(init, ret_manifest, NULL);
+}
+
 /* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the shared directory, because the
  * plan must be the same for all. 0: there is none. */
 static int64_t recorded_shards(struct trainer *trainer)
 {
     struct manifest manifest;
-    struct checkpoint_name name;
     const char *own = trainer->checkpoint_directory, *init = trainer->init_path;
     if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) &&
-        (!init || !checkpoint_image_is_at(init, &name) || checkpoint_image_manifest(init, &manifest, NULL) < 0))
+        (!init || read_init_manifest(init, &manifest) < 0))
         return 0;
     int64_t shards = manifest.logical_shards;
     read_stages(trainer, json_string_at(manifest.model, "stages", ""));

@@ -3,12 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
-#include "worker/checkpoint/file.h"
-#include "worker/checkpoint/image.h"
 #include "worker/train/saving.h"
 
 static int map_storages(struct trainer *trainer, struct error *error)
@@ -41,37 +38,13 @@ int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* A folder of checkpoints stands for the newest one in it. */
-static int find_init(struct trainer *trainer, struct error *error)
-{
-    struct stat found;
-    struct checkpoint_name name;
-    struct lineage lineage;
-    char text[CHECKPOINT_NAME_MAX];
-    if (!trainer->init_path || checkpoint_image_is_at(trainer->init_path, &name) ||
-        stat(trainer->init_path, &found) < 0 || !S_ISDIR(found.st_mode))
-        return 0;
-    if (lineage_read(trainer->init_path, &lineage, error) < 0)
-        return error_wrap(error, "init.path");
-    bool has_one = lineage.candidate_count > 0;
-    if (has_one)
-        checkpoint_name_format(&lineage.candidates[0], text);
-    lineage_release(&lineage);
-    if (!has_one)
-        return error_set(error, ERROR_NOT_FOUND, "init.path %s: is a folder without checkpoints", trainer->init_path);
-    char *newest = file_path_join(trainer->init_path, text);
-    free(trainer->init_path);
-    trainer->init_path = newest;
-    return 0;
-}
-
 int trainer_open_paths(struct trainer *trainer, struct error *error)
 {
     const struct job_document *job = trainer->job;
     if (map_storages(trainer, error) < 0 ||
         (job->init_path &&
          storage_map_resolve(trainer->storage, job->init_storage, job->init_path, &trainer->init_path, error) < 0) ||
-        find_init(trainer, error) < 0 || trainer_resolve_checkpoint(trainer, error) < 0)
+        trainer_resolve_checkpoint(trainer, error) < 0)
         return -1;
     if (job->export_path == NULL)
         return 0;
