@@ -79,6 +79,20 @@ metadata: {name: bad}
 spec: {storage: [{name: runs}]}
 YAML
 verdict $? "a class is checked when it is written" "$answer"
+kubectl create -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: ClusterTrainingClass
+metadata: {name: empty}
+spec: {template: {spec: {containers: [{name: trainer, readinessProbe: null}]}}, storage: [{name: runs, emptyDir: {}}]}
+YAML
+# of_class NAME CLASS
+of_class() {
+    sed -e "s/^  name: classy/  name: $1/" -e "s/^    name: standard/    name: $2/" "$examples/job.yaml" | k create -f - >/dev/null
+}
+of_class refused empty
+until_true 60 has_reason refused TrainingClassInvalid && [[ $(status_of refused conditions) == *'spec has null as readinessProbe'* ]]
+verdict $? "a class with null is not taken, since its copy would lose that" "$(status_of refused conditions)"
+k delete tj refused >/dev/null
 kubectl create clusterrolebinding classes-editor --clusterrole=edit --user=ed >/dev/null 2>&1
 can() {
     [[ $(kubectl auth can-i "$1" clustertrainingclasses.coxswain.dev --as "$2" 2>/dev/null) == "$3" ]]
@@ -115,14 +129,51 @@ kubectl label namespace "$space" coxswain.dev/required-class=standard >/dev/null
 k delete tj classy --timeout=90s >/dev/null
 unruly() {
     played_job unruly 1 '{}' >"$work/answer" 2>&1 && k delete tj unruly >/dev/null
-    grep -q 'jobs in this namespace need spec.trainingClass: {name: standard}' "$work/answer"
+    grep -q 'jobs in this namespace need spec.trainingClass: {kind: ClusterTrainingClass, name: standard}' "$work/answer"
 }
 until_true 60 unruly
 verdict $? "a policy obliges a namespace to a class" "$(cat "$work/answer")"
-answer=$(sed 's/^  trainingClass:/  image: own\n&/' "$examples/job.yaml" | k create -f - 2>&1)
-grep -q 'the class decides image and storage' <<<"$answer"
+# denied WORDS SED: the job of the example, changed by SED, is refused with these words
+denied() {
+    ! answer=$(sed "$2" "$examples/job.yaml" | k create -f - 2>&1) && grep -q "$1" <<<"$answer"
+}
+denied 'the class decides image and storage' 's/^  trainingClass:/  image: own\n&/'
 verdict $? "and to its image" "$answer"
-k apply -f - >"$work/answer" 2>&1 <<YAML
+k create -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingClass
+metadata: {name: standard}
+spec: {image: own}
+YAML
+denied 'jobs in this namespace need' 's/^  trainingClass:/&\n    kind: TrainingClass/'
+verdict $? "not to a TrainingClass of that name" "$answer"
+only='templates have only containers with name, command, args, env and resources'
+denied "$only" 's/^    replicas: 2/&\n    template: {spec: {containers: [{name: trainer, image: own}]}}/' &&
+    denied "$only" 's/^    replicas: 2/&\n    template: {spec: {volumes: [{name: v, emptyDir: {}}]}}/' &&
+    denied "$only" 's/^    replicas: 2/&\n    template: {metadata: {labels: {a: b}}}/' &&
+    denied "$only" 's/^  workers:/  chief: {template: {spec: {hostNetwork: true}}}\n&/'
+verdict $? "templates cannot go round it" "$answer"
+denied 'the class decides the queue' 's/^  name: classy/&\n  labels: {kueue.x-k8s.io\/queue-name: own}/'
+verdict $? "nor can another queue" "$answer"
+sed -e 's/^  name: classy/  name: late/' -e 's/^  trainingClass:/  suspend: true\n&/' "$examples/job.yaml" | k create -f - >/dev/null
+is_suspended() {
+    [[ $(status_of late 'conditions[?(@.type=="Suspended")].status') == True ]]
+}
+until_true 60 is_suspended
+# not_patched WORDS PATCH
+not_patched() {
+    ! answer=$(k patch tj late --type=merge -p "$2" 2>&1) && grep -q "$1" <<<"$answer"
+}
+not_patched 'the class decides image and storage' '{"spec": {"image": "own"}}' &&
+    not_patched "$only" '{"spec": {"workers": {"template": {"spec": {"nodeName": "n"}}}}}' &&
+    not_patched 'the class decides the queue' '{"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "own"}}}'
+verdict $? "nor can a change while the job is suspended" "$answer"
+answer=$(k patch tj late --type=merge -p '{"spec": {"workers": {"template": {"spec": {"containers": [{"name": "trainer", "args": ["x"]}]}}}}}' 2>&1) &&
+    answer=$(k annotate tj late a=b 2>&1) && answer=$(k delete tj late --cascade=foreground --timeout=60s 2>&1)
+verdict $? "arguments may change, and jobs may be deleted" "$answer"
+# sweep LINE: its template has that line as well
+sweep() {
+    k apply -f - >"$work/answer" 2>&1 <<YAML
 apiVersion: coxswain.dev/v1beta1
 kind: TrainingSweep
 metadata: {name: many}
@@ -130,14 +181,21 @@ spec:
   algorithm: {type: Grid}
   parameters: [{path: coxswain.training.seed, values: [1, 2]}]
   template:
+    $1
     coxswain:
       strategy: {type: OneDevice}
       model: {preset: mlp}
       data: {format: Synthetic, examples: 1000}
       training: {steps: 10, batchSize: 100}
 YAML
-grep -q 'jobs in this namespace need' "$work/answer"
+}
+! sweep '' && grep -q 'jobs in this namespace need' "$work/answer"
 verdict $? "also sweeps" "$(cat "$work/answer")"
+! sweep 'trainingClass: {kind: TrainingClass, name: standard}' && grep -q 'jobs in this namespace need' "$work/answer"
+verdict $? "not to a TrainingClass" "$(cat "$work/answer")"
+sweep 'trainingClass: {name: standard}' && until_true 60 k get tj many-0 >/dev/null
+verdict $? "a sweep of the class gets its trials" "$(cat "$work/answer"; k get trainingsweep many -o yaml)"
+k delete trainingsweep many >/dev/null
 k create -f "$examples/job.yaml" >/dev/null
 expect classy readySummary 2/2
 verdict $? "a job of that class runs" "$(status_of classy conditions)"
