@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/job/training_class.h"
 #include "common/job/training_sweep.h"
+#include "common/memory.h"
 #include "operator/standalone/builtin_types.h"
 #include "operator/standalone/pod_fields.h"
 #include "operator/standalone/schema.h"
@@ -244,11 +245,22 @@ static struct json *check_custom(const struct write *write, struct json *object,
 
 /* ---- pods ---- */
 
-static struct json *check_pod_fields(const struct write *write, struct json *object)
+/* The field is named, which a real API server does not do. */
+static struct json *check_quantities(const struct json *pod)
+{
+    SCOPED_FREE char *wrong = pod_fields_wrong_quantity(pod);
+    return wrong ? refusal_bad_request("Pod in version \"v1\" cannot be handled as a Pod: %s", wrong) : NULL;
+}
+
+/* Pods that an earlier release has stored may have any quantities. */
+static struct json *check_pod_fields(const struct write *write, struct json *object, const struct json *old)
 {
     const struct resource *resource = write->resource;
     if (resource->group[0] || strcmp(resource->kind, "Pod") != 0)
         return NULL;
+    struct json *refused = old ? NULL : check_quantities(object);
+    if (refused)
+        return refused;
     SCOPED_JSON *unknown = json_new_array();
     pod_fields_prune(object, unknown);
     return report_unknown(write, unknown);
@@ -263,7 +275,7 @@ struct json *admission_check(const struct write *write, struct json *object, con
     if (refused == NULL)
         refused = string_data_refuse(resource, object);
     if (refused == NULL)
-        refused = check_pod_fields(write, object);
+        refused = check_pod_fields(write, object, old);
     if (refused)
         return refused;
     SCOPED_JSON *causes = json_new_array();

@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/standalone/quantity_text.h"
 
-/* "name" is a field of any kind, "name:Type" an object of that type or a list of them. Types without a line are not checked. */
+/* "name" is a field of any kind, "name:Type" an object of that type or a list of them. Types without a line are not checked; QUANTITY is
+ * that of "500m", and QUANTITIES of an object with any fields of that type. */
+#define QUANTITY "quantity"
+#define QUANTITIES "quantities"
 static const struct {
     const char *type, *fields;
 } types[] = {
@@ -20,7 +24,7 @@ static const struct {
      "automountServiceAccountToken nodeName hostNetwork hostPID hostIPC shareProcessNamespace "
      "securityContext:PodSecurityContext imagePullSecrets:Named hostname subdomain affinity:Affinity schedulerName "
      "tolerations:Toleration hostAliases:HostAlias priorityClassName priority dnsConfig:PodDNSConfig "
-     "readinessGates:PodReadinessGate runtimeClassName enableServiceLinks preemptionPolicy overhead "
+     "readinessGates:PodReadinessGate runtimeClassName enableServiceLinks preemptionPolicy overhead:" QUANTITIES " "
      "topologySpreadConstraints:TopologySpreadConstraint setHostnameAsFQDN os:Named hostUsers schedulingGates:Named "
      "resourceClaims:PodResourceClaim resources:ResourceRequirements hostnameOverride workloadRef schedulingGroup"},
     {"Container",
@@ -35,11 +39,11 @@ static const struct {
     {"EnvVarSource", "fieldRef:ObjectFieldSelector resourceFieldRef:ResourceFieldSelector configMapKeyRef:KeySelector "
                      "secretKeyRef:KeySelector fileKeyRef"},
     {"ObjectFieldSelector", "apiVersion fieldPath"},
-    {"ResourceFieldSelector", "containerName resource divisor"},
+    {"ResourceFieldSelector", "containerName resource divisor:" QUANTITY},
     {"KeySelector", "name key optional"},
     {"Named", "name"},
     {"OptionalNamed", "name optional"},
-    {"ResourceRequirements", "limits requests claims"},
+    {"ResourceRequirements", "limits:" QUANTITIES " requests:" QUANTITIES " claims"},
     {"VolumeMount", "name readOnly recursiveReadOnly mountPath subPath mountPropagation subPathExpr"},
     {"VolumeDevice", "name devicePath"},
     {"Probe", "exec:ExecAction httpGet:HTTPGetAction tcpSocket:TCPSocketAction grpc:GRPCAction initialDelaySeconds "
@@ -89,7 +93,7 @@ static const struct {
      "azureFile configMap:ConfigMapVolume vsphereVolume quobyte azureDisk photonPersistentDisk projected:Projected "
      "portworxVolume scaleIO storageos csi:CSI ephemeral image:ImageVolume"},
     {"HostPath", "path type"},
-    {"EmptyDir", "medium sizeLimit"},
+    {"EmptyDir", "medium sizeLimit:" QUANTITY},
     {"NFS", "server path readOnly"},
     {"Claim", "claimName readOnly"},
     {"SecretVolume", "secretName items:KeyToPath defaultMode optional"},
@@ -116,19 +120,35 @@ static const char *fields_of(const char *type, size_t length)
     return NULL;
 }
 
-/* False: there is no such field. `ret_below` are the fields of its type, NULL: it is not looked into. */
-static bool find_field(const char *fields, const char *name, const char **ret_below)
+/* A field's type; of length 0: the field may be anything. */
+struct type {
+    const char *name;
+    size_t length;
+};
+
+/* False: there is no such field. */
+static bool find_type(const char *fields, const char *name, struct type *ret_type)
 {
     size_t length = strlen(name);
     for (const char *word = fields; *word; word += strspn(word, " ")) {
         size_t end = strcspn(word, " "), colon = strcspn(word, ": ");
         if (colon == length && strncmp(word, name, length) == 0) {
-            *ret_below = colon < end ? fields_of(word + colon + 1, end - colon - 1) : NULL;
+            *ret_type = colon < end ? (struct type){word + colon + 1, end - colon - 1} : (struct type){"", 0};
             return true;
         }
         word += end;
     }
     return false;
+}
+
+/* False: there is no such field. `ret_below` are the fields of its type, NULL: it is not looked into. */
+static bool find_field(const char *fields, const char *name, const char **ret_below)
+{
+    struct type type;
+    if (!find_type(fields, name, &type))
+        return false;
+    *ret_below = fields_of(type.name, type.length);
+    return true;
 }
 
 static void prune(struct json *object, const char *fields, const char *path, struct json *unknown);
@@ -166,4 +186,71 @@ static void prune(struct json *object, const char *fields, const char *path, str
 void pod_fields_prune(struct json *pod, struct json *unknown)
 {
     prune(pod, fields_of("Pod", strlen("Pod")), "", unknown);
+}
+
+/* ---- quantities ---- */
+
+static bool is_type(const struct type *type, const char *name)
+{
+    return type->length == strlen(name) && strncmp(type->name, name, type->length) == 0;
+}
+
+/* Numbers are quantities, too, and null is none. */
+static char *check_quantity(const struct json *value, const char *path)
+{
+    enum json_type type = json_type(value);
+    if (type == JSON_NUMBER || type == JSON_NULL)
+        return NULL;
+    const char *flaw = quantity_text_flaw(json_string(value, ""));
+    return flaw ? memory_format("%s: %s", path, flaw) : NULL;
+}
+
+static char *check_quantities(const struct json *object, const char *path)
+{
+    char *wrong = NULL;
+    for (const struct json *item = json_first(object); item && !wrong; item = json_next(item)) {
+        SCOPED_FREE char *place = memory_format("%s.%s", path, json_key(item));
+        wrong = check_quantity(item, place);
+    }
+    return wrong;
+}
+
+static char *find_wrong(const struct json *object, const char *fields, const char *path);
+
+static char *find_wrong_below(const struct json *value, const char *fields, const char *path)
+{
+    size_t index = 0;
+    char *wrong = NULL;
+    if (json_type(value) == JSON_OBJECT)
+        return find_wrong(value, fields, path);
+    if (json_type(value) != JSON_ARRAY)
+        return NULL;
+    for (const struct json *item = json_first(value); item && !wrong; item = json_next(item)) {
+        SCOPED_FREE char *place = memory_format("%s[%zu]", path, index++);
+        wrong = json_type(item) == JSON_OBJECT ? find_wrong(item, fields, place) : NULL;
+    }
+    return wrong;
+}
+
+static char *find_wrong(const struct json *object, const char *fields, const char *path)
+{
+    char *wrong = NULL;
+    for (const struct json *member = json_first(object); member && !wrong; member = json_next(member)) {
+        SCOPED_FREE char *place = memory_format("%s%s%s", path, *path ? "." : "", json_key(member));
+        struct type type = {"", 0};
+        (void)find_type(fields, json_key(member), &type);
+        const char *below = fields_of(type.name, type.length);
+        if (is_type(&type, QUANTITY))
+            wrong = check_quantity(member, place);
+        else if (is_type(&type, QUANTITIES))
+            wrong = check_quantities(member, place);
+        else if (below)
+            wrong = find_wrong_below(member, below, place);
+    }
+    return wrong;
+}
+
+char *pod_fields_wrong_quantity(const struct json *pod)
+{
+    return find_wrong(pod, fields_of("Pod", strlen("Pod")), "");
 }

@@ -101,6 +101,10 @@ class typo '{"template":{"spec":{"containers":[{"name":"trainer","imagePullPolcy
 classy blamed typo
 until_true "$patience" job_says blamed 'spec.workers.template (with the defaults of ClusterTrainingClass typo): unknown field'
 verdict $? "so does a field that pods do not have" "$(api GET "$jobs_path/blamed")"
+class large '{"template":{"spec":{"containers":[{"name":"trainer","resources":{"limits":{"memory":"512Mbyte"}}}]}}}' >/dev/null
+classy sized large
+until_true "$patience" job_says sized 'spec.containers\[0\].resources.limits.memory: quantities must match .*; correct spec.workers.template (with the defaults of ClusterTrainingClass large)'
+verdict $? "and a limit that is no quantity" "$(api GET "$jobs_path/sized")"
 operator_kill
 plane_stop
 

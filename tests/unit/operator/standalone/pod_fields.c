@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/memory.h"
 #include "tests/unit/json_of.h"
 
 static const struct {
@@ -29,6 +30,36 @@ static const struct {
     {"{\"spec\":{\"containers\":{\"name\":\"no list\"},\"volumes\":[3]}}", ""},
     {"{\"spec\":{\"container\":[],\"nam\":1,\"s\":2}}", "spec.container spec.nam spec.s"},
 };
+
+static const struct {
+    const char *pod, *wrong; /* the path; NULL: none is wrong */
+} quantities[] = {
+    {"{\"spec\":{\"containers\":[{\"resources\":{\"limits\":{\"memory\":\"512Mi\",\"cpu\":\"1.5\",\"a.b/c\":2},"
+     "\"requests\":{\"cpu\":\"500m\",\"memory\":\"2e3\"}}}],\"overhead\":{\"cpu\":\".5\"},"
+     "\"volumes\":[{\"emptyDir\":{\"sizeLimit\":\"1E\"}},{\"emptyDir\":{\"sizeLimit\":null}}]}}",
+     NULL},
+    {"{\"spec\":{\"containers\":[{},{\"resources\":{\"limits\":{\"memory\":\"512Mbyte\"}}}]}}",
+     "spec.containers[1].resources.limits.memory: quantities must match"},
+    {"{\"spec\":{\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":\"\"}}}]}}",
+     "spec.initContainers[0].resources.requests.cpu: quantities must match"},
+    {"{\"spec\":{\"volumes\":[{\"emptyDir\":{\"sizeLimit\":\"5mm\"}}]}}",
+     "spec.volumes[0].emptyDir.sizeLimit: unable to parse quantity's suffix"},
+    {"{\"spec\":{\"overhead\":{\"cpu\":true}}}", "spec.overhead.cpu: quantities must match"},
+    {"{\"spec\":{\"overhead\":{\"cpu\":\"1.2.3\"}}}", "spec.overhead.cpu: quantities must match"},
+    {"{\"spec\":{\"overhead\":{\"cpu\":\"1e\"}}}", "spec.overhead.cpu: unable to parse"},
+};
+
+Test(pod_fields, what_is_no_quantity_is_named)
+{
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
+        SCOPED_JSON *pod = json_of(quantities[i].pod);
+        SCOPED_FREE char *wrong = pod_fields_wrong_quantity(pod);
+        if (!quantities[i].wrong)
+            cr_expect_null(wrong, "%s", wrong);
+        else
+            cr_expect(wrong && strstr(wrong, quantities[i].wrong) == wrong, "%s", wrong);
+    }
+}
 
 Test(pod_fields, what_a_pod_does_not_have_is_named_and_dropped)
 {
