@@ -613,6 +613,16 @@ static void update_running(struct sweep_planning *planning)
 
 /* ---------------------------------------------------------------- one plan */
 
+/* Whether the volume that checkpoints are saved to is another one for each pod. */
+static bool is_of_one_pod(const struct json *template)
+{
+    const char *name = json_string_at(template, "coxswain.checkpoint.storage", "");
+    const struct json *item = json_first(json_member(template, "storage"));
+    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
+        item = json_next(item);
+    return json_member(item, "emptyDir") || json_member(item, "ephemeral");
+}
+
 /* Returns why trials of this form cannot go on from each other's checkpoints; NULL: they can. */
 static const char *what_a_population_lacks(const struct json *template)
 {
@@ -625,6 +635,9 @@ static const char *what_a_population_lacks(const struct json *template)
                "are saved";
     if (json_at(worker, "checkpoint.path"))
         return "spec.template.coxswain.checkpoint.path: with PBT each trial needs a folder of its own; leave it out";
+    if (is_of_one_pod(template))
+        return "spec.template.coxswain.checkpoint.storage: with PBT trials read each other's checkpoints, and emptyDir "
+               "and ephemeral are another volume for each pod; take a persistentVolumeClaim, for instance";
     if (strcmp(json_string_at(worker, "training.optimizer.schedule.type", "Constant"), "Constant") != 0)
         return "spec.template.coxswain.training.optimizer.schedule.type: with PBT no trial knows how many generations "
                "follow; take Constant";

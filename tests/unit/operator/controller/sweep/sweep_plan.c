@@ -855,11 +855,12 @@ Test(sweep_plan, values_that_make_no_job)
     }
 }
 
-#define POPULATION(checkpoint, training)                                                                               \
+#define POPULATION(checkpoint, training) POPULATION_IN("hostPath: {path: /runs}", checkpoint, training)
+#define POPULATION_IN(volume, checkpoint, training)                                                                    \
     "metadata: {name: s, namespace: n, uid: u, resourceVersion: '7', generation: 1}\n"                                 \
     "spec:\n"                                                                                                          \
     "  template:\n"                                                                                                    \
-    "    storage: [{name: runs, hostPath: {path: /runs}}]\n"                                                           \
+    "    storage: [{name: other, emptyDir: {}}, {name: runs, " volume "}]\n"                                           \
     "    coxswain:\n"                                                                                                  \
     "      strategy: {type: OneDevice}\n"                                                                              \
     "      model: {preset: mlp}\n"                                                                                     \
@@ -876,6 +877,8 @@ Test(sweep_plan, what_a_population_needs)
         {POPULATION("", ""), "coxswain.checkpoint: is missing"},
         {POPULATION("      checkpoint: {storage: runs, path: all}\n", ""), "checkpoint.path: with PBT"},
         {POPULATION("      checkpoint: {storage: runs}\n", ", schedule: {type: Cosine}"), "take Constant"},
+        {POPULATION_IN("emptyDir: {}", "      checkpoint: {storage: runs}\n", ""), "another volume for each pod"},
+        {POPULATION_IN("ephemeral: {}", "      checkpoint: {storage: runs}\n", ""), "another volume for each pod"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct scene scene = {.sweep = sweep_from(rows[i].yaml)};
