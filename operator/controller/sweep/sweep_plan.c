@@ -492,6 +492,16 @@ static void sweep_finish(struct sweep_planning *planning, enum sweep_condition t
     sweep_event(planning, type == SWEEP_FAILED, reason, "EndSweep", message);
 }
 
+/* Whether all trials of a population's newest generation have failed, so that none has a checkpoint from which the next could go on. */
+static bool has_died_out(const struct sweep_planning *planning)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    int64_t next = planning->started;
+    return population_is_used(sweep) && next < planning->total && population_generation(sweep, next) > 0 &&
+           population_may_start(sweep, planning->results, next) &&
+           population_parent(sweep, planning->results, next) == FIELD_UNSET;
+}
+
 /* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
 static bool end_sweep(struct sweep_planning *planning)
 {
@@ -505,6 +515,14 @@ static bool end_sweep(struct sweep_planning *planning)
                                 "%" PRId64 " trials have failed, and maxFailedTrials is %" PRId64
                                 "; the events say why they did",
                                 failed, planning->sweep->max_failed_trials));
+        return true;
+    }
+    if (has_died_out(planning)) {
+        sweep_finish(planning, SWEEP_FAILED, "GenerationFailed",
+                     format(planning,
+                            "all trials of generation %" PRId64 " (from 0) have failed, so that the next one has no "
+                            "checkpoint to go on from; the events say why they did",
+                            population_generation(planning->sweep, planning->started) - 1));
         return true;
     }
     if (planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0)
@@ -573,7 +591,7 @@ static void promise_trial(struct sweep_planning *planning)
 static bool may_start(const struct sweep_planning *planning)
 {
     return !population_is_used(planning->sweep) ||
-           population_may_start(planning->sweep, planning->results, planning->started);
+           (population_may_start(planning->sweep, planning->results, planning->started) && !has_died_out(planning));
 }
 
 /* Lets a paused trial go on, or promises a new one. Returns false if there is neither. */

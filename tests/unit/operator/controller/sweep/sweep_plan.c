@@ -894,6 +894,30 @@ Test(sweep_plan, what_a_population_needs)
     scene_end(&scene);
 }
 
+static struct scene population_scene(const char *status)
+{
+    SCOPED_JSON *object = yaml_value(POPULATION("      checkpoint: {storage: runs}\n", ""));
+    json_set(object, "status", yaml_value(status));
+    struct scene scene = {.sweep = sweep_of(object)};
+    scene.sweep.max_failed_trials = 9;
+    return scene;
+}
+
+Test(sweep_plan, a_population_ends_when_a_whole_generation_has_failed)
+{
+    struct scene scene = population_scene("{results: [{state: Failed}, {state: Failed}]}");
+    plan(&scene);
+    expect_states(&scene, "Failed Failed");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "GenerationFailed");
+    scene_end(&scene);
+
+    scene = population_scene("{results: [{state: Failed}, {state: Succeeded, objective: '1', values: '0'}]}");
+    plan(&scene);
+    expect_states(&scene, "Failed Succeeded Running Running");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, an_invalid_spec)
 {
     struct scene scene = scene_of(NULL);
