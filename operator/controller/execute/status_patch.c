@@ -26,7 +26,7 @@ struct json *status_patch_between(const char *resource_version, const struct jso
     return patch;
 }
 
-/* A pinned class may be long, and it stays. */
+/* A pinned class stays, and the cached job has no copy of it (job_record.h). */
 static struct json *without_defaults(struct job_status status)
 {
     status.training_class.defaults = NULL;

@@ -15,12 +15,23 @@ struct job_record {
 #define JOB_WORDS (sizeof(struct training_job) / sizeof(uint64_t))
 _Static_assert(sizeof(struct training_job) % sizeof(uint64_t) == 0, "it is made of words");
 
+static void forget_defaults(struct training_job *job)
+{
+    size_t index = 0;
+    for (const struct json *item = json_first(job->document.opaque); item; item = json_next(item), index++)
+        if (item == job->status.training_class.defaults) {
+            job->status.training_class.defaults = json_set_element(job->document.opaque, index, json_new_object());
+            return;
+        }
+}
+
 struct job_record *job_record_read(const struct json *object)
 {
     struct training_job job;
     struct error error = ERROR_INIT;
     unsigned char words[PACKED_WORDS_MAX(JOB_WORDS)];
     bool invalid = training_job_parse(object, &job, &error) < 0;
+    forget_defaults(&job);
     size_t size = packed_words_put(&job, JOB_WORDS, words);
     struct job_record *record = memory_allocate(1, sizeof *record + size);
     record->invalid = invalid ? memory_copy_string(error.message) : NULL;

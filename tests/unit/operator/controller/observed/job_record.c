@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "operator/controller/execute/status_patch.h"
+
 static const char *const jobs[] = {
     "{}",
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"0b8f7f5e-54d1-4a55-a0a5-7d3c6c0d3c11\","
@@ -62,4 +64,26 @@ Test(job_record, a_job_comes_back_as_it_was_parsed)
             cr_expect_str_eq(job_record_invalid(record), error.message);
         job_record_free(record);
     }
+}
+
+Test(job_record, a_job_has_what_its_class_gives_and_no_copy_of_the_class)
+{
+    static const char text[] =
+        "{\"spec\":{\"jax\":{},\"trainingClass\":{\"name\":\"gpu\"}},\"status\":{\"trainingClass\":{"
+        "\"name\":\"gpu\",\"uid\":\"u\",\"generation\":2,\"defaults\":{\"image\":\"i\",\"template\":{"
+        "\"spec\":{\"nodeName\":\"n\"}}}}}}";
+    SCOPED_JSON *object = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &object, NULL), 0);
+    struct job_record *record = job_record_read(object);
+    struct training_job job = job_record_view(record);
+    cr_expect_null(job_record_invalid(record), "%s", job_record_invalid(record));
+    cr_expect_str_eq(job.image, "i");
+    cr_expect_str_eq(json_string_at(job.roles[ROLE_WORKER].template, "spec.nodeName", ""), "n");
+    cr_expect_not(training_job_awaits_class(&job));
+    cr_expect_eq(json_count(job.status.training_class.defaults), 0);
+    struct job_status after = job.status;
+    after.incarnation = 3;
+    SCOPED_JSON *patch = status_patch(&job, &after);
+    cr_expect_null(json_at(patch, "status.trainingClass"), "the status keeps it");
+    job_record_free(record);
 }
