@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
@@ -58,9 +59,43 @@ static void append_cluster(const struct run_options *options, struct buffer *tex
     path_append_option(text, "--context", options->context);
 }
 
+static bool is_given(const struct run_options *options, const char *claim)
+{
+    size_t length = strlen(claim);
+    for (unsigned i = 0; i < options->volume_count; i++)
+        if (strncmp(options->volumes[i], claim, length) == 0 && options->volumes[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* The best job of a population begins with a checkpoint in this run's volumes. */
+static void append_own_volumes(const struct run_place *place, const struct training_sweep *sweep, struct buffer *text)
+{
+    const struct json *item = json_first(json_member(sweep->template, "storage"));
+    for (; item; item = json_next(item)) {
+        const char *claim = json_string_at(item, "persistentVolumeClaim.claimName", NULL);
+        if (!claim || is_given(place->options, claim))
+            continue;
+        SCOPED_FREE char *option =
+            memory_format("%s=%s/" STATE_VOLUMES "/%s/%s", claim, place->state, place->name_space, claim);
+        path_append_option(text, "--volume", option);
+    }
+}
+
+/* Has the best job of a population train for another generation, since it begins at its end. */
+static void append_length(const struct training_sweep *sweep, const char *name, struct buffer *text)
+{
+    SCOPED_JSON *job = NULL;
+    int64_t more = json_integer_at(json_at(sweep->template, "coxswain.training"), name, 0);
+    if (more > 0 && sweep_best_job(sweep, &job, NULL) == 0)
+        buffer_format(text, " --set spec.coxswain.training.%s=%" PRId64, name,
+                      more + json_integer_at(json_at(job, "spec.coxswain.training"), name, 0));
+}
+
 static void say_next(const struct run_place *place, const struct training_sweep *sweep, const char *file)
 {
     const struct run_options *options = place->options;
+    bool goes_on = sweep->algorithm.type == SWEEP_PBT; /* a population's best values are only its last ones */
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
     SCOPED_BUFFER text;
     buffer_init(&text, COMMAND_MAX);
@@ -69,6 +104,8 @@ static void say_next(const struct run_place *place, const struct training_sweep 
         buffer_format(&text, "%s run %s", program, manifest);
         for (unsigned i = 0; i < options->volume_count; i++)
             path_append_option(&text, "--volume", options->volumes[i]);
+        if (goes_on)
+            append_own_volumes(place, sweep, &text);
     } else {
         buffer_format(&text, "%s sweep best %s", program, sweep->name);
         path_append_option(&text, "--namespace", place->name_space);
@@ -76,7 +113,14 @@ static void say_next(const struct run_place *place, const struct training_sweep 
         buffer_format(&text, " | %s run -", program);
         append_cluster(options, &text);
     }
-    printf("\nTo train the best values once more, as a job of its own:\n  %s\n", buffer_text(&text));
+    if (goes_on) {
+        append_length(sweep, "steps", &text);
+        append_length(sweep, "epochs", &text);
+    }
+    printf("\n%s, as a job of its own:\n  %s\n",
+           goes_on ? "To go on from the best trial's checkpoint, for one more generation"
+                   : "To train the best values once more",
+           buffer_text(&text));
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -103,9 +147,7 @@ static void say_result(const struct run_place *place, const struct sweep_view *v
     SCOPED_FREE char *best = place->state && has_best ? keep_best(place, view->sweep) : NULL;
     say_path("trials", trials);
     say_path("best job", best);
-    bool is_trained_once =
-        view->sweep->algorithm.type != SWEEP_PBT; /* a population's best values are only its last ones */
-    if (has_best && is_trained_once && (best || !place->state))
+    if (has_best && (best || !place->state))
         say_next(place, view->sweep, best);
 }
 

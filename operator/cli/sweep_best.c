@@ -88,6 +88,7 @@ int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, str
         buffer_format(
             out, "# It has trained in generations with changing values, of which these are the last ones. So this job "
                  "begins with its checkpoint,\n# in the storage of the sweep, and ends at once: give it more steps or "
-                 "an export.\n");
+                 "an export.\n# Where `cox run` trained the sweep on this machine, it needs its volumes, too: "
+                 "--volume CLAIM=STATE/volumes/NAMESPACE/CLAIM.\n");
     return yaml_print(job, out, error);
 }

@@ -163,4 +163,10 @@ for example in "$root"/deploy/examples/sweeps/*.yaml; do
     cox 0 run "$example" --state "$(basename "$example" .yaml)" --set spec.maxTrials=4 "${shorter[@]}" &&
         printed 'is complete: 4 of 4 trials succeeded'
     verdict $? "the example $(basename "$example") runs on one machine" "$(said)"
+    if grep -q '^ *type: PBT' "$example"; then
+        next=$(sed -n '/^To go on from the best trial/{n;p}' out)
+        read -ra words <<<"${next#* run }"
+        cox 0 run "${words[@]}" --state further && printed '^learning-rate-population-best is done' && grep -q 'goes on from step [24]0 of another job' out err
+        verdict $? "the command that it names goes on from the best trial" "$next; $(said)"
+    fi
 done

@@ -108,5 +108,6 @@ Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
     cr_expect_eq(json_integer_at(job, "spec.coxswain.training.steps", 0), 30);
     cr_assert_eq(sweep_best_print(&sweep, &text, NULL), 0);
     cr_expect_not_null(strstr(buffer_text(&text), "begins with its checkpoint"));
+    cr_expect_not_null(strstr(buffer_text(&text), "--volume CLAIM=STATE/volumes/NAMESPACE/CLAIM"));
     training_sweep_release(&sweep);
 }
