@@ -160,9 +160,10 @@ static const struct field algorithm_fields[] = {
      LONE,
      RANGE(0, 1000000000000),
      .fallback = "0",
-     .description = "What Random and TPE draw from. With Random the values of a trial depend on nothing but the seed, "
-                    "the parameters and the trial's number; with TPE also on the results of the trials that were over "
-                    "when it was started."},
+     .description =
+         "What Random, TPE and PBT draw from. With Random the values of a trial depend on nothing but the seed, "
+         "the parameters and the trial's number; with TPE and PBT also on the results of the trials that were over "
+         "when it was started."},
     {.name = "startupTrials",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, algorithm.startup_trials),
