@@ -27,7 +27,7 @@ const char *training_class_plural(enum training_class_kind kind);
 
 /* As training_job_violations, for a class of either kind. */
 struct json *training_class_violations(const struct json *object);
-/* ERROR_INVALID with the first violation, or because the spec is longer than TRAINING_CLASS_MAX. */
+/* ERROR_INVALID with the first violation, or because the spec has a null, a template that is too broad, or more than TRAINING_CLASS_MAX. */
 int training_class_check(const struct json *object, struct error *error);
 
 #endif
