@@ -324,7 +324,8 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         .succeeded = job_view_succeeded(&run->view),
         .interrupted = run->interrupted,
         .deleted = run->view.deleted,
-        .misfit = strstr(run->view.message, CHECKPOINT_MISFIT) != NULL,
+        .misfit =
+            strstr(run->view.message, CHECKPOINT_MISFIT) != NULL && strstr(run->view.message, "init.path ") == NULL,
         .own_checkpoints = checkpoints && lies_in_state(run, checkpoints),
         .accuracy = run->view.accuracy,
         .weights = export_file(&place, run->manifest.effective, run->view.name_space),

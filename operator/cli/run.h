@@ -40,7 +40,7 @@ struct run_outcome {
     bool interrupted;
     bool deleted;                /* the job was deleted before it ended */
     bool stranded;               /* the control plane has ended before the job did; run_job has failed */
-    bool misfit;                 /* the job failed because its checkpoints have another model's tensors */
+    bool misfit;                 /* the job failed because its own checkpoints have another model's tensors */
     bool own_checkpoints;        /* the checkpoints are in the state directory */
     double accuracy;             /* NAN: unknown */
     char *weights;               /* exported file; NULL: none, or in a cluster */

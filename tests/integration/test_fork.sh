@@ -89,6 +89,14 @@ forks mirrored 'type: MultiWorkerMirrored' 2 0
 forks sharded 'type: MultiWorkerMirrored, shardedOptimizer: true' 2 0
 forks stages 'type: Pipeline, microBatches: 2' 2 0
 forks servers 'type: ParameterServer, mode: Synchronous' 2 2
+grep -q "goes on from step 20 of another job" servers-fork.0.log && ! grep -q "resumes from" servers-fork.0.log && grep -q "resumes from the checkpoint of step 20" servers-hand.0.log
+verdict $? "servers: a fork says so" "$(tails servers-fork)"
+job unfit 'type: ParameterServer, mode: Synchronous' 0.0005 40 "$at"
+sed -i 's/width: 32/width: 16/' unfit.yaml
+start_crew unfit 2 2
+until_true 60 grep -qs "init.path .*does not fit this job (a job can go on only" unfit.ps0.log && ! cat unfit.*.log | grep -q "another checkpoint.path"
+verdict $? "servers: a checkpoint of another job that does not fit is named as one" "$(tails unfit)"
+end_crew KILL
 
 # A fork of which the first save is still to come begins again where it began; later it goes on from its own.
 job killed 'type: OneDevice' 0.0005 40 "$at"

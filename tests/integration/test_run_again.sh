@@ -100,6 +100,10 @@ run 1 --fresh && grep -q '^  .* --fresh --delete-volumes$' out && grep -q '^  .*
 verdict $? "where the checkpoints do not fit, the printed commands do without them" "$(said)"
 run 1 && grep -q '^again had failed before this command; nothing was trained now' out && grep -q '^  .* --fresh --delete-volumes$' out
 verdict $? "a job that has failed already is not said to have trained" "$(said)"
+# shellcheck disable=SC2028 # for the pod's shell
+echo 'echo "exit 66 (a checkpoint is required and none is usable): init.path /runs/other: checkpoint of step 5 does not fit this job (a job can go on only from one of the same model and optimizer): w" >&2; exit 66' >script.sh
+run 1 --fresh && ! grep -q -- '--delete-volumes\|checkpoint.path=ANOTHER' out && grep -q -- '--fresh$' out
+verdict $? "where it is another job's checkpoint that does not fit, no volumes are to be deleted" "$(said)"
 run 1 --fresh --volume "runs=$work/theirs" && grep -q 'open the directory: No such file' err && ! grep -q 'again is' out
 verdict $? "a directory that is missing is told before a pod starts" "$(said)"
 run 1 --fresh --volume "run=$work" && grep -q 'has no claim "run" but runs; did you mean runs?' err && ! grep -q 'again is' out

@@ -99,10 +99,13 @@ static int find_source(const struct ps_chief *chief, struct recovery_source *sou
 
 static void tell_source(const struct ps_chief *chief, const struct recovery_source *source)
 {
-    if (source->path[0])
+    const char *init = chief->trainer->init_path;
+    if (source->path[0] && init && strcmp(source->path, init) == 0)
+        report_say(chief->trainer->report, RESTORING_FORKS, (long long)source->step, init);
+    else if (source->path[0])
         report_say(chief->trainer->report, "resumes from the checkpoint of step %lld", (long long)source->step);
-    else if (chief->trainer->init_path)
-        report_say(chief->trainer->report, "starts from the weights in %s", chief->trainer->init_path);
+    else if (init)
+        report_say(chief->trainer->report, "starts from the weights in %s", init);
 }
 
 static void tell_losses(const struct ps_chief *chief, const struct recovery_source *source,

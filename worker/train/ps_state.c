@@ -12,6 +12,7 @@
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/pieces.h"
 #include "worker/train/initial_weights.h"
+#include "worker/train/restoring.h"
 #include "worker/train/state_tensors.h"
 
 #define NAME_MAX_LENGTH 256
@@ -78,6 +79,20 @@ static int read_image(const struct variables *variables, const struct checkpoint
     return checkpoint_image_check(image, error);
 }
 
+static bool is_own(const struct trainer *trainer, const char *checkpoint)
+{
+    const char *own = trainer->checkpoint_directory, *slash = strrchr(checkpoint, '/');
+    return own && slash && strlen(own) == (size_t)(slash - checkpoint) && strncmp(own, checkpoint, strlen(own)) == 0;
+}
+
+static int fail_misfit(const struct trainer *trainer, const char *checkpoint, int64_t step, struct error *error)
+{
+    bool own = is_own(trainer, checkpoint);
+    error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT " (%s)", (long long)step,
+               own ? "use another checkpoint.path to start anew" : RESTORING_FORK_ADVICE);
+    return own ? -1 : error_wrap(error, "init.path %s", checkpoint);
+}
+
 int ps_state_load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
 {
     struct trainer *trainer = context;
@@ -92,9 +107,7 @@ int ps_state_load(void *context, const char *checkpoint, struct variables *varia
     int result = read_image(variables, &image, error);
     checkpoint_image_release(&image);
     if (result < 0)
-        return error_wrap(error,
-                          "checkpoint of step %lld " CHECKPOINT_MISFIT " (use another checkpoint.path to start anew)",
-                          (long long)name.step);
+        return fail_misfit(trainer, checkpoint, name.step, error);
     report_say(trainer->report, "starts from the checkpoint of step %lld", (long long)name.step);
     return 0;
 }

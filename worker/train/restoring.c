@@ -189,10 +189,9 @@ static int start_from_init(struct trainer *trainer, struct error *error)
         return -1;
     if (!found)
         return trainer->init_path ? start_from_file(trainer, error) : 0;
-    int result = take_state(trainer, &image, "a job can go on only from one of the same model and optimizer", error);
+    int result = take_state(trainer, &image, RESTORING_FORK_ADVICE, error);
     if (result == 0)
-        report_say(trainer->report, "goes on from step %lld of another job, the checkpoint %s",
-                   (long long)image.manifest.step, trainer->init_path);
+        report_say(trainer->report, RESTORING_FORKS, (long long)image.manifest.step, trainer->init_path);
     checkpoint_image_release(&image);
     return result < 0 ? error_wrap(error, "init.path %s", trainer->init_path) : 0;
 }

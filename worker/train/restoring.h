@@ -14,6 +14,10 @@
 
 #include "worker/train/trainer.h"
 
+/* What is reported of a fork, with the step and the path; and what is advised if another job's checkpoint does not fit. */
+#define RESTORING_FORKS "goes on from step %lld of another job, the checkpoint %s"
+#define RESTORING_FORK_ADVICE "a job can go on only from one of the same model and optimizer"
+
 /* Fills the trainer's state. For strategy_options.restore. */
 int restoring_state(void *trainer, struct error *error);
 /* Opens the newest whole checkpoint if the job has a store. If there is none, *ret_found is false;
