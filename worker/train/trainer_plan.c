@@ -26,8 +26,8 @@ static int read_init_manifest(const char *init, struct manifest *ret_manifest)
                                                : checkpoint_newest_manifest(init, ret_manifest, NULL);
 }
 
-/* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the shared directory, because the
- * plan must be the same for all. 0: there is none. */
+/* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the
+ * shared directory, because the plan must be the same for all. 0: there is none. */
 static int64_t recorded_shards(struct trainer *trainer)
 {
     struct manifest manifest;
