@@ -49,6 +49,18 @@ static void complete(const struct object_type *type, const struct json *present,
     }
 }
 
+/* A merge patch replaces lists whole, and API servers drop nulls within them, which they keep at creation. */
+static void leave_out_same_lists(const struct json *present, struct json *patch)
+{
+    for (const struct json *item = json_first(present); item; item = json_next(item)) {
+        struct json *wanted = json_member(patch, json_key(item));
+        if (are_objects(item, wanted))
+            leave_out_same_lists(item, wanted);
+        else if (json_type(item) == JSON_ARRAY && json_equal(item, wanted))
+            json_remove(patch, json_key(item));
+    }
+}
+
 struct json *job_patch(const struct json *wanted, const struct json *present)
 {
     struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
@@ -59,5 +71,7 @@ struct json *job_patch(const struct json *wanted, const struct json *present)
         ask_for_defaults(json_member(present, "spec"), spec);
     else if (are_objects(spec, json_member(present, "spec")))
         complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, json_member(present, "spec"), spec);
+    if (are_objects(spec, json_member(present, "spec")))
+        leave_out_same_lists(json_member(present, "spec"), spec);
     return patch;
 }

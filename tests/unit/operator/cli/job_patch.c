@@ -61,3 +61,9 @@ Test(job_patch, a_class_loses_what_the_file_does_not_say)
         "{'kind':'TrainingClass','spec':{'image':null,'runPolicy':{'ttlSecondsAfterFinished':9,'activeDeadlineSeconds':"
         "null}}}");
 }
+
+Test(job_patch, lists_that_are_the_same_are_left_out)
+{
+    expect("{'spec':{'a':{'b':[{'c':null}],'d':[1]},'e':[]}}", "{'spec':{'a':{'b':[{'c':null}],'d':[2]},'e':[]}}",
+           "{'spec':{'a':{'d':[1]}}}");
+}
