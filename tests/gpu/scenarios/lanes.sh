@@ -250,7 +250,7 @@ if plays_gpus; then
     until_true 60 grep -qs '^share ' clung.0.record
     lose 1
     wait "${pids[0]}"
-    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL has not let go'
+    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL did not abort'
     verdict $? "exit 160: NCCL that comes back from an abort on neither of a worker's GPUs" "$(tail -n 2 clung.0.log)"
 fi
 if can_sum 4 2 "replicas of four stages on two GPUs of four workers each, by NCCL"; then

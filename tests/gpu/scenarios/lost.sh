@@ -53,7 +53,7 @@ if plays_gpus; then
     lose 1
     undelay stuck
     wait "${pids[0]}"
-    [[ $? == 160 ]] && tail -n 1 stuck.0.log | grep -q 'NCCL has not let go'
+    [[ $? == 160 ]] && tail -n 1 stuck.0.log | grep -q 'NCCL did not abort'
     verdict $? "exit 160: NCCL that does not come back from an abort" "$(tail -n 2 stuck.0.log)"
 
     # The destructor that exit() runs would report communicators that were not aborted.

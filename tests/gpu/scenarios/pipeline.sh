@@ -123,6 +123,6 @@ if plays_gpus; then
     verdict $? "a stage killed while another waits for it in NCCL: all go on with its successor, the bits of one" "$(tails cleft)"
     EMULATED_NCCL_ABORT=hangs hangs clung
     wait "${pids[0]}"
-    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL has not let go'
+    [[ $? == 160 ]] && tail -n 1 clung.0.log | grep -q 'NCCL did not abort'
     verdict $? "exit 160: NCCL that does not come back from an abort in a stage" "$(tail -n 2 clung.0.log)"
 fi

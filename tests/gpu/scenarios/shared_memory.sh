@@ -32,4 +32,4 @@ precision=
 headed starved Float32 128
 EMULATED_SHARED_KIB=64 refused 69 'attention.*: heads of 128 need 86 KiB of a block.s shared memory, and GPU 0.* has 64: take more heads' starved
 headed broad-headed Float32 192
-refused 69 'attention.*: head width 192 is not supported on GPUs (maximum 128): take more heads' broad-headed
+refused 69 'attention.*: attention head width 192 is not supported on GPUs (maximum 128): take more heads' broad-headed
