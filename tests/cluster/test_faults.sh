@@ -170,7 +170,7 @@ successor=$(current steady 0)
 expect steady readySummary 3/3
 # KWOK's pods answer no request (though another program might, at their address in the machine's own network). That must be the last status
 # of the progress, a minute after the new leader's first request.
-silence() { [[ $(status_of steady 'conditions[?(@.type=="Running")].message') == *'so that its progress is unknown'* ]]; }
+silence() { [[ $(status_of steady 'conditions[?(@.type=="Running")].message') == *'its progress is unknown'* ]]; }
 until_true 150 silence
 verdict $? "a minute without an answer of the chief is told" "$(status_of steady conditions)"
 held=$((SECONDS - since))
