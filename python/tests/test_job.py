@@ -145,7 +145,7 @@ def test_two_workers_learn(capsys: pytest.CaptureFixture[str]) -> None:
 
 @needs_build
 def test_what_is_refused_and_what_fails() -> None:
-    unknown = r'^TrainingJob digits: .*strict decoding error: unknown field "spec.coxswain.training.sped"$'
+    unknown = r'^TrainingJob digits: .*strict decoding error: unknown field "spec.coxswain.training.sped"; did you mean spec.coxswain.training.seed\?$'
     with pytest.raises(JobFailed, match=unknown) as failed:
         job_of(spec={"coxswain": {"training": {"sped": 7}}}).run()
     assert failed.value.code == 1
