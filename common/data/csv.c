@@ -143,6 +143,11 @@ int csv_next(struct csv *csv, struct error *error)
 
 /* ---------------------------------------------------------------- fields */
 
+bool csv_field_is(const struct csv_field *field, const char *text)
+{
+    return field->length == strlen(text) && memcmp(field->text, text, field->length) == 0;
+}
+
 bool csv_number(const struct csv_field *field, double *ret_number)
 {
     char text[NUMBER_LENGTH_MAX + 1], *end;
@@ -309,7 +314,7 @@ bool csv_find_column(const struct csv *csv, bool header, const char *wanted, uns
     const struct csv_field name = {wanted, strlen(wanted)};
     double number;
     for (unsigned i = 0; header && i < csv->count; i++)
-        if (compare_bytes(&csv->fields[i], &name) == 0) {
+        if (csv_field_is(&csv->fields[i], wanted)) {
             *ret_column = i;
             return true;
         }

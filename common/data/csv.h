@@ -50,6 +50,8 @@ int csv_next(struct csv *csv, struct error *error);
 bool csv_is_header(const struct csv *csv);
 /* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */
 bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column);
+/* Whether the field is that text. */
+bool csv_field_is(const struct csv_field *field, const char *text);
 /* False unless the field is a finite decimal number. */
 bool csv_number(const struct csv_field *field, double *ret_number);
 /* Whether it stands for a value that is missing: empty, NA, N/A, NaN, null, none or "?". */

@@ -83,8 +83,7 @@ static bool find_unused(const struct csv *row, const bool *used, const char *nam
 {
     for (unsigned i = 0; i < row->count; i++) {
         unsigned place = (first + i) % row->count;
-        const struct csv_field *field = &row->fields[place];
-        if (!used[place] && field->length == strlen(name) && memcmp(field->text, name, field->length) == 0) {
+        if (!used[place] && csv_field_is(&row->fields[place], name)) {
             *ret_place = place;
             return true;
         }
@@ -145,7 +144,7 @@ static int check_names(const struct table *table, const struct csv *row, struct 
         char shown[TEXT_SHOWN + 1], wanted[TEXT_SHOWN + 1];
         if (i == table->label)
             continue;
-        if (field->length != strlen(name) || memcmp(field->text, name, field->length) != 0)
+        if (!csv_field_is(field, name))
             return error_set(error, ERROR_INVALID,
                              "line %lld, column %u is %s, but the training table has %s there; give the files the "
                              "same columns in the same order",
@@ -194,8 +193,7 @@ struct row_taker {
 static bool names_an_input(const struct json *names, const struct csv_field *field)
 {
     for (const struct json *item = json_first(names); item; item = json_next(item))
-        if (strlen(json_string(item, "")) == field->length &&
-            memcmp(json_string(item, ""), field->text, field->length) == 0)
+        if (csv_field_is(field, json_string(item, "")))
             return true;
     return false;
 }
