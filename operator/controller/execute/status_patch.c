@@ -26,17 +26,9 @@ struct json *status_patch_between(const char *resource_version, const struct jso
     return patch;
 }
 
-/* A pinned class stays, and the cached job has no copy of it (job_record.h). */
-static struct json *without_defaults(struct job_status status)
-{
-    status.training_class.defaults = NULL;
-    return job_status_to_json(&status);
-}
-
 struct json *status_patch(const struct training_job *job, const struct job_status *after)
 {
-    bool same_class = job->status.training_class.defaults == after->training_class.defaults;
-    SCOPED_JSON *old = same_class ? without_defaults(job->status) : job_status_to_json(&job->status);
-    SCOPED_JSON *new = same_class ? without_defaults(*after) : job_status_to_json(after);
+    SCOPED_JSON *old = job_status_to_json(&job->status);
+    SCOPED_JSON *new = job_status_to_json(after);
     return status_patch_between(job->resource_version, old, new);
 }
