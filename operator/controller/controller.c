@@ -764,12 +764,18 @@ static void *parse_flavor(void *context, const struct json *object)
     return flavor_view_new(object);
 }
 
-/* Looks at all jobs, because some may wait for this flavor. */
-static void flavor_added(void *context, const char *key, const void *item)
+/* For objects that many jobs may wait for: flavors and classes. */
+static void shared_event(void *context, const char *key, const void *item)
 {
     (void)key;
     (void)item;
     look_at_all(context);
+}
+
+static void shared_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    shared_event(context, key, item);
 }
 
 static void prepare_queue(struct controller *controller)
@@ -783,7 +789,7 @@ static void prepare_queue(struct controller *controller)
     flavors.informer.name_space = NULL;
     flavors.informer.parse = parse_flavor;
     flavors.informer.item_free = free;
-    flavors.informer.on_added = flavor_added;
+    flavors.informer.on_added = shared_event;
     controller->workloads = optional_api_new(controller->client, &workloads);
     controller->flavors = optional_api_new(controller->client, &flavors);
 }
@@ -799,26 +805,6 @@ static void free_class(void *item)
     class_view_free(item);
 }
 
-/* Looks at all jobs, because some may wait for this class. */
-static void class_added(void *context, const char *key, const void *item)
-{
-    (void)key;
-    (void)item;
-    look_at_all(context);
-}
-
-static void class_changed(void *context, const char *key, const void *old, const void *item)
-{
-    (void)old;
-    class_added(context, key, item);
-}
-
-/* Jobs that wait for it said what was wrong with it. */
-static void class_deleted(void *context, const char *key, const void *item)
-{
-    class_added(context, key, item);
-}
-
 /* They are looked for when a job needs them: the definition may be missing, and so may the right to see them. */
 static void prepare_classes(struct controller *controller)
 {
@@ -831,9 +817,9 @@ static void prepare_classes(struct controller *controller)
             options.informer.name_space = NULL;
         options.informer.parse = parse_class;
         options.informer.item_free = free_class;
-        options.informer.on_added = class_added;
-        options.informer.on_changed = class_changed;
-        options.informer.on_deleted = class_deleted;
+        options.informer.on_added = shared_event;
+        options.informer.on_changed = shared_changed;
+        options.informer.on_deleted = shared_event; /* jobs that wait for it say what was wrong with it */
         controller->classes[kind] = optional_api_new(controller->client, &options);
     }
 }
