@@ -245,25 +245,16 @@ static struct json *check_custom(const struct write *write, struct json *object,
 
 /* ---- pods ---- */
 
-/* The field is named, which a real API server does not do. */
-static struct json *check_quantities(const struct json *pod)
-{
-    SCOPED_FREE char *wrong = pod_fields_wrong_quantity(pod);
-    return wrong ? refusal_bad_request("Pod in version \"v1\" cannot be handled as a Pod: %s", wrong) : NULL;
-}
-
-/* Pods that an earlier release has stored may have any quantities. */
+/* Pods that an earlier release has stored may have any quantities. Unlike a real API server's refusal, this one names the field. */
 static struct json *check_pod_fields(const struct write *write, struct json *object, const struct json *old)
 {
     const struct resource *resource = write->resource;
     if (resource->group[0] || strcmp(resource->kind, "Pod") != 0)
         return NULL;
-    struct json *refused = old ? NULL : check_quantities(object);
-    if (refused)
-        return refused;
     SCOPED_JSON *unknown = json_new_array();
-    pod_fields_prune(object, unknown);
-    return report_unknown(write, unknown);
+    SCOPED_FREE char *wrong = pod_fields_check(object, unknown);
+    return wrong && !old ? refusal_bad_request("Pod in version \"v1\" cannot be handled as a Pod: %s", wrong)
+                         : report_unknown(write, unknown);
 }
 
 /* ---- the gate ---- */

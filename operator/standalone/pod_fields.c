@@ -141,54 +141,10 @@ static bool find_type(const char *fields, const char *name, struct type *ret_typ
     return false;
 }
 
-/* False: there is no such field. `ret_below` are the fields of its type, NULL: it is not looked into. */
-static bool find_field(const char *fields, const char *name, const char **ret_below)
-{
-    struct type type;
-    if (!find_type(fields, name, &type))
-        return false;
-    *ret_below = fields_of(type.name, type.length);
-    return true;
-}
-
-static void prune(struct json *object, const char *fields, const char *path, struct json *unknown);
-
-static void prune_below(struct json *value, const char *fields, const char *path, struct json *unknown)
-{
-    size_t index = 0;
-    if (json_type(value) == JSON_OBJECT)
-        prune(value, fields, path, unknown);
-    if (json_type(value) != JSON_ARRAY)
-        return;
-    for (struct json *item = json_first(value); item; item = json_next(item)) {
-        SCOPED_FREE char *place = memory_format("%s[%zu]", path, index++);
-        if (json_type(item) == JSON_OBJECT)
-            prune(item, fields, place, unknown);
-    }
-}
-
-static void prune(struct json *object, const char *fields, const char *path, struct json *unknown)
-{
-    struct json *next;
-    for (struct json *member = json_first(object); member; member = next) {
-        SCOPED_FREE char *place = memory_format("%s%s%s", path, *path ? "." : "", json_key(member));
-        const char *below = NULL;
-        next = json_next(member);
-        if (!find_field(fields, json_key(member), &below)) {
-            json_append_string(unknown, place);
-            json_remove(object, json_key(member));
-        } else if (below) {
-            prune_below(member, below, place, unknown);
-        }
-    }
-}
-
-void pod_fields_prune(struct json *pod, struct json *unknown)
-{
-    prune(pod, fields_of("Pod", strlen("Pod")), "", unknown);
-}
-
-/* ---- quantities ---- */
+struct findings {
+    struct json *unknown; /* paths of fields */
+    char *wrong;          /* the first quantity that is none, and why; NULL: none is wrong */
+};
 
 static bool is_type(const struct type *type, const char *name)
 {
@@ -196,61 +152,70 @@ static bool is_type(const struct type *type, const char *name)
 }
 
 /* Numbers are quantities, too, and null is none. */
-static char *check_quantity(const struct json *value, const char *path)
+static void check_quantity(const struct json *value, const char *path, struct findings *findings)
 {
     enum json_type type = json_type(value);
-    if (type == JSON_NUMBER || type == JSON_NULL)
-        return NULL;
+    if (type == JSON_NUMBER || type == JSON_NULL || findings->wrong)
+        return;
     const char *flaw = quantity_text_flaw(json_string(value, ""));
-    return flaw ? memory_format("%s: %s", path, flaw) : NULL;
+    findings->wrong = flaw ? memory_format("%s: %s", path, flaw) : NULL;
 }
 
-static char *check_quantities(const struct json *object, const char *path)
+static void check_quantities(const struct json *object, const char *path, struct findings *findings)
 {
-    char *wrong = NULL;
-    for (const struct json *item = json_first(object); item && !wrong; item = json_next(item)) {
+    for (const struct json *item = json_first(object); item; item = json_next(item)) {
         SCOPED_FREE char *place = memory_format("%s.%s", path, json_key(item));
-        wrong = check_quantity(item, place);
+        check_quantity(item, place, findings);
     }
-    return wrong;
 }
 
-static char *find_wrong(const struct json *object, const char *fields, const char *path);
+static void check_object(struct json *object, const char *fields, const char *path, struct findings *findings);
 
-static char *find_wrong_below(const struct json *value, const char *fields, const char *path)
+/* An object, or a list of objects. */
+static void check_objects(struct json *value, const char *fields, const char *path, struct findings *findings)
 {
     size_t index = 0;
-    char *wrong = NULL;
     if (json_type(value) == JSON_OBJECT)
-        return find_wrong(value, fields, path);
+        check_object(value, fields, path, findings);
     if (json_type(value) != JSON_ARRAY)
-        return NULL;
-    for (const struct json *item = json_first(value); item && !wrong; item = json_next(item)) {
+        return;
+    for (struct json *item = json_first(value); item; item = json_next(item)) {
         SCOPED_FREE char *place = memory_format("%s[%zu]", path, index++);
-        wrong = json_type(item) == JSON_OBJECT ? find_wrong(item, fields, place) : NULL;
+        if (json_type(item) == JSON_OBJECT)
+            check_object(item, fields, place, findings);
     }
-    return wrong;
 }
 
-static char *find_wrong(const struct json *object, const char *fields, const char *path)
+static void check_value(struct json *value, const struct type *type, const char *path, struct findings *findings)
 {
-    char *wrong = NULL;
-    for (const struct json *member = json_first(object); member && !wrong; member = json_next(member)) {
+    const char *fields = fields_of(type->name, type->length);
+    if (is_type(type, QUANTITY))
+        check_quantity(value, path, findings);
+    else if (is_type(type, QUANTITIES))
+        check_quantities(value, path, findings);
+    else if (fields)
+        check_objects(value, fields, path, findings);
+}
+
+static void check_object(struct json *object, const char *fields, const char *path, struct findings *findings)
+{
+    struct json *next;
+    for (struct json *member = json_first(object); member; member = next) {
         SCOPED_FREE char *place = memory_format("%s%s%s", path, *path ? "." : "", json_key(member));
-        struct type type = {"", 0};
-        (void)find_type(fields, json_key(member), &type);
-        const char *below = fields_of(type.name, type.length);
-        if (is_type(&type, QUANTITY))
-            wrong = check_quantity(member, place);
-        else if (is_type(&type, QUANTITIES))
-            wrong = check_quantities(member, place);
-        else if (below)
-            wrong = find_wrong_below(member, below, place);
+        struct type type;
+        next = json_next(member);
+        if (find_type(fields, json_key(member), &type)) {
+            check_value(member, &type, place, findings);
+        } else {
+            json_append_string(findings->unknown, place);
+            json_remove(object, json_key(member));
+        }
     }
-    return wrong;
 }
 
-char *pod_fields_wrong_quantity(const struct json *pod)
+char *pod_fields_check(struct json *pod, struct json *unknown)
 {
-    return find_wrong(pod, fields_of("Pod", strlen("Pod")), "");
+    struct findings findings = {.unknown = unknown};
+    check_object(pod, fields_of("Pod", strlen("Pod")), "", &findings);
+    return findings.wrong;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Removes the fields of a pod that the core/v1 Pod type does not have, when a client of the embedded API server writes the pod, and finds
- * quantities that are none. As in a real API server, the caller then warns of unknown fields, or refuses the object in strict validation;
- * a pod with a wrong quantity is always refused.
+ * invalid resource quantities. As in a real API server, the caller then warns of unknown fields, or refuses the object in strict
+ * validation; it always refuses a new pod with an invalid quantity.
  */
 #ifndef COXSWAIN_STANDALONE_POD_FIELDS_H
 #define COXSWAIN_STANDALONE_POD_FIELDS_H
@@ -10,11 +10,8 @@
 #include "common/json.h"
 
 /* Removes unknown fields, in place, and appends the path of each to `unknown`, an array of strings
- * ("spec.containers[0].imagePullPolcy"). */
-void pod_fields_prune(struct json *pod, struct json *unknown);
-
-/* Returns "spec.containers[0].resources.limits.memory: " and why its value is no quantity; NULL: there is no such field. Free it with
- * free(). */
-char *pod_fields_wrong_quantity(const struct json *pod);
+ * ("spec.containers[0].imagePullPolcy"). Returns the path of the first invalid quantity and what is wrong with it
+ * ("spec.containers[0].resources.limits.memory: unable to parse quantity's suffix"); NULL: all are valid. Free it with free(). */
+char *pod_fields_check(struct json *pod, struct json *unknown);
 
 #endif

@@ -52,8 +52,9 @@ static const struct {
 Test(pod_fields, what_is_no_quantity_is_named)
 {
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
+        SCOPED_JSON *unknown = json_new_array();
         SCOPED_JSON *pod = json_of(quantities[i].pod);
-        SCOPED_FREE char *wrong = pod_fields_wrong_quantity(pod);
+        SCOPED_FREE char *wrong = pod_fields_check(pod, unknown);
         if (!quantities[i].wrong)
             cr_expect_null(wrong, "%s", wrong);
         else
@@ -66,14 +67,15 @@ Test(pod_fields, what_a_pod_does_not_have_is_named_and_dropped)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SCOPED_JSON *unknown = json_new_array();
         SCOPED_JSON *pod = json_of(rows[i].pod);
-        pod_fields_prune(pod, unknown);
+        SCOPED_FREE char *wrong = pod_fields_check(pod, unknown);
         SCOPED_BUFFER text;
         buffer_init(&text, 4096);
         for (const struct json *path = json_first(unknown); path; path = json_next(path))
             buffer_format(&text, "%s%s", text.length ? " " : "", json_string(path, ""));
         cr_expect_str_eq(buffer_text(&text), rows[i].unknown);
         SCOPED_JSON *none = json_new_array();
-        pod_fields_prune(pod, none);
+        SCOPED_FREE char *still_wrong = pod_fields_check(pod, none);
         cr_expect_eq(json_count(none), 0, "row %zu", i);
+        cr_expect(!wrong && !still_wrong, "row %zu", i);
     }
 }
