@@ -116,10 +116,10 @@ void template_merge(struct json *base, const struct json *overlay)
     overlay_object(base, overlay, true);
 }
 
-const struct json *template_main_container(const struct json *template)
+struct json *template_main_container(const struct json *template)
 {
     const struct json *containers = json_at(template, "spec.containers");
-    for (const struct json *item = json_first(containers); item; item = json_next(item))
+    for (struct json *item = json_first(containers); item; item = json_next(item))
         if (strcmp(json_string_at(item, "name", ""), TRAINER_CONTAINER) == 0)
             return item;
     return json_first(containers);

@@ -26,6 +26,6 @@ int template_overlay_check(const struct json *overlay, struct error *error);
 
 /* Returns the main container of a role's template: the one called trainer, else the first. NULL: the
  * template has none. */
-const struct json *template_main_container(const struct json *template);
+struct json *template_main_container(const struct json *template);
 
 #endif

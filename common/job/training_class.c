@@ -23,23 +23,10 @@ static bool is_named(const struct json *list, const char *name)
  * container in its template. */
 static void rename_main(struct json *template, const struct json *own)
 {
-    const struct json *main = template_main_container(template);
+    struct json *main = template_main_container(template);
     const char *name = json_string_at(template_main_container(own), "name", NULL);
-    const struct json *containers = json_at(template, "spec.containers");
-    if (!name || is_named(containers, name))
-        return;
-    for (struct json *item = json_first(containers); item; item = json_next(item))
-        if (item == main)
-            json_set_string(item, "name", name);
-}
-
-/* The image that a job names is what its main container runs, whatever the class's template says. */
-static void drop_main_image(struct json *template)
-{
-    const struct json *main = template_main_container(template);
-    for (struct json *item = json_first(json_at(template, "spec.containers")); item; item = json_next(item))
-        if (item == main)
-            json_remove(item, "image");
+    if (main && name && !is_named(json_at(template, "spec.containers"), name))
+        json_set_string(main, "name", name);
 }
 
 static bool is_same_taint(const struct json *one, const struct json *other)
@@ -75,8 +62,8 @@ static struct json *merged_template(const struct json *defaults, const struct js
     if (own && template_overlay_check(own, NULL) < 0)
         return json_copy(own);
     struct json *template = json_copy(defaults);
-    if (has_image)
-        drop_main_image(template);
+    if (has_image) /* the main container runs it, whatever image the class's template names */
+        json_remove(template_main_container(template), "image");
     if (!own)
         return template;
     rename_main(template, own);
