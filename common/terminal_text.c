@@ -3,34 +3,15 @@
 
 #include <stdbool.h>
 
-/* How many bytes follow the first of a character; 0 of what begins none (RFC 3629). */
-static int count_following(unsigned char byte)
-{
-    if (byte >= 0xc2 && byte <= 0xdf)
-        return 1;
-    if (byte >= 0xe0 && byte <= 0xef)
-        return 2;
-    return byte >= 0xf0 && byte <= 0xf4 ? 3 : 0;
-}
+#include "common/utf8.h"
 
-/* Within a character, but not of U+0080-U+009F, in two bytes or in more than it takes. */
+/* Whether `byte` is a further byte of a character, other than U+0080-U+009F. */
 static bool continues(const struct terminal_text *text, unsigned char byte)
 {
     if (text->due == 0 || byte < 0x80 || byte > 0xbf)
         return false;
-    switch (text->last) {
-    case 0xc2: /* U+0080-U+009F */
-    case 0xe0: /* of fewer bytes */
-        return byte >= 0xa0;
-    case 0xed: /* surrogates */
-        return byte <= 0x9f;
-    case 0xf0: /* of fewer bytes */
-        return byte >= 0x90;
-    case 0xf4: /* beyond U+10FFFF */
-        return byte <= 0x8f;
-    default:
-        return true;
-    }
+    bool is_control = text->last == 0xc2 && byte <= 0x9f;
+    return !is_control && utf8_second_fits(text->last, byte); /* true where `last` is no first byte */
 }
 
 static bool steers(const struct terminal_text *text, unsigned char byte)
@@ -43,7 +24,10 @@ static bool steers(const struct terminal_text *text, unsigned char byte)
 unsigned char terminal_text_next(struct terminal_text *text, unsigned char byte)
 {
     unsigned char shown = steers(text, byte) ? '?' : byte;
-    text->due = continues(text, shown) ? text->due - 1 : count_following(shown);
+    if (continues(text, shown))
+        text->due--;
+    else
+        text->due = utf8_length(shown) > 1 ? utf8_length(shown) - 1 : 0;
     text->last = shown;
     return shown;
 }

@@ -13,7 +13,7 @@
 /* The state between two bytes. Zero-initialised. */
 struct terminal_text {
     unsigned char last;
-    int due; /* bytes still missing of a UTF-8 character */
+    size_t due; /* bytes still missing of a UTF-8 character */
 };
 
 /* Returns what to print for the next byte: the byte itself, or a question mark. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
-/* By the first byte; 0 for bytes that begin no character. */
-static size_t expected_length(unsigned char first)
+size_t utf8_length(unsigned char first)
 {
     if (first < 0x80)
         return 1;
@@ -18,7 +16,7 @@ static size_t expected_length(unsigned char first)
     return first < 0xf5 ? 4 : 0;
 }
 
-static bool is_second_byte_allowed(unsigned char first, unsigned char second)
+bool utf8_second_fits(unsigned char first, unsigned char second)
 {
     switch (first) {
     case 0xe0:
@@ -38,13 +36,13 @@ size_t utf8_sequence(const char *bytes, size_t length)
 {
     if (length == 0)
         return 0;
-    size_t size = expected_length((unsigned char)bytes[0]);
+    size_t size = utf8_length((unsigned char)bytes[0]);
     if (size > length)
         return 0;
     for (size_t i = 1; i < size; i++)
         if (((unsigned char)bytes[i] & 0xc0) != 0x80)
             return 0;
-    if (size > 1 && !is_second_byte_allowed((unsigned char)bytes[0], (unsigned char)bytes[1]))
+    if (size > 1 && !utf8_second_fits((unsigned char)bytes[0], (unsigned char)bytes[1]))
         return 0;
     return size;
 }
