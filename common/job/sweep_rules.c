@@ -2,7 +2,6 @@
 #include "common/job/sweep_rules.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/job/rule_parts.h"
@@ -224,9 +223,8 @@ bool sweep_rule_population_parameters(const struct json *self, const struct json
 static bool is_zero(const struct json *value)
 {
     const char *text = json_string(value, NULL);
-    char *end = NULL;
-    double number = text ? strtod(text, &end) : json_number(value, 1);
-    return number == 0 && (!text || (end > text && *end == '\0'));
+    double number = json_number(value, 1);
+    return (!text || finite_number(text, &number)) && number == 0;
 }
 
 /* Whether 0 is one of several values; those of a range are never exactly 0. */
