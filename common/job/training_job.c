@@ -127,10 +127,7 @@ static void violations_find(const struct json *object, const struct json *old, s
 
 bool training_job_awaits_class(const struct training_job *job)
 {
-    const char *name = job->training_class.name, *pinned = job->status.training_class.name;
-    bool same =
-        pinned && strcmp(name ? name : "", pinned) == 0 && job->training_class.kind == job->status.training_class.kind;
-    return name && !(same && job->status.training_class.defaults);
+    return job->training_class.name && !job->status.training_class.defaults;
 }
 
 /* What the job was created with; NULL: it has no class, or its class is not pinned. */
@@ -153,14 +150,13 @@ static int check_spec(struct json *filled, const struct json *defaults, struct e
     if (violations_to_error(&violations, error) < 0 || !defaults)
         return violations.count > 0 ? -1 : 0;
     struct json *spec = json_member(filled, "spec");
-    SCOPED_JSON *reference = json_copy(json_member(spec, "trainingClass"));
+    struct json *reference = json_detach(spec, json_member(spec, "trainingClass"));
     training_class_merge(spec, defaults);
-    json_remove(spec, "trainingClass");
     training_job_default(filled);
     SCOPED(violations_release) struct violations merged;
     violations_init(&merged, "");
     violations_find(filled, NULL, &merged);
-    json_set(spec, "trainingClass", json_copy(reference));
+    json_set(spec, "trainingClass", reference);
     if (violations_to_error(&merged, error) < 0)
         return error_wrap(error, "with the defaults of %s %s", json_string_at(reference, "kind", ""),
                           json_string_at(reference, "name", ""));

@@ -179,7 +179,7 @@ struct pinned_class {
     enum training_class_kind kind;
     const char *name, *uid; /* NULL: none is pinned */
     int64_t generation;
-    const struct json *defaults; /* the class's spec */
+    const struct json *defaults; /* the class's spec; NULL: none is pinned, or not the one that the spec names */
 };
 
 struct job_status {
