@@ -691,6 +691,15 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     ".storage) || " STORED("self." section ".storage")
 #define FITS(workers) OURS workers " + (has(self.chief) ? 1 : 0) <= " TEXT(TRAINERS_MAX)
 #define SOURCE(name) "(has(s." name ") ? 1 : 0)"
+#define AND_SOURCE(name) " + " SOURCE(name)
+#define SOURCE_COUNT                                                                                                   \
+    SOURCE("persistentVolumeClaim")                                                                                    \
+    AND_SOURCE("hostPath")                                                                                             \
+    AND_SOURCE("emptyDir")                                                                                             \
+    AND_SOURCE("nfs")                                                                                                  \
+    AND_SOURCE("csi")                                                                                                  \
+    AND_SOURCE("ephemeral") AND_SOURCE("configMap") AND_SOURCE("secret") AND_SOURCE("projected") AND_SOURCE("image")
+
 /* As worker_rules.c counts them. */
 #define ELASTIC "has(self.workers.maxReplicas)"
 #define DEVICES "self.workers.replicas * self.devices.count"
@@ -731,23 +740,19 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
         .message = "is read-only; save to a storage that can be written"                                               \
     }
 
-/* Of the volumes that a job or a class gives. */
-#define STORAGE_RULES(prefix, type)                                                                                                                         \
-    {                                                                                                                                                       \
-        .name = prefix "OneVolumeSource",                                                                                                                   \
-        .about = &(type),                                                                                                                                   \
-        .field = "storage",                                                                                                                                 \
-        .holds = one_volume_source,                                                                                                                         \
-        .cel = "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " SOURCE("emptyDir") " + " SOURCE( \
-            "nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap") " + " SOURCE("secret") " +"                                      \
-                                                                                                                  " " SOURCE("projected") " + " SOURCE(     \
-                                                                                                                      "image") " == 1)",                    \
-        .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},                                       \
-    {                                                                                                                                                       \
-        .name = prefix "StorageNameFree", .about = &(type), .field = "storage", .holds = storage_name_free,                                                 \
-        .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",                                                          \
-        .message = "names that begin with " OWN_VOLUMES                                                                                                     \
-                   " are those of the operator's own volumes; give the storage another name"                                                                \
+/* Rules about the volumes that a job or a class gives. */
+#define STORAGE_RULES(prefix, type)                                                                                    \
+    {.name = prefix "OneVolumeSource",                                                                                 \
+     .about = &(type),                                                                                                 \
+     .field = "storage",                                                                                               \
+     .holds = one_volume_source,                                                                                       \
+     .cel = "!has(self.storage) || self.storage.all(s, " SOURCE_COUNT " == 1)",                                        \
+     .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},     \
+    {                                                                                                                  \
+        .name = prefix "StorageNameFree", .about = &(type), .field = "storage", .holds = storage_name_free,            \
+        .cel = "!has(self.storage) || self.storage.all(s, !s.name.startsWith('" OWN_VOLUMES "'))",                     \
+        .message = "names that begin with " OWN_VOLUMES                                                                \
+                   " are those of the operator's own volumes; give the storage another name"                           \
     }
 
 const struct rule rules[] = {
