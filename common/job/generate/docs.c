@@ -215,8 +215,7 @@ static const char class_introduction[] =
     "\n## Training classes\n\n"
     "`kind: " CLUSTER_TRAINING_CLASS_KIND "`, short name `ctc`, without a namespace, and `kind: " TRAINING_CLASS_KIND
     "`, short name `tc`, in the namespace of its jobs; [operations](operations.md#training-classes) explains it. Every "
-    "field "
-    "may change; jobs that have been created keep what they were created with.\n";
+    "field may change; jobs that have been created keep what they were created with.\n";
 
 static const char document_introduction[] =
     "\n## Job document\n\n"
