@@ -46,7 +46,7 @@ bool json_equal(const struct json *left, const struct json *right)
     }
 }
 
-/* API servers drop null members within lists of a merge patch as well, of which the RFC says nothing. */
+/* The RFC does not say what becomes of null members of objects in lists; API servers drop them, too. */
 static void drop_nulls(struct json *value)
 {
     for (struct json *item = json_first(value), *next; item; item = next) {

@@ -14,6 +14,7 @@ static bool continues(const struct terminal_text *text, unsigned char byte)
     return !is_control && utf8_second_fits(text->last, byte); /* true where `last` is no first byte */
 }
 
+/* Whether a terminal may take the byte for a control character. */
 static bool steers(const struct terminal_text *text, unsigned char byte)
 {
     if (byte < 0x20)

@@ -37,8 +37,8 @@
 /* The directory .NAME.chiefs next to an exported file NAME has a record of each chief that was to write it (export_claim.h). */
 #define CHECKPOINT_CLAIMS_SUFFIX ".chiefs"
 
-/* Part of the worker's error message if a checkpoint has other tensors than the job, or is of other training data. If `cox run` finds it, it prints how to start
- * without the checkpoint. */
+/* Part of the worker's error message if a checkpoint has other tensors than the job, or was made from other training data. If `cox run`
+ * finds it, it prints how to start without the checkpoint. */
 #define CHECKPOINT_MISFIT "does not fit this job"
 
 #endif

@@ -82,8 +82,8 @@ static const char *skip_quoted(const char *at, const char *end)
     return NULL;
 }
 
-/* Returns the field with one quote for two. What is left of the line is room enough for all further fields of the row, so
- * that those before it stay where they are. */
+/* Returns the field with each doubled quote as one. The first such field of a row makes room for the rest of the line, so that
+ * the buffer does not move when further fields are added. */
 static struct csv_field undo_doubling(struct csv *csv, const char *begin, const char *end, const char *line_end)
 {
     if (csv->unquoted_length == 0 && csv->unquoted_capacity < (size_t)(line_end - begin)) {

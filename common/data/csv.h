@@ -63,7 +63,8 @@ struct csv_labels {
     unsigned count, capacity;
     bool integers; /* all of them are */
 };
-/* Copies the label, if it is new. `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label is too long. */
+/* Copies the label, if it is new. `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label
+ * is too long. */
 int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, struct error *error);
 void csv_labels_sort(struct csv_labels *labels); /* after the last one */
 /* Returns its place after sorting; -1: it is none of them. */

@@ -1343,7 +1343,7 @@ static const struct field gang_fields[] = {
 };
 OBJECT_TYPE(gang_type, "Gang", gang_fields);
 
-/* What a class may give, too: fields without a default, of which it is known whether a job has them. */
+/* The fields that a class may give, too. None has a default here, so the operator can see which of them a job leaves to its class. */
 static const struct field class_run_policy_fields[] = {
     {.name = "activeDeadlineSeconds",
      .kind = FIELD_INTEGER,

@@ -120,7 +120,7 @@ struct field_cursor {
 struct field_cursor field_first(const struct object_type *object);
 void field_next(struct field_cursor *cursor);
 const struct field *field_find(const struct object_type *object, const char *name);
-/* The name of a field that `name` was probably meant to be; NULL: of none. */
+/* Returns the name of the field that a misspelt `name` probably means; NULL: none is similar. */
 const char *field_nearest(const struct object_type *object, const char *name);
 
 #endif

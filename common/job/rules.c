@@ -357,7 +357,8 @@ static bool tensorflow_elastic(const struct json *self, const struct json *old)
 
 /* ---------------------------------------------------------------- storage */
 
-/* What the class gives is not known before it is pinned; the operator checks again then, without the name of the class. */
+/* Whether the class gives a field is not known before the class is pinned. Then training_job_parse merges the two and checks again,
+ * without spec.trainingClass. */
 static bool class_may_give(const struct json *self)
 {
     return rule_has(self, "trainingClass");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lets the job of a trial of a population (algorithm PBT) go on from the checkpoint of another trial. The operator builds trials with it, and
- * `cox` the job that goes on from the best one.
+ * Lets the job of a trial of a population (algorithm PBT) go on from the checkpoint of another trial. The operator uses it to build trials,
+ * and `cox` to build the job that goes on from the best trial.
  */
 #ifndef COXSWAIN_JOB_SWEEP_DESCENT_H
 #define COXSWAIN_JOB_SWEEP_DESCENT_H
@@ -13,8 +13,8 @@
 char *sweep_descent_folder(const struct training_sweep *sweep, const char *trial);
 /* Lets the job save its checkpoints in that folder, if it saves any. */
 void sweep_descent_put_folder(struct json *spec, const char *folder);
-/* Changes a TrainingJob's spec so that the job begins with the newest checkpoint in the folder `parent`, and ends after as many steps or epochs
- * as so many generations have. */
+/* Changes a TrainingJob's spec so that the job begins with the newest checkpoint in the folder `parent`. Its steps or epochs, which are those
+ * of one generation, become those of all `generations`, since the checkpoint's count goes on. */
 void sweep_descent_put(struct json *spec, const char *parent, int64_t generations);
 
 #endif

@@ -199,7 +199,8 @@ bool sweep_rule_round(const struct json *self, const struct json *old)
     return !sound || trials == 0 || trials >= sweep_round_size(brackets, factor);
 }
 
-/* Whether a job may go on from a checkpoint of a job that has another value there. The schedule follows the step, and has to stay Constant. */
+/* Whether a job may go on from the checkpoint of a job that has another value at the path. It may not with another schedule, which depends
+ * on the number of steps. */
 static bool may_change(const char *path)
 {
     static const char optimizer[] = "coxswain.training.optimizer.", schedule[] = "coxswain.training.optimizer.schedule";

@@ -21,7 +21,8 @@ bool sweep_applies(const struct training_sweep *sweep, unsigned parameter, const
 /* Returns a number that is uniform in [0, 1), with 53 bits. `number` counts the draws for the same value. */
 double sweep_draw(const struct training_sweep *sweep, unsigned parameter, int64_t trial, uint64_t number);
 /* Returns the value of a parameter in a trial, a number, a string or a boolean: the point of the grid, with any other algorithm
- * one drawn at random; NULL: with Grid, the parameter is not tried in this trial. The others are drawn whether they are tried or not. Numbers of a range are rounded to six digits, if that leaves them in the range. Free with json_free. */
+ * one drawn at random, whether the parameter is tried or not; NULL: with Grid, the parameter is not tried in this trial. Numbers of a
+ * range are rounded to six digits, if that leaves them in the range. Free with json_free. */
 struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);
 
 /* Returns whether the values of trials are recorded in the status: they follow from results, not from the spec alone. */

@@ -63,7 +63,7 @@ static struct json *find(const struct json *list, const char *key, const struct 
     return NULL;
 }
 
-/* A volume has its name and one source, of which there are many kinds. */
+/* A volume has one source beside its name: an overlay with another kind of source replaces that of the base. */
 static void drop_other_sources(struct json *base, const struct json *overlay)
 {
     for (struct json *member = json_first(base), *next; json_count(overlay) > 1 && member; member = next) {

@@ -15,8 +15,8 @@
 /* Merges `overlay` into `base`. The time grows with the square of the number of elements in a list
  * or object, so check a user's overlay with template_overlay_check first. */
 void template_overlay(struct json *base, const struct json *overlay);
-/* The same for two templates of which the result is a template, too: a null of `overlay` stays, so
- * that it removes the member from whatever the result is laid over. */
+/* Merges two templates into one that is itself to be laid over a base: as template_overlay, but a
+ * null of `overlay` stays in the result, so that it removes the member from that base. */
 void template_merge(struct json *base, const struct json *overlay);
 
 /* Fails with ERROR_INVALID if an object, or a list that is merged by element, has more than

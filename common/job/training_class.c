@@ -19,8 +19,8 @@ static bool is_named(const struct json *list, const char *name)
     return false;
 }
 
-/* The main container is the same one, whatever it is called. A job that changes only another container of the class has no main
- * container in its template. */
+/* Gives the class's main container the name that the job's has, so that the two are merged. If the class has a container of that name,
+ * the job changes that one, and the class's main container stays. */
 static void rename_main(struct json *template, const struct json *own)
 {
     struct json *main = template_main_container(template);
@@ -46,7 +46,7 @@ static bool tolerates(const struct json *list, const struct json *toleration)
     return false;
 }
 
-/* `tolerations` of the class, which merging has replaced by the job's. */
+/* Merging has replaced the class's tolerations by the job's: adds those again for which the job has none. */
 static void add_tolerations(struct json *template, const struct json *tolerations)
 {
     struct json *merged = json_at(template, "spec.tolerations");
@@ -72,7 +72,7 @@ static struct json *merged_template(const struct json *defaults, const struct js
     return template;
 }
 
-/* Of the roles that the job has; a job without the section has workers. */
+/* Merges the template of the class into that of each role of the job. A job without the section `workers` has workers, too. */
 static void merge_templates(struct json *spec, const struct json *defaults, bool has_image)
 {
     for (int role = 0; role < ROLE_COUNT && json_type(defaults) == JSON_OBJECT; role++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lays a job's spec over the defaults of its class: an administrator writes a ClusterTrainingClass, and jobs name it in
- * spec.trainingClass; a TrainingClass is the same for one namespace. The operator copies the class's spec into the job's status (struct pinned_class) before it creates anything, and
- * training_job_parse merges that copy each time, so that a job keeps what it was created with.
+ * Merges a job's spec with the defaults of its training class. An administrator writes a ClusterTrainingClass, or a TrainingClass for
+ * one namespace, and jobs name it in spec.trainingClass. The operator copies the class's spec into the job's status (struct
+ * pinned_class) before it creates anything, and training_job_parse merges that copy each time, so that a job keeps what it was created
+ * with.
  *
  * The job's value wins. Members of objects are merged one by one. Lists whose elements have a key are merged by it: storage, containers,
  * env and volumes by name, mounts by path, tolerations by key and effect. Other lists are the job's, if it gives them.
@@ -15,7 +16,8 @@
 /* Longest spec of a class, as JSON: each of its jobs carries a copy. */
 #define TRAINING_CLASS_MAX (32 * 1024)
 
-/* Adds to a job's spec, in place, what it leaves to `defaults`, the spec of its class. The queue is not part of it. */
+/* Changes a job's spec in place: adds the fields of `defaults`, the spec of its class, that the job does not give. queueName is left
+ * out, because it stands for a label of the job. */
 void training_class_merge(struct json *spec, const struct json *defaults);
 
 /* " (with the defaults of ClusterTrainingClass small)", to write behind a part of the job's merged spec in messages; "" if the job has
@@ -27,7 +29,8 @@ const char *training_class_plural(enum training_class_kind kind);
 
 /* As training_job_violations, for a class of either kind. */
 struct json *training_class_violations(const struct json *object);
-/* ERROR_INVALID with the first violation, or because the spec has a null, a template that is too broad, or more than TRAINING_CLASS_MAX. */
+/* Returns -1 with ERROR_INVALID for the first violation, or if the spec has a null, a template that is too broad, or more bytes than
+ * TRAINING_CLASS_MAX. */
 int training_class_check(const struct json *object, struct error *error);
 
 #endif

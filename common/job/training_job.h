@@ -236,8 +236,8 @@ struct training_job {
     struct job_status status;
 };
 
-/* Parses an object as the API server gives it; the defaults of the class that its status pins are laid under its spec (training_class.h),
- * the others are applied, and the result is validated. On ERROR_INVALID metadata and
+/* Parses an object as the API server gives it. The spec is merged with the defaults of the class that the status pins (training_class.h),
+ * fields that are still absent get the API's defaults, and the result is validated. On ERROR_INVALID metadata and
  * status are filled as far as they could be read, nothing is to be created from the spec and `ret_job` must be released all the
  * same: the operator needs it to say in the status what is wrong. `roles` stays empty, unless the job has been started: then they
  * are what the spec says of them, to recognise the pods that there are. */

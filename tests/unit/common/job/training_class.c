@@ -70,7 +70,7 @@ Test(training_class, the_jobs_value_wins)
     }
 }
 
-/* Then a pod cannot be made of it, and what says so is told there. */
+/* The operator refuses such a template, with a message, when it builds a pod (pod_build.c). */
 Test(training_class, a_template_that_is_too_broad_is_left_alone)
 {
     SCOPED_JSON *spec = manifest_value("workers: {template: {spec: {}}}");
