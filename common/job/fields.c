@@ -820,9 +820,9 @@ static const struct field init_fields[] = {
     FILE_ON_STORAGE(
         job_document, init_storage,
         "Name of the storage that holds the file. Without it the path is absolute and inside the image.", init_path,
-        "A safetensors file to take the first weights from; or a checkpoint of another job to go on from with its "
-        "optimizer and place in the data, a folder such as digits/step-00000120.attempt-1.incarnation-1; or the folder "
-        "of the checkpoints of a job that is over, for the newest one: a path in the storage."),
+        "A path in the storage. Either a safetensors file to take the first weights from; or a checkpoint of another "
+        "job, a folder such as digits/step-00000120.attempt-1.incarnation-1, to go on from with its optimizer and its "
+        "place in the data; or the folder of all checkpoints of a job that is over, to go on from the newest."),
 };
 OBJECT_TYPE(init_type, "Init", init_fields);
 
@@ -1451,7 +1451,7 @@ static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields, .base = &cl
      LONE,                                                                                                             \
      .words = training_class_kind_words,                                                                               \
      .fallback = CLUSTER_TRAINING_CLASS_KIND,                                                                          \
-     .description = "Kind of the class: of the cluster, or of the job's namespace."},                                  \
+     .description = "Kind of the class: ClusterTrainingClass, or TrainingClass, which is in the job's namespace."},    \
     {                                                                                                                  \
         .name = "name", .kind = FIELD_STRING, MEMBER(owner, at name), LONE, .flags = FIELD_REQUIRED, RANGE(1, 253),    \
         FORMAT(DOTTED_NAME), .description = "Name of the class."                                                       \
@@ -1550,8 +1550,8 @@ static const struct field training_class_spec_fields[] = {
     {.name = "template",
      .kind = FIELD_OPAQUE,
      SCHEMA_ONLY,
-     .description = "A pod template that lies under those of all roles of the job: tolerations, affinity, variables, "
-                    "resources. The container named trainer, else the first one, trains."},
+     .description = "A pod template with defaults for the templates of all roles of the job: tolerations, affinity, "
+                    "variables, resources. The container named trainer, else the first one, trains."},
     {.name = "storage",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,

@@ -1557,8 +1557,9 @@ const struct rule rules[] = {
      .about = &training_sweep_spec_type,
      .field = "parameters",
      .holds = sweep_rule_population_momentum,
-     .message = "with PBT a momentum of 0 cannot stand among others, since checkpoints with 0 have none that a trial "
-                "with another could go on from; take a small one such as 0.01 in its place"},
+     .message =
+         "with PBT a momentum of 0 cannot be mixed with other values, because a trial with momentum cannot go on "
+         "from the checkpoint of a trial without; take a small value such as 0.01 instead of 0"},
     {.name = "SweepPopulationStopping",
      .about = &training_sweep_spec_type,
      .field = "earlyStopping",
@@ -1583,7 +1584,7 @@ const struct rule rules[] = {
      .about = &training_sweep_spec_type,
      .field = "earlyStopping.brackets",
      .holds = sweep_rule_round,
-     .message = "there are fewer trials than one round of the brackets has, so that the last of them would get none; "
+     .message = "there are fewer trials than one round of the brackets needs, so the last bracket would get none; "
                 "raise maxTrials, or give fewer brackets or a lower reductionFactor (docs/sweeps.md has the numbers)"},
     {.name = NULL},
 };

@@ -151,8 +151,8 @@ static const struct field algorithm_fields[] = {
      .description =
          "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
          "each trial draws every parameter independently. TPE: as Random at first, then every parameter is "
-         "drawn where the trials so far had good results. PBT: generations of trials, each of which goes on from "
-         "the checkpoint of one of the generation before; the worst ones are replaced by copies of the best "
+         "drawn where the trials so far had good results. PBT: trials run in generations, and each goes on from the "
+         "checkpoint of a trial of the generation before; the worst trials are replaced by copies of the best "
          "with other values."},
     {.name = "seed",
      .kind = FIELD_INTEGER,
@@ -228,9 +228,9 @@ static const struct field early_stopping_fields[] = {
      .fallback = "3",
      ONLY_FOR("Hyperband"),
      .description =
-         "How many brackets the trials are divided among. Those of the first are judged at every rung, those "
-         "of each further one from the next rung on, and only against others of their bracket. The first "
-         "bracket has most trials, each further one about reductionFactor times fewer."},
+         "Number of brackets that the trials are divided among. Trials of the first bracket are judged at every "
+         "rung, trials of the second from the second rung on, and so on; each is compared only with trials of its own "
+         "bracket. The first bracket has most trials, each further one about reductionFactor times fewer."},
     {.name = "action",
      .kind = FIELD_ENUM,
      MEMBER(sweep_early_stopping, action),

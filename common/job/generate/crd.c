@@ -394,7 +394,7 @@ static const struct definition class_definition = {
     .singular = "trainingclass",
     .short_name = "tc",
     .description =
-        "A TrainingClass holds what an administrator gives to the TrainingJobs of its namespace that name it.",
+        "A TrainingClass holds an administrator's defaults for the TrainingJobs of its namespace that name it.",
     .spec_description = CLASS_SPEC,
     .spec = &training_class_spec_type,
     .columns = class_columns,
@@ -406,7 +406,7 @@ static const struct definition cluster_class_definition = {
     .plural = CLUSTER_TRAINING_CLASS_PLURAL,
     .singular = "clustertrainingclass",
     .short_name = "ctc",
-    .description = "A ClusterTrainingClass holds what an administrator gives to the TrainingJobs that name it.",
+    .description = "A ClusterTrainingClass holds an administrator's defaults for the TrainingJobs that name it.",
     .spec_description = CLASS_SPEC,
     .spec = &training_class_spec_type,
     .columns = class_columns,
