@@ -18,14 +18,6 @@
 #define COLUMNS "inputColumns"
 #define CLASSES "classNames"
 
-void training_facts_copy(struct training_facts *facts, const struct training_facts *from)
-{
-    *facts = (struct training_facts){
-        .input_scale = from->input_scale, .columns = json_copy(from->columns), .classes = json_copy(from->classes)};
-    if (from->standardization.inputs > 0)
-        standardization_copy(&facts->standardization, &from->standardization);
-}
-
 void training_facts_release(struct training_facts *facts)
 {
     standardization_release(&facts->standardization);

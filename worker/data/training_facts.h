@@ -22,7 +22,6 @@ struct training_facts {
     struct json *classes; /* CSV: the labels, in the order of the classes */
 };
 
-void training_facts_copy(struct training_facts *facts, const struct training_facts *from);
 void training_facts_release(struct training_facts *facts);
 
 /* Appends a text to a list, which it makes if it is NULL. What JSON cannot hold as it is, bytes that are not UTF-8 and NUL, makes the whole

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/trainer_stages.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/environment.h"
