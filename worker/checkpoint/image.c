@@ -2,12 +2,13 @@
 #include "worker/checkpoint/image.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 
-static int read_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
+int checkpoint_image_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_MANIFEST);
     SCOPED_BUFFER text;
@@ -36,7 +37,7 @@ int checkpoint_image_verify(const char *directory, const struct checkpoint_name 
                             struct error *error)
 {
     struct manifest manifest;
-    if (read_manifest(directory, &manifest, error) < 0)
+    if (checkpoint_image_manifest(directory, &manifest, error) < 0)
         return -1;
     int result = 0;
     if (manifest.step != name->step || manifest.attempt != name->attempt || manifest.incarnation != name->incarnation)
@@ -72,13 +73,12 @@ int checkpoint_image_open(const char *directory, const struct checkpoint_name *n
 
 bool checkpoint_image_is_at(const char *directory, struct checkpoint_name *ret_name)
 {
-    const char *slash = strrchr(directory, '/');
-    return checkpoint_name_parse(slash ? slash + 1 : directory, ret_name) == 0;
-}
-
-int checkpoint_image_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
-{
-    return read_manifest(directory, ret_manifest, error);
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    SCOPED_FREE char *path = memory_copy_bytes(directory, length);
+    const char *slash = strrchr(path, '/');
+    return checkpoint_name_parse(slash ? slash + 1 : path, ret_name) == 0;
 }
 
 int checkpoint_newest_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
@@ -91,7 +91,7 @@ int checkpoint_newest_manifest(const char *directory, struct manifest *ret_manif
         char name[CHECKPOINT_NAME_MAX];
         checkpoint_name_format(&lineage.candidates[i], name);
         SCOPED_FREE char *path = file_path_join(directory, name);
-        result = read_manifest(path, ret_manifest, NULL);
+        result = checkpoint_image_manifest(path, ret_manifest, NULL);
     }
     lineage_release(&lineage);
     return result < 0 ? error_set(error, ERROR_NOT_FOUND, "no checkpoint in %s", directory) : 0;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/inference/trained_weights.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
-#include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
@@ -76,17 +74,6 @@ static int load_newest(struct training_state *state, const char *directory, stru
     return result < 0 ? error_set(error, newest.kind, "%s", newest.message) : 0;
 }
 
-/* Whether the path ends in a checkpoint's own name; slashes behind it do not count. */
-static bool is_checkpoint(const char *path, struct checkpoint_name *ret_name)
-{
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    SCOPED_FREE char *whole = memory_copy_bytes(path, length);
-    const char *slash = strrchr(whole, '/');
-    return checkpoint_name_parse(slash ? slash + 1 : whole, ret_name) == 0;
-}
-
 int trained_weights_load(struct training_state *state, const char *path, struct trained_on *ret_trained_on,
                          struct buffer *told, struct error *error)
 {
@@ -98,6 +85,6 @@ int trained_weights_load(struct training_state *state, const char *path, struct 
         return error_set(error, ERROR_INVALID, "weights %s: is neither a file nor a directory", path);
     if (S_ISREG(status.st_mode))
         return load_file(state, path, ret_trained_on, told, error);
-    return is_checkpoint(path, &name) ? load_checkpoint(state, path, &name, ret_trained_on, told, error)
-                                      : load_newest(state, path, ret_trained_on, told, error);
+    return checkpoint_image_is_at(path, &name) ? load_checkpoint(state, path, &name, ret_trained_on, told, error)
+                                               : load_newest(state, path, ret_trained_on, told, error);
 }

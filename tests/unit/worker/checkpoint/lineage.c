@@ -9,6 +9,7 @@
 
 #include "directory.h"
 #include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
 
 Test(lineage, names_are_taken_exactly)
 {
@@ -19,6 +20,16 @@ Test(lineage, names_are_taken_exactly)
     cr_assert_eq(checkpoint_name_parse("step-120.attempt-1.incarnation-4", &name), -1);
     cr_assert_eq(checkpoint_name_parse("step-00000120.attempt-1.incarnation-4.old", &name), -1);
     cr_assert_eq(checkpoint_name_parse(".saving-step-00000120.attempt-1.incarnation-4", &name), -1);
+}
+
+Test(lineage, a_path_to_a_checkpoint_may_end_in_slashes)
+{
+    struct checkpoint_name name = {.step = 0};
+    cr_expect(checkpoint_image_is_at("runs/digits/step-00000120.attempt-1.incarnation-4", &name) && name.step == 120);
+    cr_expect(checkpoint_image_is_at("step-00000130.attempt-1.incarnation-4//", &name) && name.step == 130);
+    cr_expect_not(checkpoint_image_is_at("step-00000120.attempt-1.incarnation-4/rank-0", &name));
+    cr_expect_not(checkpoint_image_is_at("runs/digits/", &name));
+    cr_expect_not(checkpoint_image_is_at("/", &name));
 }
 
 /* A chief of `incarnation` restores (or adopts) and saves the steps given, up to a -1. */
