@@ -138,8 +138,7 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     return error_set(error, cause.kind, "%s", cause.message);
 }
 
-/* A folder of checkpoints stands for the newest one in it. */
-static int find_newest_of_init(struct trainer *trainer, struct error *error)
+int restoring_find_init(struct trainer *trainer, struct error *error)
 {
     struct stat found;
     struct checkpoint_name name;
@@ -167,7 +166,7 @@ int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpo
 {
     struct checkpoint_name name;
     *ret_found = false;
-    if (find_newest_of_init(trainer, error) < 0)
+    if (restoring_find_init(trainer, error) < 0)
         return -1;
     if (!trainer->init_path || !checkpoint_image_is_at(trainer->init_path, &name))
         return 0;

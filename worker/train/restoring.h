@@ -24,9 +24,11 @@ int restoring_state(void *trainer, struct error *error);
  * that is an error if the job requires one. The caller releases the image if one is found. */
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error);
-/* Opens the checkpoint that init.path names, or the newest one in the folder that it names; init_path of the trainer is its path from
- * then on. A folder without checkpoints is an error. *ret_found is false if it names none. The other job's directory is only read: a
- * checkpoint that is damaged, or does not fit the data, is an error. The caller releases the image if one is found. */
+/* If init.path names a folder of checkpoints, makes the path of the newest one the trainer's init_path. ERROR_NOT_FOUND: there is none in
+ * it. */
+int restoring_find_init(struct trainer *trainer, struct error *error);
+/* Opens the checkpoint that init.path names, after restoring_find_init. *ret_found is false if it names none. The other job's directory
+ * is only read: a checkpoint that is damaged, or does not fit the data, is an error. The caller releases the image if one is found. */
 int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                         struct error *error);
 /* Fills the part of the state that this rank holds. The rank that `chooses` selects the checkpoint

@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "worker/checkpoint/image.h"
+#include "worker/train/restoring.h"
 #include "worker/train/support.h"
 
 /* "0 0 1 1": a number a layer. */
@@ -18,12 +19,13 @@ static void read_stages(struct trainer *trainer, const char *text)
     }
 }
 
-/* Of one checkpoint, or of the newest one in a folder. */
-static int read_init_manifest(const char *init, struct manifest *ret_manifest)
+static int read_init_manifest(struct trainer *trainer, struct manifest *ret_manifest)
 {
     struct checkpoint_name name;
-    return checkpoint_image_is_at(init, &name) ? checkpoint_image_manifest(init, ret_manifest, NULL)
-                                               : checkpoint_newest_manifest(init, ret_manifest, NULL);
+    if (restoring_find_init(trainer, NULL) < 0 || !trainer->init_path ||
+        !checkpoint_image_is_at(trainer->init_path, &name))
+        return -1;
+    return checkpoint_image_manifest(trainer->init_path, ret_manifest, NULL);
 }
 
 /* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the
@@ -31,9 +33,8 @@ static int read_init_manifest(const char *init, struct manifest *ret_manifest)
 static int64_t recorded_shards(struct trainer *trainer)
 {
     struct manifest manifest;
-    const char *own = trainer->checkpoint_directory, *init = trainer->init_path;
-    if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) &&
-        (!init || read_init_manifest(init, &manifest) < 0))
+    const char *own = trainer->checkpoint_directory;
+    if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) && read_init_manifest(trainer, &manifest) < 0)
         return 0;
     int64_t shards = manifest.logical_shards;
     read_stages(trainer, json_string_at(manifest.model, "stages", ""));
