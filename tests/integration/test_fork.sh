@@ -100,7 +100,7 @@ end_crew KILL
 
 # A fork of which the first save is still to come begins again where it began; later it goes on from its own.
 job killed 'type: OneDevice' 0.0005 40 "$at"
-echo 100 >killed.delay
+echo 400 >killed.delay
 lone killed 2>/dev/null &
 until_true 30 grep -qs '^step *2[2-8]/40' killed.log
 pkill -KILL -P $!
