@@ -199,7 +199,8 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     plane->restarted = options->restarted;
     plane->context = options->context;
     child_init(plane, &plane->server, "coxswain-standalone");
-    child_init(plane, &plane->controller, "coxswain-operator");
+    if (!options->kept) /* else the log is that of the run that is looked at */
+        child_init(plane, &plane->controller, "coxswain-operator");
     if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
         (!options->kept && operator_start(plane, error) < 0)) {
         control_plane_end(plane);

@@ -93,6 +93,8 @@ verdict $? "wrong usage" "$(said)"
 # ---- what the cluster's commands show of a run that is over
 cox 0 get --state points && printed '^points  *Succeeded '
 verdict $? "cox get shows a run that is over, by its name" "$(said)"
+[[ -s $folder/default-points/coxswain-operator.log ]]
+verdict $? "and leaves its operator's log" "$(ls "$folder/default-points")"
 cox 0 why --state points && printed '^points waits for nothing: it has succeeded' && cox 0 describe points --state "$folder/default-points" && printed '^Name  *points$'
 verdict $? "cox why and describe" "$(said)"
 mkdir points
