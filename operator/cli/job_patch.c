@@ -64,14 +64,16 @@ static void leave_out_same_lists(const struct json *present, struct json *patch)
 struct json *job_patch(const struct json *wanted, const struct json *present)
 {
     struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
+    const struct json *present_spec = json_member(present, "spec");
     const char *kind = json_string_at(wanted, "kind", "");
     bool is_sweep = strcmp(kind, TRAINING_SWEEP_KIND) == 0;
     bool is_class = strcmp(kind, CLUSTER_TRAINING_CLASS_KIND) == 0 || strcmp(kind, TRAINING_CLASS_KIND) == 0;
-    if (is_class && are_objects(spec, json_member(present, "spec")))
-        ask_for_defaults(json_member(present, "spec"), spec);
-    else if (are_objects(spec, json_member(present, "spec")))
-        complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, json_member(present, "spec"), spec);
-    if (are_objects(spec, json_member(present, "spec")))
-        leave_out_same_lists(json_member(present, "spec"), spec);
+    if (!are_objects(spec, present_spec))
+        return patch;
+    if (is_class)
+        ask_for_defaults(present_spec, spec);
+    else
+        complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, present_spec, spec);
+    leave_out_same_lists(present_spec, spec);
     return patch;
 }
