@@ -95,7 +95,7 @@ static void append_length(const struct training_sweep *sweep, const char *name, 
 static void say_next(const struct run_place *place, const struct training_sweep *sweep, const char *file)
 {
     const struct run_options *options = place->options;
-    bool goes_on = sweep->algorithm.type == SWEEP_PBT; /* a population's best values are only its last ones */
+    bool goes_on = sweep_has_parents(sweep); /* a population's best values are only its last ones */
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
     SCOPED_BUFFER text;
     buffer_init(&text, COMMAND_MAX);

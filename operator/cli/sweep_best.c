@@ -9,6 +9,7 @@
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "common/yaml.h"
+#include "operator/cli/sweep_view.h"
 
 static int put_values(const struct training_sweep *sweep, struct json *spec, struct error *error)
 {
@@ -69,7 +70,7 @@ int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, st
     struct json *spec = json_set(job, "spec", json_copy(sweep->template));
     if (put_values(sweep, spec, error) < 0)
         return -1;
-    if (sweep->algorithm.type == SWEEP_PBT)
+    if (sweep_has_parents(sweep))
         put_descent(sweep, spec);
     *ret_job = job;
     job = NULL;
@@ -84,7 +85,7 @@ int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, str
         return -1;
     buffer_format(out, "# Trial %s, the best of the sweep %s: %s %s.\n", best->trial, sweep->name,
                   sweep->objective.metric, best->objective);
-    if (sweep->algorithm.type == SWEEP_PBT)
+    if (sweep_has_parents(sweep))
         buffer_format(
             out, "# It has trained in generations with changing values, of which these are the last ones. So this job "
                  "begins with its checkpoint,\n# in the storage of the sweep, and ends at once: give it more steps or "

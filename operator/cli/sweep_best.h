@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Builds a TrainingJob of its own from the best trial of a sweep: the sweep's template with the trial's
- * values, with PBT also what it goes on from. `cox sweep best` prints it, and `cox run` writes it to a file when a sweep ends. Does no I/O.
+ * values. The job of a population (PBT) begins with the trial's checkpoint. `cox sweep best` prints the job, and
+ * `cox run` writes it to a file when a sweep ends. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_SWEEP_BEST_H
 #define COXSWAIN_CLI_SWEEP_BEST_H

@@ -18,12 +18,6 @@ static double seconds_of(const struct trial_line *line)
     return known ? (double)(line->end_ms - line->start_ms) / 1000 : -1;
 }
 
-/* Trials of a population go on from the checkpoint of another one. */
-static bool has_parents(const struct training_sweep *sweep)
-{
-    return sweep->algorithm.type == SWEEP_PBT;
-}
-
 /* ---------------------------------------------------------------- CSV */
 
 static int put_head(const struct training_sweep *sweep, struct buffer *out, struct error *error)
@@ -34,7 +28,7 @@ static int put_head(const struct training_sweep *sweep, struct buffer *out, stru
         if (csv_append_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
             return -1;
     return buffer_append_string(
-        out, has_parents(sweep) ? "objective,seconds,best,parent\n" : "objective,seconds,best\n", error);
+        out, sweep_has_parents(sweep) ? "objective,seconds,best,parent\n" : "objective,seconds,best\n", error);
 }
 
 static int put_line(const struct sweep_view *view, const struct trial_line *line, struct buffer *out,
@@ -54,7 +48,7 @@ static int put_line(const struct sweep_view *view, const struct trial_line *line
         csv_append_cell(out, seconds, ",", error) < 0)
         return -1;
     const char *is_best = sweep_view_is_best(view, line) ? "true" : "false";
-    if (!has_parents(view->sweep))
+    if (!sweep_has_parents(view->sweep))
         return csv_append_cell(out, is_best, "\n", error);
     char parent[SECONDS_MAX] = "";
     if (sweep_view_parent(view, line) >= 0)
@@ -96,7 +90,7 @@ static struct json *trial_of(const struct sweep_view *view, const struct trial_l
     json_set(trial, "seconds", seconds >= 0 ? json_new_number(seconds) : json_new_null());
     json_set_boolean(trial, "best", sweep_view_is_best(view, line));
     int64_t parent = sweep_view_parent(view, line);
-    if (has_parents(view->sweep))
+    if (sweep_has_parents(view->sweep))
         json_set(trial, "parent", parent >= 0 ? json_new_integer(parent) : json_new_null());
     return trial;
 }

@@ -152,11 +152,12 @@ void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned w
 
 /* ---------------------------------------------------------------- tables */
 
+/* -1: leaves the cell empty. */
 static void add_number(struct text_table *table, int64_t number)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, number);
-    text_table_add(table, text);
+    text_table_add(table, number >= 0 ? text : NULL);
 }
 
 static void add_trial(const struct sweep_view *view, const struct trial_line *line, struct text_table *table)
@@ -166,12 +167,8 @@ static void add_trial(const struct sweep_view *view, const struct trial_line *li
     for (unsigned i = 0; i < view->sweep->parameter_count; i++)
         text_table_add(table, i < line->value_count ? line->values[i] : NULL);
     text_table_add(table, line->objective);
-    if (view->sweep->algorithm.type == SWEEP_PBT) {
-        char parent[24] = "";
-        if (sweep_view_parent(view, line) >= 0)
-            snprintf(parent, sizeof parent, "%" PRId64, sweep_view_parent(view, line));
-        text_table_add(table, parent);
-    }
+    if (sweep_has_parents(view->sweep))
+        add_number(table, sweep_view_parent(view, line));
     text_table_add(table, sweep_view_is_best(view, line) ? "best" : NULL);
 }
 
@@ -179,7 +176,7 @@ void sweep_print_table(const struct sweep_view *view, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
     SCOPED(text_table_release) struct text_table table;
-    bool has_parents = sweep->algorithm.type == SWEEP_PBT;
+    bool has_parents = sweep_has_parents(sweep);
     text_table_init(&table, sweep->parameter_count + 4 + has_parents);
     text_table_add(&table, "TRIAL");
     text_table_add(&table, "STATE");

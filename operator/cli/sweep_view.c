@@ -87,6 +87,11 @@ bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *
     return best && strcmp(best, line->name) == 0;
 }
 
+bool sweep_has_parents(const struct training_sweep *sweep)
+{
+    return sweep->algorithm.type == SWEEP_PBT;
+}
+
 int64_t sweep_view_parent(const struct sweep_view *view, const struct trial_line *line)
 {
     const struct sweep_status *status = &view->sweep->status;
