@@ -189,20 +189,26 @@ int run_list_find(const struct run_list *list, const char *word, const struct ru
     return 0;
 }
 
-char *run_state_directory(const char *word, struct error *error)
+char *run_directory(const char *word, struct error *error)
 {
     SCOPED(run_list_release) struct run_list list = {.count = 0};
     const struct run_entry *entry;
-    struct error trouble = ERROR_INIT;
     if (state_directory_is_one(word))
         return memory_copy_string(word);
-    if (run_list_read(NULL, &list, error) < 0)
+    if (run_list_read(NULL, &list, error) < 0 || run_list_find(&list, word, &entry, error) < 0)
         return NULL;
-    if (run_list_find(&list, word, &entry, &trouble) == 0)
-        return memory_copy_string(entry->directory);
+    return memory_copy_string(entry->directory);
+}
+
+char *run_state_directory(const char *word, struct error *error)
+{
+    struct error trouble = ERROR_INIT;
+    char *directory = run_directory(word, &trouble);
+    if (directory)
+        return directory;
     if (trouble.kind == ERROR_NOT_FOUND && strchr(word, '/'))
         return memory_copy_string(word);
-    error_set(error, trouble.kind, "%s", trouble.message);
+    *error = trouble;
     return NULL;
 }
 

@@ -39,8 +39,10 @@ void run_list_release(struct run_list *list);
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error);
 
-/* Returns the state directory that the word of --state names: a state directory, else a run's name, else a path with a slash, as it is.
- * A folder that happens to have a run's name does not hide the run. Free it with free(). NULL: it is none of them. */
+/* Returns the state directory that the word names: a state directory, else a run by its name. A folder that happens to have a run's name
+ * does not hide the run. Free it with free(). NULL: it is neither (ERROR_NOT_FOUND) or more than one. */
+char *run_directory(const char *word, struct error *error);
+/* The same for the word of --state, which may also be a path that is no state directory: if it has a slash, it is returned as it is. */
 char *run_state_directory(const char *word, struct error *error);
 
 /* Returns the word that names a state directory: its label in the default folder, otherwise its path. Free it with free(). */

@@ -73,13 +73,8 @@ static char *directory_of_manifest(const char *path, struct error *error)
 
 static char *directory_of_run(const char *word, struct error *error)
 {
-    SCOPED(run_list_release) struct run_list list = {.count = 0};
-    const struct run_entry *entry;
-    if (state_directory_is_one(word))
-        return realpath(word, NULL);
-    if (run_list_read(NULL, &list, error) < 0 || run_list_find(&list, word, &entry, error) < 0)
-        return NULL;
-    return memory_copy_string(entry->directory);
+    SCOPED_FREE char *directory = run_directory(word, error);
+    return directory ? realpath(directory, NULL) : NULL;
 }
 
 /* ---------------------------------------------------------------- its storages */
