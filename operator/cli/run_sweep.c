@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
@@ -12,6 +11,7 @@
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
 #include "operator/cli/sweep_print.h"
+#include "operator/cli/volume_options.h"
 
 #define FILE_MAX (64 * 1024 * 1024)
 #define COMMAND_MAX (256 * 1024)
@@ -59,22 +59,13 @@ static void append_cluster(const struct run_options *options, struct buffer *tex
     path_append_option(text, "--context", options->context);
 }
 
-static bool is_given(const struct run_options *options, const char *claim)
-{
-    size_t length = strlen(claim);
-    for (unsigned i = 0; i < options->volume_count; i++)
-        if (strncmp(options->volumes[i], claim, length) == 0 && options->volumes[i][length] == '=')
-            return true;
-    return false;
-}
-
 /* The best job of a population begins with a checkpoint in this run's volumes. */
 static void append_own_volumes(const struct run_place *place, const struct training_sweep *sweep, struct buffer *text)
 {
     const struct json *item = json_first(json_member(sweep->template, "storage"));
     for (; item; item = json_next(item)) {
         const char *claim = json_string_at(item, "persistentVolumeClaim.claimName", NULL);
-        if (!claim || is_given(place->options, claim))
+        if (!claim || volume_options_find(place->options->volumes, place->options->volume_count, claim))
             continue;
         SCOPED_FREE char *option =
             memory_format("%s=%s/" STATE_VOLUMES "/%s/%s", claim, place->state, place->name_space, claim);
@@ -83,13 +74,18 @@ static void append_own_volumes(const struct run_place *place, const struct train
 }
 
 /* Has the best job of a population train for another generation, since it begins at its end. */
-static void append_length(const struct training_sweep *sweep, const char *name, struct buffer *text)
+static void append_length(const struct training_sweep *sweep, struct buffer *text)
 {
+    static const char *const names[] = {"steps", "epochs"};
     SCOPED_JSON *job = NULL;
-    int64_t more = json_integer_at(json_at(sweep->template, "coxswain.training"), name, 0);
-    if (more > 0 && sweep_best_job(sweep, &job, NULL) == 0)
-        buffer_format(text, " --set spec.coxswain.training.%s=%" PRId64, name,
-                      more + json_integer_at(json_at(job, "spec.coxswain.training"), name, 0));
+    if (sweep_best_job(sweep, &job, NULL) < 0)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t more = json_integer_at(json_at(sweep->template, "coxswain.training"), names[i], 0);
+        if (more > 0)
+            buffer_format(text, " --set spec.coxswain.training.%s=%" PRId64, names[i],
+                          more + json_integer_at(json_at(job, "spec.coxswain.training"), names[i], 0));
+    }
 }
 
 static void say_next(const struct run_place *place, const struct training_sweep *sweep, const char *file)
@@ -113,10 +109,8 @@ static void say_next(const struct run_place *place, const struct training_sweep 
         buffer_format(&text, " | %s run -", program);
         append_cluster(options, &text);
     }
-    if (goes_on) {
-        append_length(sweep, "steps", &text);
-        append_length(sweep, "epochs", &text);
-    }
+    if (goes_on)
+        append_length(sweep, &text);
     printf("\n%s, as a job of its own:\n  %s\n",
            goes_on ? "To go on from the best trial's checkpoint, for one more generation"
                    : "To train the best values once more",

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/view_print.h"
+#include "operator/cli/volume_options.h"
 
 #define CURVE_WIDTH 60
 
@@ -29,13 +30,9 @@ char *storage_directory(const struct storage_place *place, const struct json *jo
     const char *claim = claim_of(job, storage);
     if (!place->state || !claim)
         return NULL;
-    for (unsigned i = 0; i < place->volume_count; i++) {
-        const char *equals = strchr(place->volumes[i], '=');
-        if (equals && strncmp(place->volumes[i], claim, (size_t)(equals - place->volumes[i])) == 0 &&
-            claim[equals - place->volumes[i]] == '\0')
-            return memory_copy_string(equals + 1);
-    }
-    return memory_format("%s/" STATE_VOLUMES "/%s/%s", place->state, name_space, claim);
+    const char *given = volume_options_find(place->volumes, place->volume_count, claim);
+    return given ? memory_copy_string(given)
+                 : memory_format("%s/" STATE_VOLUMES "/%s/%s", place->state, name_space, claim);
 }
 
 static char *place_below(const struct storage_place *place, const struct json *job, const char *name_space,

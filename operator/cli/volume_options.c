@@ -54,6 +54,15 @@ static int unknown_claim(const struct json *spec, const struct claims *claims, c
                      buffer_text(&text), meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
+const char *volume_options_find(const char *const *volumes, unsigned count, const char *claim)
+{
+    size_t length = strlen(claim);
+    for (unsigned i = 0; i < count; i++)
+        if (strncmp(volumes[i], claim, length) == 0 && volumes[i][length] == '=')
+            return volumes[i] + length + 1;
+    return NULL;
+}
+
 int volume_options_check(const struct json *spec, const char *const *volumes, unsigned count, struct error *error)
 {
     struct claims claims = {.count = 0};
@@ -94,11 +103,9 @@ int volume_options_check_data(const struct json *spec, const char *const *volume
 {
     const char *storage = json_string_at(spec, "coxswain.data.storage", NULL);
     const char *claim = storage ? claim_of_storage(spec, storage) : NULL;
-    if (!claim || strcmp(json_string_at(spec, "coxswain.data.format", ""), "Synthetic") == 0)
+    if (!claim || strcmp(json_string_at(spec, "coxswain.data.format", ""), "Synthetic") == 0 ||
+        volume_options_find(volumes, count, claim))
         return 0;
-    for (unsigned i = 0; i < count; i++)
-        if (strncmp(volumes[i], claim, strlen(claim)) == 0 && volumes[i][strlen(claim)] == '=')
-            return 0;
     SCOPED_FREE char *folder = memory_format("%s/%s", directory, claim);
     if (has_entries(folder))
         return 0;

@@ -9,6 +9,9 @@
 #include "common/error.h"
 #include "common/json.h"
 
+/* Returns the directory that one of `volumes` gives to the claim, within that text; NULL: none does. */
+const char *volume_options_find(const char *const *volumes, unsigned count, const char *claim);
+
 /* `spec` is that of the job, or a sweep's template. ERROR_INVALID if one of `volumes` names a claim that the job does not have (the
  * message lists the job's claims), or not a directory; ERROR_NOT_FOUND if the directory does not exist. */
 int volume_options_check(const struct json *spec, const char *const *volumes, unsigned count, struct error *error);
