@@ -2,9 +2,8 @@
  *
  * Reads a manifest file for `cox run` and applies it to a cluster. A manifest has one or more YAML or JSON
  * documents, exactly one of which is a TrainingJob or a TrainingSweep; the class that it names may be
- * another. Each document is created in the
- * cluster; if an object of that name exists, it is patched. The API server refuses fields that it does not
- * know, as with kubectl. `cox migrate` uses the reading alone.
+ * another. Each document is created in the cluster; if an object of that name exists, it is patched. The API
+ * server refuses fields that it does not know, as with kubectl. `cox migrate` uses the reading alone.
  */
 #ifndef COXSWAIN_CLI_MANIFEST_H
 #define COXSWAIN_CLI_MANIFEST_H

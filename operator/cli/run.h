@@ -49,8 +49,8 @@ struct run_outcome {
     double seconds_to_next_step; /* after the kill; NAN: unknown */
 };
 
-/* Runs the job. A job that fails is an outcome, not an error. After an error only `stranded` is set. ERROR_ALREADY_EXISTS: the state directory or the cluster has another job of
- * that name. */
+/* Runs the job. A job that fails is an outcome, not an error. After an error only `stranded` is set.
+ * ERROR_ALREADY_EXISTS: the state directory or the cluster has another job of that name. */
 int run_job(const struct run_options *options, struct event_loop *loop, struct terminal *terminal,
             struct run_outcome *ret_outcome, struct error *error);
 void run_outcome_release(struct run_outcome *outcome);
