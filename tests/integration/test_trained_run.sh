@@ -98,6 +98,7 @@ verdict $? "and leaves its operator's log" "$(ls "$folder/default-points")"
 cox 0 why --state points && printed '^points waits for nothing: it has succeeded' && cox 0 describe points --state "$folder/default-points" && printed '^Name  *points$'
 verdict $? "cox why and describe" "$(said)"
 mkdir points
+# shellcheck disable=SC2016 # backticks of the message
 cox 0 get --state points && printed '^points  *Succeeded ' && cox 1 get --state nosuch && grep -q 'there is no run "nosuch"; `cox runs` lists them' err && [[ ! -e nosuch ]]
 verdict $? "a folder of a run's name does not hide the run, and a name that is none is said" "$(said)"
 cox 1 why points && grep -q 'there is a run points on this machine; to see it, add --state points' err && cox 1 why nothing && ! grep -q 'on this machine' err
