@@ -360,7 +360,6 @@ Test(job_view, losses_are_thinned_out_not_lost)
     job_view_release(&view);
 }
 
-/* As a script of another framework reports it. */
 /* `cox run` of a job that is over reads its status first and then its log. */
 Test(job_view, the_curve_of_a_job_that_is_over_is_in_the_order_of_steps)
 {
@@ -378,6 +377,7 @@ Test(job_view, the_curve_of_a_job_that_is_over_is_in_the_order_of_steps)
     job_view_release(&view);
 }
 
+/* As a script of another framework reports it. */
 Test(job_view, a_step_of_an_unknown_number)
 {
     struct job_view view;
