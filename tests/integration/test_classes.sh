@@ -133,12 +133,10 @@ unset KUBECONFIG
 mkdir kept
 timeout 120 "$bin/cox" run run.yaml --state "$work/run" --volume "runs=$work/kept" >out 2>&1 && [[ -s kept/model.safetensors ]]
 verdict $? "cox run takes a class in the file of its job" "$(cat out)"
-sed -e 's/^kind: TrainingJob/kind: TrainingSweep/' -e 's/^spec:$/&/' run.yaml | python3 -c '
-import sys
-head, tail = sys.stdin.read().split("kind: TrainingSweep", 1)
-meta, spec = tail.split("spec:\n", 1)
-spec = "".join("  " + line + "\n" for line in spec.splitlines())
-print(head + "kind: TrainingSweep" + meta.replace("classy", "trials") + "spec:\n  algorithm: {type: Grid}\n  objective: {metric: loss}\n  parameters: [{path: coxswain.training.seed, values: [1, 2]}]\n  template:\n" + spec)
-' >sweep.yaml
+sed -e "s/^kind: TrainingJob/kind: TrainingSweep/; s/{name: classy}/{name: trials}/; /^  trainingClass/,\$s/^/  /" -e '/^    trainingClass/i\
+  algorithm: {type: Grid}\
+  objective: {metric: loss}\
+  parameters: [{path: coxswain.training.seed, values: [1, 2]}]\
+  template:' run.yaml >sweep.yaml
 timeout 180 "$bin/cox" run sweep.yaml --state "$work/sweep" --volume "runs=$work/kept" >out 2>&1 && grep -q 'trials-1' out
 verdict $? "and trials have the class of their template" "$(cat out sweep.yaml)"

@@ -65,12 +65,7 @@ by_hand() {
     told crowd "json.dumps({'apiVersion': 'coxswain.dev/v1beta1', 'kind': 'TrainingJob', 'metadata': {'name': '$2'}, 'spec': {**t[$1]['spec'],
         'coxswain': {**{k: v for k, v in t[$1]['spec']['coxswain'].items() if k != 'init'}, 'checkpoint': {'storage': 'runs', 'path': '$2', 'everySteps': 1000}}}})" >"$2.json"
     api POST "$jobs_path" "$(cat "$2.json")" >answer.json
-    until_true 60 job_is "$2" Succeeded
-}
-
-job_is() {
-    api GET "$jobs_path/$1" | python3 -c 'import json, sys
-sys.exit(not any(c["type"] == sys.argv[1] and c["status"] == "True" for c in json.load(sys.stdin).get("status", {}).get("conditions", [])))' "$2"
+    wait_for "$2" state Succeeded 60
 }
 
 rm delay
