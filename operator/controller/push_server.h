@@ -9,11 +9,10 @@
  * years before it expires, with the same key, so that pods with the earlier one still trust the operator.
  *
  * With a Service, pods reach the operator through it. The Service has no selector: the leader writes its own address into the Service's
- * EndpointSlice, so that reports never reach a standby. Without a Service the URL has the address that the
- * server listens on.
+ * EndpointSlice, so that reports never reach a standby. Without a Service the URL has the address that the server listens on.
  *
- * If the Secret is wrong or missing, the operator logs why it takes no reports, tries again each minute, and works as usual otherwise. If it
- * serves already, it continues with the keys that it has.
+ * If the Secret is wrong or missing, the operator logs why it takes no reports, tries again each minute, and works as usual otherwise. If
+ * it serves already, it continues with the keys that it has.
  *
  * Answers are JSON with one sentence: {"message":"…"}. A request without the token of its job is refused before its body is looked at.
  */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# ClusterTrainingClass and TrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get, and the
-# policy of deploy/examples/classes, which obliges a namespace to a class. Run by tests/cluster/check.
+# ClusterTrainingClass and TrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get,
+# and the policy of deploy/examples/classes, which obliges a namespace to a class. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${BUILD:-$root/build}

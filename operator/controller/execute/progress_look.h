@@ -21,9 +21,9 @@ struct look_input progress_look_of(const struct job_entry *entry, const struct t
 bool progress_look_is_pushed(const struct job_entry *entry, const struct training_job *job,
                              const struct push_endpoint *endpoint);
 
-/* Returns what is recorded of a job whose script pushes. The silence of a script counts only once a pod of this attempt has sent a report: before, its pods
- * may lack a valid token, as those of a job do that is older than the operator's keys. It counts from `since_ms` on, when this operator
- * began to take reports; FIELD_UNSET: pods cannot reach this operator. */
+/* Returns what is recorded of a job whose script pushes. The silence of a script counts only once a pod of this attempt has sent a
+ * report: before, its pods may lack a valid token, as those of a job do that is older than the operator's keys. It counts from `since_ms`
+ * on, when this operator began to take reports; FIELD_UNSET: pods cannot reach this operator. */
 struct look_input progress_look_of_push(const struct job_entry *entry, const struct training_job *job, int64_t since_ms,
                                         int64_t now_ms);
 

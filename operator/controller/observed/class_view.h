@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from a ClusterTrainingClass what the plan of a job needs: its spec, which is copied into the status of each
- * new job that names it, or why it cannot be. The informer's cache keeps these views.
+ * Reads from a ClusterTrainingClass or a TrainingClass what the plan of a job needs: its spec, which is copied into the
+ * status of each new job that names the class, or why no job can use it. The informer's cache keeps these views.
  */
 #ifndef COXSWAIN_CONTROLLER_CLASS_VIEW_H
 #define COXSWAIN_CONTROLLER_CLASS_VIEW_H
@@ -11,8 +11,8 @@
 struct class_view {
     char *uid;
     int64_t generation;
-    struct json *spec;
-    char *flaw; /* why no job can take it; NULL: each can */
+    struct json *spec; /* NULL: no job can use it */
+    char *flaw;        /* why not; NULL: every job can */
 };
 
 struct class_view *class_view_new(const struct json *object);

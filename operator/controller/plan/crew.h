@@ -4,10 +4,11 @@
  * seat in the glossary), such as worker 1. All slots together are the crew. A slot is occupied by
  * the one pod that counts there. If the job's status promises a pod for the slot, that is, has
  * recorded that one is to be created, it is a pod of the status's incarnation, a number that is
- * raised before pods are created; otherwise it is a pod with the label `current`. Pods of an earlier attempt, except for evaluators, do not count; the attempt is
- * raised when the whole crew starts over. Of several pods that may occupy a slot, the one with the
- * highest incarnation does. The job's other pods are superseded: they are deleted, except for the
- * newest finished one of each slot, which is kept for its log.
+ * raised before pods are created; otherwise it is a pod with the label `current`. Pods of an
+ * earlier attempt, except for evaluators, do not count; the attempt is raised when the whole crew
+ * starts over. Of several pods that may occupy a slot, the one with the highest incarnation does.
+ * The job's other pods are superseded: they are deleted, except for the newest finished one of each
+ * slot, which is kept for its log.
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_H
 #define COXSWAIN_CONTROLLER_CREW_H

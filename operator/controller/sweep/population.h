@@ -19,7 +19,8 @@ bool population_is_used(const struct training_sweep *sweep);
 int64_t population_generation(const struct training_sweep *sweep, int64_t trial);
 /* Returns whether a trial may start: all trials of the generation before are over. */
 bool population_may_start(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial);
-/* Returns the trial from whose checkpoint a trial goes on; FIELD_UNSET: it is of the first generation, or none of the one before succeeded. */
+/* Returns the trial from whose checkpoint a trial goes on; FIELD_UNSET: it is of the first generation, or none of the one before
+ * succeeded. */
 int64_t population_parent(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial);
 /* Returns the value of a parameter in a trial whose parent is recorded. Free with json_free. */
 struct json *population_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);

@@ -8,8 +8,9 @@
  * Of n trials that have come to a rung the best n / reductionFactor, rounded down, may go on from
  * it; of equal values the one of the trial with the lower number is better. A trial that gets its
  * value goes on at once if it is one of them, otherwise it pauses. Paused trials wait at the last
- * rung that they have a value for. A trial without a value at a rung, because none was seen in time, counts there with its next
- * value. As others come to that rung n grows, so that more of those that wait there may go on.
+ * rung that they have a value for. A trial without a value at a rung, because none was seen in time,
+ * counts there with its next value. As others come to that rung n grows, so that more of those that
+ * wait there may go on.
  *
  * With Hyperband only trials of the same bracket are compared, and a trial does not pause before the first rung of its bracket.
  *

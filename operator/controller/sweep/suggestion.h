@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Chooses the values of the parameters of each trial of a sweep, by grid, at random, by TPE
- * (tpe.h) or for a population (population.h). A choice is a pure function of the sweep and the trial's number, so that a restarted
- * operator chooses the same values. With TPE and PBT the choice also depends on the values and results of
- * other trials, which are in the sweep's status and change while trials end. So sweep_plan.c
- * records the values of a trial in the status before the trial is created (suggestion_record), and
- * suggestion_value returns the recorded values from then on.
+ * (tpe.h) or for a population (PBT, population.h). A choice is a pure function of the sweep and the
+ * trial's number, so that a restarted operator chooses the same values. With TPE and PBT the choice
+ * also depends on the values and results of other trials, which are in the sweep's status and change
+ * while trials end. So sweep_plan.c records the values of a trial in the status before the trial is
+ * created (suggestion_record), and suggestion_value returns the recorded values from then on.
  */
 #ifndef COXSWAIN_CONTROLLER_SUGGESTION_H
 #define COXSWAIN_CONTROLLER_SUGGESTION_H
@@ -15,8 +15,9 @@
 /* Returns how many trials the sweep has in all. */
 int64_t suggestion_count(const struct training_sweep *sweep);
 
-/* Returns the value of a parameter in a trial: a number, a string or a boolean. Numbers of a range are rounded to six digits,
- * if that leaves them in the range. NULL: the parameter is not tried in this trial, as its `when` says. What is recorded of the trial is not drawn again. Free with json_free. */
+/* Returns the value of a parameter in a trial: a number, a string or a boolean. Numbers of a range are rounded to six digits, if that leaves
+ * them in the range. NULL: the parameter is not tried in this trial, as its `when` says. A recorded value is returned as it is. Free with
+ * json_free. */
 struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);
 
 /* Returns the values of all parameters in a trial, for trial_record.values. Free with free(). */

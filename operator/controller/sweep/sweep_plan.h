@@ -26,11 +26,12 @@
  *
  * With earlyStopping.action Pause such a trial becomes Paused instead, and may go on later (promotion.h): the status write that says so
  * makes it Running again and lists it as promoted. Only a later plan that sees this resumes its job. A job that a person resumes while
- * its trial is Paused counts only once it has ended. If fewer than `parallelism` trials run, one that may go on is resumed,
- * otherwise a new one is created.
+ * its trial is Paused counts only once it has ended. If fewer than `parallelism` trials run, one that may go on is resumed, otherwise a new
+ * one is created.
  *
- * With TPE the values of a trial depend on the results that were known when it became pending. They
- * are drawn once, and the same status write records them.
+ * With TPE and PBT the values of a trial depend on the results that were known when it became
+ * pending. They are drawn once, and the same status write records them, with PBT also the trial that
+ * it goes on from (population.h).
  *
  * Suspending follows the same protocol: the status says that trials are being suspended before any
  * trial is, and that the sweep is suspended once all trials that run are suspended. When

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Builds the TrainingJob of a trial: the sweep's template with the values that suggestion.h chose
- * for the trial's parameters, with PBT also what it goes on from. The plan of a sweep builds each trial to find out whether its values
- * make a valid job, before it promises the trial; the executor builds it again to create it. Both
- * get the same job, because its name and values follow from the sweep and the trial's number.
+ * for the trial's parameters, and with PBT the checkpoint that it goes on from (population.h). The
+ * plan of a sweep builds each trial to find out whether its values make a valid job, before it
+ * promises the trial; the executor builds it again to create it. Both get the same job, because its
+ * name and values follow from the sweep, its status included, and the trial's number.
  */
 #ifndef COXSWAIN_CONTROLLER_TRIAL_BUILD_H
 #define COXSWAIN_CONTROLLER_TRIAL_BUILD_H
