@@ -326,7 +326,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .counts_since_ms = entry->counts_since_ms,
         .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
-        .strangers_told = entry->strangers_told,
+        .foreign_told = entry->foreign_told,
         .nodes = entry->nodes,
         .node_count = entry->node_count,
         .refused = entry->refused,

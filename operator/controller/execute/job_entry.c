@@ -343,7 +343,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
-    entry->strangers_told = 0;
+    entry->foreign_told = 0;
     entry->queue_change_told = entry->fields_ignored = false;
     free(entry->status_moves);
     entry->status_moves = NULL;
@@ -465,14 +465,14 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
 
 void job_entry_forget_told(struct job_entry *entry, const struct plan *plan)
 {
-    if (plan->strangers < entry->strangers_told)
-        entry->strangers_told = plan->strangers;
+    if (plan->foreign < entry->foreign_told)
+        entry->foreign_told = plan->foreign;
     entry->queue_change_told &= plan->queue_change_waits;
 }
 
 void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
 {
-    entry->strangers_told = plan->strangers;
+    entry->foreign_told = plan->foreign;
     entry->queue_change_told = plan->queue_change_waits;
     entry->log.flaw_told |= plan->tells_log_flaw;
 }

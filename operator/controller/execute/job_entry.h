@@ -73,7 +73,7 @@ struct job_entry {
     char *job_uid;
     int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
     bool queue_change_told;                                             /* see plan.h */
-    size_t strangers_told;                                              /* see plan.h */
+    size_t foreign_told;                                                /* see plan.h */
     struct refused_pod *refused;                                        /* see plan.h */
     size_t refused_count, refused_capacity;
     uint64_t born_lists;               /* how many lists of pods had been completed when the job was created */

@@ -69,8 +69,8 @@ bool adopt_plan(struct planning *planning)
         left = pod;
         left_count++;
     }
-    planning->plan->strangers = left_count;
-    if (left_count > planning->input->strangers_told)
+    planning->plan->foreign = left_count;
+    if (left_count > planning->input->foreign_told)
         tell(planning, left, left_count);
     return left_count < crew->foreign_count + crew->orphan_count;
 }

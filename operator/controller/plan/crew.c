@@ -151,8 +151,8 @@ static void note_done(struct crew *crew)
     }
 }
 
-/* Returns true if the job controls the pod; otherwise counts it as an orphan, a leftover or a
- * stranger. */
+/* Returns true if the job controls the pod; otherwise counts it as an orphan, a leftover or
+ * foreign. */
 static bool sort_out(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
     if (pod_view_is_of(pod, job->uid))

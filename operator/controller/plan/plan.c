@@ -251,7 +251,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->gang = input->gang;
     ret_plan->queue = input->queue;
     ret_plan->now_ms = input->now_ms;
-    ret_plan->strangers = input->strangers_told;
+    ret_plan->foreign = input->foreign_told;
     ret_plan->queue_change_waits = input->queue_change_told;
     if (!is_ours(input->job))
         return;

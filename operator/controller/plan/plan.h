@@ -225,7 +225,7 @@ struct plan_input {
     size_t node_count;
     const struct refused_pod *refused; /* in memory only */
     size_t refused_count;
-    size_t strangers_told;   /* how many pods with the job's labels but another owner events have reported */
+    size_t foreign_told;     /* how many pods with the job's labels but another owner events have reported */
     int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: none wait */
     int64_t pods_changed_ms; /* when the cache last showed another state of a pod; FIELD_UNSET: unknown */
@@ -302,7 +302,7 @@ struct plan {
     size_t finished;     /* how many of the input's finished pods the status includes */
     bool took_progress;  /* the status has the input's progress; false also if there is none */
     bool tells_log_flaw; /* an event says what is wrong with the log */
-    size_t strangers;    /* pods with the job's labels but another owner; the input's strangers_told if not checked */
+    size_t foreign;      /* pods with the job's labels but another owner; the input's foreign_told if not checked */
     int64_t requeue_ms;  /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;

@@ -371,13 +371,13 @@ Test(execute, what_was_not_told_is_not_taken_for_told)
     scene_end_pod(&scene, &scene.pods[1], 137);
     is_stale = true;
     execute();
-    cr_assert_eq(scene.plan.strangers, 0, "the execution has it");
-    cr_assert_eq(entry->strangers_told, 0);
+    cr_assert_eq(scene.plan.foreign, 0, "the execution has it");
+    cr_assert_eq(entry->foreign_told, 0);
     is_stale = false;
     execute();
-    cr_assert_eq(entry->strangers_told, 1);
-    job_entry_forget_told(entry, &(struct plan){.strangers = 0});
-    cr_assert_eq(entry->strangers_told, 0, "they are gone");
+    cr_assert_eq(entry->foreign_told, 1);
+    job_entry_forget_told(entry, &(struct plan){.foreign = 0});
+    cr_assert_eq(entry->foreign_told, 0, "they are gone");
 }
 
 static void write_progress(bool stale)
