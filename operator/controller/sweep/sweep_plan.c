@@ -520,8 +520,8 @@ static bool end_sweep(struct sweep_planning *planning)
     if (has_died_out(planning)) {
         sweep_finish(planning, SWEEP_FAILED, "GenerationFailed",
                      format(planning,
-                            "all trials of generation %" PRId64 " (from 0) have failed, so that the next one has no "
-                            "checkpoint to go on from; the events say why they did",
+                            "all trials of generation %" PRId64 " (counted from 0) have failed, so the next generation "
+                            "has no checkpoint to continue from; the TrialFailed events say why they failed",
                             population_generation(planning->sweep, planning->started) - 1));
         return true;
     }

@@ -909,6 +909,10 @@ Test(sweep_plan, a_population_ends_when_a_whole_generation_has_failed)
     plan(&scene);
     expect_states(&scene, "Failed Failed");
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "GenerationFailed");
+    cr_expect_str_eq(
+        scene.plan.status.conditions[SWEEP_FAILED].message,
+        "all trials of generation 0 (counted from 0) have failed, so the next generation has no checkpoint "
+        "to continue from; the TrialFailed events say why they failed");
     scene_end(&scene);
 
     scene = population_scene("{results: [{state: Failed}, {state: Succeeded, objective: '1', values: '0'}]}");
