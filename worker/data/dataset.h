@@ -70,7 +70,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
 /* Whether the examples are rows of a CSV file. */
 bool dataset_is_table(const struct dataset *dataset);
 
-/* What the training files have told: the split's own, or what it was opened with. */
+/* Returns the facts about the training files: read from them, or those with which the dataset was opened. */
 const struct training_facts *dataset_facts(const struct dataset *dataset);
 
 /* Gives the targets of `count` examples, or what a model predicts for them, in the units that the files have. Without data.standardize

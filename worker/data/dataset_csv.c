@@ -47,7 +47,7 @@ static const char *show(const struct csv_field *field, size_t most, char shown[T
 
 /* ---------------------------------------------------------------- the table */
 
-/* What is known of the files of a table. */
+/* The files of a table, and what was found in them. */
 struct table {
     struct file_set set;
     unsigned columns; /* with the label; 0: no row was seen yet */
@@ -198,7 +198,7 @@ static bool names_an_input(const struct json *names, const struct csv_field *fie
     return false;
 }
 
-/* Names that are numbers are told from values by those of the training table. */
+/* Names that are numbers look like values: here they are names if the training table has each of them as one. */
 static bool is_header(const struct table *table, const struct csv *row)
 {
     if (csv_is_header(row))
@@ -422,7 +422,7 @@ static int fill(struct csv_dataset *dataset, const struct dataset_source *source
     return 0;
 }
 
-/* Without labels. The names of the columns tell their order, if they are known. */
+/* Reads new examples, which have no labels. Columns are found by their names, if these are known, else by their order. */
 static int fill_new(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     SCOPED(table_release) struct table table = {.inputs = source->format->input_elements};
@@ -439,7 +439,7 @@ static int fill_new(struct csv_dataset *dataset, const struct dataset_source *so
     return 0;
 }
 
-/* ---------------------------------------------------------------- the door */
+/* ---------------------------------------------------------------- opening */
 
 static int labels_of_names(const struct json *names, struct csv_labels *labels, struct error *error)
 {

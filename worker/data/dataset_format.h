@@ -31,7 +31,7 @@ struct dataset_source {
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
-    const struct training_facts *known;  /* of the training files, which need not be read for that; NULL: nothing */
+    const struct training_facts *known;  /* facts that need not be read from the training files; NULL: none */
     bool unlabelled; /* NPY, CSV: the files are of inputs alone, and their paths those of the caller */
 };
 

@@ -120,7 +120,7 @@ static int read_scale(const struct json *object)
     return strcmp(text, "255") == 0 ? 255 : strcmp(text, "1") == 0 ? 1 : 0;
 }
 
-/* Takes as many means as deviations; false: a deviation is none. */
+/* Both lists have the same length. Returns false if a deviation is not above 0. */
 static bool take_moments(struct column_moments *moments, const struct json *means, const struct json *deviations)
 {
     const struct json *deviation = json_first(deviations);

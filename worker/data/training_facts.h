@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds what the training files have told about the meaning of numbers: means and deviations (data.standardize), the names of a table's
- * columns, and the labels of its classes. It is kept with trained weights (trained_on.h), so that new examples can be given to the model
- * without the training files.
+ * Holds what a trained model needs to know of its training files: the means and deviations that data.standardize has measured, whether
+ * pixels were divided by 255, the names of a table's columns, and the labels of its classes. These facts are kept with the trained
+ * weights (trained_on.h), so that the model can be used on new examples when the training files are gone.
  */
 #ifndef COXSWAIN_DATA_TRAINING_FACTS_H
 #define COXSWAIN_DATA_TRAINING_FACTS_H
@@ -10,7 +10,7 @@
 #include "common/json.h"
 #include "worker/data/standardization.h"
 
-/* More numbers, or longer lists, are not kept: a manifest has to hold them. */
+/* More numbers, or longer lists of names, are not kept, so that they fit in a checkpoint's manifest. */
 #define TRAINING_FACTS_NUMBERS_MAX 16384
 #define TRAINING_FACTS_LIST_MAX ((size_t)256 << 10)
 
@@ -24,13 +24,13 @@ struct training_facts {
 
 void training_facts_release(struct training_facts *facts);
 
-/* Appends a text to a list, which it makes if it is NULL. What JSON cannot hold as it is, bytes that are not UTF-8 and NUL, makes the whole
- * list unknown: false. */
+/* Appends a name to a list of facts, which is created if it is NULL. JSON can hold neither bytes that are not UTF-8 nor NUL: a name with
+ * such bytes removes the whole list (*list is NULL then), and the result is false. */
 bool training_facts_append(struct json **list, const char *text, size_t length);
 
-/* Sets members of `object` that are strings of JSON, such as "[5.8,3.1]", for the metadata of safetensors, too. */
+/* Writes the facts as members of `object`. All are strings, such as "[5.8,3.1]", because the metadata of safetensors takes only these. */
 void training_facts_write(const struct training_facts *facts, struct json *object);
-/* Takes what is well-formed; the rest stays unknown. */
+/* Reads what training_facts_write has written. What is missing or malformed stays unknown. Release the result. */
 void training_facts_read(struct training_facts *ret_facts, const struct json *object);
 
 #endif

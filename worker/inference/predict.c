@@ -284,7 +284,7 @@ static void append_row(const struct trainer *trainer, const float *outputs, stru
         buffer_format(text, "%.9g%c", (double)outputs[i], i + 1 < format.elements ? ',' : '\n');
 }
 
-/* A line for each; of a table a table. */
+/* Prints a line for each example; for the rows of a table, a table. */
 static int predict_each(const struct trainer *trainer, struct error *error)
 {
     int64_t elements = graph_output_format(trainer->graph).elements;

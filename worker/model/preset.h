@@ -52,7 +52,7 @@ struct gpt_sizes {
     double dropout;
     bool tied; /* the output's weights are those of the embedding */
 };
-/* Returns false if the model is another. */
+/* Returns false if the model is no such preset. */
 bool preset_gpt_sizes(const struct model_spec *spec, struct gpt_sizes *ret_sizes);
 
 #endif

@@ -14,7 +14,7 @@
 #define CONFIG_BYTES_MAX 4096
 #define GPT2_VOCABULARY 50257
 
-/* Only GPT-2's own vocabulary ends with a token that parts texts. */
+/* Only GPT-2's own vocabulary has a token, its last one, that stands between texts. */
 static void set_token(struct json *config, const char *key, int64_t vocabulary)
 {
     json_set(config, key, vocabulary == GPT2_VOCABULARY ? json_new_integer(vocabulary - 1) : json_new_null());
