@@ -281,7 +281,7 @@ void operation_begin_reduce_scatter(struct operation *operation, const struct op
 
 /* ---- all-gather */
 
-static unsigned giver_of(const struct operation *operation, unsigned owner)
+static unsigned source_of(const struct operation *operation, unsigned owner)
 {
     return operation->sources ? operation->sources[owner] : owner;
 }
@@ -290,7 +290,7 @@ static unsigned giver_of(const struct operation *operation, unsigned owner)
 static bool lacks(const struct operation *operation, unsigned rank, unsigned owner)
 {
     bool mirrors = operation->sources == NULL && rank == (owner + 1) % operation->setting->size;
-    return rank != giver_of(operation, owner) && !mirrors && chunk_elements(operation, owner) > 0;
+    return rank != source_of(operation, owner) && !mirrors && chunk_elements(operation, owner) > 0;
 }
 
 static void give(struct operation *operation, unsigned owner, operation_send *send, void *context)
@@ -316,13 +316,13 @@ void operation_begin_all_gather(struct operation *operation, const struct operat
     operation->elements = elements;
     operation->result = vector;
     for (unsigned owner = 0; owner < setting->size; owner++) {
-        given += giver_of(operation, owner) == setting->rank;
+        given += source_of(operation, owner) == setting->rank;
         if (lacks(operation, setting->rank, owner))
-            expect(operation, giver_of(operation, owner), 1);
+            expect(operation, source_of(operation, owner), 1);
     }
     reserve_frames(operation, given * (setting->size - 1));
     for (unsigned owner = 0; owner < setting->size; owner++)
-        if (giver_of(operation, owner) == setting->rank)
+        if (source_of(operation, owner) == setting->rank)
             give(operation, owner, send, context);
 }
 
@@ -373,7 +373,7 @@ int operation_destination(struct operation *operation, unsigned rank, const stru
     }
     unsigned owner = gathers ? header->part : rank;
     bool expected =
-        gathers ? owner < setting->size && giver_of(operation, owner) == rank && lacks(operation, setting->rank, owner)
+        gathers ? owner < setting->size && source_of(operation, owner) == rank && lacks(operation, setting->rank, owner)
                 : reduces && gets_result(operation, rank);
     if (expected && header->kind == FRAME_RESULT &&
         header->length == chunk_elements(operation, owner) * sizeof(float)) {

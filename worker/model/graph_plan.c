@@ -124,7 +124,7 @@ static void plan_logits(struct graph *graph, unsigned number)
 }
 
 /* Plans blocks for recomputed values, from when the backward pass reaches their segment. */
-static void plan_again(struct graph *graph, unsigned number)
+static void plan_recomputed(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
     const struct layer *layer = &node->layer;
@@ -160,7 +160,7 @@ static void plan_activations(struct graph *graph, unsigned number)
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), first,
                                graph->evaluation_only || node->recomputed ? (int)number : backward_step(graph, number));
-    plan_again(graph, number);
+    plan_recomputed(graph, number);
     if (!graph->recompute) {
         keep_block(graph, node->output);
         keep_block(graph, node->kept);

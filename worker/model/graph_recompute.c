@@ -21,7 +21,7 @@ static bool is_bottleneck(const struct graph *graph, unsigned number)
     return true;
 }
 
-static bool ends_stretch(const struct graph *graph, unsigned number)
+static bool ends_segment(const struct graph *graph, unsigned number)
 {
     const struct graph_node *node = &graph->nodes[number];
     return node->layer.kind->type == LAYER_ADD && node->needs_gradient && number + 1 < graph->node_count &&
@@ -53,7 +53,7 @@ static bool is_fused(const struct graph *graph, unsigned number)
            graph->nodes[node->inputs[0]].layer.kind->can_fuse_gelu;
 }
 
-static void mark_stretch(struct graph *graph, unsigned begin, unsigned end)
+static void mark_segment(struct graph *graph, unsigned begin, unsigned end)
 {
     for (unsigned i = end; i-- > begin;) {
         graph->nodes[i].segment_end = end;
@@ -71,8 +71,8 @@ int graph_plan_recompute(struct graph *graph, struct error *error)
                          "strategy.recompute: the layers that share statistics: Global cannot run again for one shard "
                          "alone; leave it out or take statistics: Shard");
     for (unsigned i = 0; i < graph->node_count; i++)
-        if (ends_stretch(graph, i)) {
-            mark_stretch(graph, begin, i);
+        if (ends_segment(graph, i)) {
+            mark_segment(graph, begin, i);
             begin = i + 1;
         }
     if (begin == 0)

@@ -114,7 +114,7 @@ void dispatcher_discard_tickets(struct led_server *server, const struct ticket_s
                         &(struct ps_message){.type = PS_DISCARD_TICKETS, .tickets = *tickets, .empty = are_empty});
 }
 
-/* Counts the tickets that a server has as settled but its values lack. The server may not have received the last write-offs yet. */
+/* Counts the tickets that a server has as settled but its values lack. The server may not have received the last DISCARD_TICKETS yet. */
 static void count_losses(struct led_server *server)
 {
     const struct server_standing *standing = &server->standing;
