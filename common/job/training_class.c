@@ -128,6 +128,12 @@ char *training_class_words(const struct training_job *job)
     return memory_format(" (with the defaults of %s %s)", training_class_kind_words[class->kind], class->name);
 }
 
+bool training_class_is_kind(const struct json *object)
+{
+    const char *kind = json_string_at(object, "kind", "");
+    return strcmp(kind, CLUSTER_TRAINING_CLASS_KIND) == 0 || strcmp(kind, TRAINING_CLASS_KIND) == 0;
+}
+
 const char *training_class_plural(enum training_class_kind kind)
 {
     return kind == TRAINING_CLASS_NAMESPACED ? TRAINING_CLASS_PLURAL : CLUSTER_TRAINING_CLASS_PLURAL;

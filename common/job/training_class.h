@@ -24,6 +24,8 @@ void training_class_merge(struct json *spec, const struct json *defaults);
  * none pinned. Free with free(). */
 char *training_class_words(const struct training_job *job);
 
+/* Whether a document, which may be any object, is a class of either kind, by its `kind`. */
+bool training_class_is_kind(const struct json *object);
 /* "clustertrainingclasses" */
 const char *training_class_plural(enum training_class_kind kind);
 

@@ -5,6 +5,7 @@
 
 #include "common/contract/labels.h"
 #include "common/job/fields.h"
+#include "common/job/training_class.h"
 
 static bool are_objects(const struct json *a, const struct json *b)
 {
@@ -65,12 +66,10 @@ struct json *job_patch(const struct json *wanted, const struct json *present)
 {
     struct json *patch = json_copy(wanted), *spec = json_member(patch, "spec");
     const struct json *present_spec = json_member(present, "spec");
-    const char *kind = json_string_at(wanted, "kind", "");
-    bool is_sweep = strcmp(kind, TRAINING_SWEEP_KIND) == 0;
-    bool is_class = strcmp(kind, CLUSTER_TRAINING_CLASS_KIND) == 0 || strcmp(kind, TRAINING_CLASS_KIND) == 0;
+    bool is_sweep = strcmp(json_string_at(wanted, "kind", ""), TRAINING_SWEEP_KIND) == 0;
     if (!are_objects(spec, present_spec))
         return patch;
-    if (is_class)
+    if (training_class_is_kind(wanted))
         ask_for_defaults(present_spec, spec);
     else
         complete(is_sweep ? &training_sweep_spec_type : &training_job_spec_type, present_spec, spec);

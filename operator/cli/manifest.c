@@ -76,11 +76,6 @@ static bool is_kind(const struct json *document, const char *kind)
     return strcmp(json_string_at(document, "kind", ""), kind) == 0;
 }
 
-static bool is_class(const struct json *document)
-{
-    return is_kind(document, CLUSTER_TRAINING_CLASS_KIND) || is_kind(document, TRAINING_CLASS_KIND);
-}
-
 static void effective_make(struct manifest *manifest)
 {
     manifest->effective = json_copy(manifest->job);
@@ -88,7 +83,8 @@ static void effective_make(struct manifest *manifest)
     const char *name = json_string_at(spec, "trainingClass.name", "");
     const char *kind = json_string_at(spec, "trainingClass.kind", CLUSTER_TRAINING_CLASS_KIND);
     for (const struct json *item = json_first(manifest->documents); item && *name; item = json_next(item))
-        if (is_class(item) && is_kind(item, kind) && strcmp(json_string_at(item, "metadata.name", ""), name) == 0)
+        if (training_class_is_kind(item) && is_kind(item, kind) &&
+            strcmp(json_string_at(item, "metadata.name", ""), name) == 0)
             training_class_merge(spec, json_member(item, "spec"));
 }
 
@@ -167,7 +163,7 @@ static void path_of(const struct json *document, const char *name_space, char gr
 {
     const char *version = json_string_at(document, "apiVersion", ""), *slash = strchr(version, '/');
     snprintf(group, 128, "%.*s", slash ? (int)(slash - version) : 0, version);
-    snprintf(plural, 128, "%s%s", json_string_at(document, "kind", ""), is_class(document) ? "es" : "s");
+    snprintf(plural, 128, "%s%s", json_string_at(document, "kind", ""), training_class_is_kind(document) ? "es" : "s");
     for (char *at = plural; *at; at++) {
         if (*at >= 'A' && *at <= 'Z')
             *at = (char)(*at - 'A' + 'a');

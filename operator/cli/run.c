@@ -274,6 +274,7 @@ static void say_resume(const struct run *run)
 static void conclude_sweep(struct run *run, struct run_outcome *outcome)
 {
     const struct run_place place = {.options = run->options,
+                                    .manifest = &run->manifest,
                                     .name_space = run->manifest.name_space,
                                     .state = run->state,
                                     .interrupted = run->interrupted};

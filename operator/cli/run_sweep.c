@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 #include "common/contract/state_directory.h"
+#include "common/job/training_class.h"
 #include "common/memory.h"
+#include "common/yaml.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
@@ -44,11 +46,26 @@ static char *keep_trials(const struct run_place *place, const struct sweep_view 
     return sweep_export_csv(view, &text, NULL) < 0 ? NULL : keep(place, STATE_TRIALS, &text);
 }
 
+/* The best job names its class, and the control plane of the next `cox run` is an empty one. */
+static int append_classes(const struct json *documents, struct buffer *text)
+{
+    const struct json *item = json_first(documents);
+    for (; item; item = json_next(item)) {
+        if (!training_class_is_kind(item))
+            continue;
+        if (buffer_append_string(text, "---\n", NULL) < 0 || yaml_print(item, text, NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static char *keep_best(const struct run_place *place, const struct training_sweep *sweep)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, FILE_MAX);
-    return sweep_best_print(sweep, &text, NULL) < 0 ? NULL : keep(place, STATE_BEST, &text);
+    if (sweep_best_print(sweep, &text, NULL) < 0 || append_classes(place->manifest->documents, &text) < 0)
+        return NULL;
+    return keep(place, STATE_BEST, &text);
 }
 
 /* ---------------------------------------------------------------- the next command */
@@ -60,9 +77,9 @@ static void append_cluster(const struct run_options *options, struct buffer *tex
 }
 
 /* The best job of a population begins with a checkpoint in this run's volumes. */
-static void append_own_volumes(const struct run_place *place, const struct training_sweep *sweep, struct buffer *text)
+static void append_own_volumes(const struct run_place *place, struct buffer *text)
 {
-    const struct json *item = json_first(json_member(sweep->template, "storage"));
+    const struct json *item = json_first(json_at(place->manifest->effective, "spec.template.storage"));
     for (; item; item = json_next(item)) {
         const char *claim = json_string_at(item, "persistentVolumeClaim.claimName", NULL);
         if (!claim || volume_options_find(place->options->volumes, place->options->volume_count, claim))
@@ -101,7 +118,7 @@ static void say_next(const struct run_place *place, const struct training_sweep 
         for (unsigned i = 0; i < options->volume_count; i++)
             path_append_option(&text, "--volume", options->volumes[i]);
         if (goes_on)
-            append_own_volumes(place, sweep, &text);
+            append_own_volumes(place, &text);
     } else {
         buffer_format(&text, "%s sweep best %s", program, sweep->name);
         path_append_option(&text, "--namespace", place->name_space);

@@ -140,3 +140,5 @@ sed -e "s/^kind: TrainingJob/kind: TrainingSweep/; s/{name: classy}/{name: trial
   template:' run.yaml >sweep.yaml
 timeout 180 "$bin/cox" run sweep.yaml --state "$work/sweep" --volume "runs=$work/kept" >out 2>&1 && grep -q 'trials-1' out
 verdict $? "and trials have the class of their template" "$(cat out sweep.yaml)"
+timeout 120 "$bin/cox" run "$work/sweep/best.yaml" --state "$work/again" --volume "runs=$work/kept" >out 2>&1 && grep -q 'name: small' "$work/sweep/best.yaml"
+verdict $? "and the file of a sweep's best job has its class, too" "$(cat out "$work/sweep/best.yaml")"
