@@ -1343,6 +1343,34 @@ static const struct field gang_fields[] = {
 };
 OBJECT_TYPE(gang_type, "Gang", gang_fields);
 
+static const struct field node_avoidance_fields[] = {
+    {.name = "failures",
+     .kind = FIELD_INTEGER,
+     MEMBER(node_avoidance_spec, failures),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(0, 16),
+     .description = "How many failures on one node within windowSeconds make new pods avoid it. 0: nodes are never "
+                    "avoided. Default: 3."},
+    {.name = "windowSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(node_avoidance_spec, window_seconds),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, COUNT_MAX),
+     .description = "The time within which failures count together, and for which a node is avoided after the last of "
+                    "them. Default: 3600."},
+    {.name = "unschedulableSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(node_avoidance_spec, unschedulable_seconds),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, COUNT_MAX),
+     .description = "If a pod that avoids nodes finds no node for this number of seconds, the nodes are avoided no "
+                    "longer. Default: 300."},
+};
+static OBJECT_TYPE(node_avoidance_type, "Node avoidance", node_avoidance_fields);
+
 /* The fields that a class may give, too. None has a default here, so the operator can see which of them a job leaves to its class. */
 static const struct field class_run_policy_fields[] = {
     {.name = "activeDeadlineSeconds",
@@ -1387,6 +1415,14 @@ static const struct field class_run_policy_fields[] = {
          "the API, whatever its node says. Default: jobs with coxswain, after 60 s, and only if the node is gone, not "
          "ready or marked as unreachable or out of service; other frameworks, never. Set it only if the node is known "
          "to be gone: otherwise two pods may run."},
+    {.name = "nodeAvoidance",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, node_avoidance),
+     LONE,
+     .flags = FIELD_MUTABLE_INSIDE,
+     .type = &node_avoidance_type,
+     .description = "When new pods avoid a node on which pods of the job have failed for reasons that the node may be "
+                    "to blame for: it was lost, its kubelet refused the pod, or a device failed."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),
@@ -1708,6 +1744,18 @@ static const struct field controller_role_fields[] = {
 };
 static OBJECT_TYPE(controller_role_type, "Controller state of a role", controller_role_fields, .map_key = "role");
 
+static const struct field node_failure_fields[] = {
+    TEXT("node", node_failure, node, 253, "Name of the node."),
+    {.name = "at",
+     .kind = FIELD_TIME,
+     MEMBER(node_failure, at_ms),
+     LONE,
+     .flags = FIELD_PRECISE,
+     .description = "When the failure was counted."},
+    TEXT("reason", node_failure, reason, TEXT_MAX_LENGTH, "Why the node is blamed, and the pod that failed."),
+};
+static OBJECT_TYPE(node_failure_type, "Node failure", node_failure_fields, .size = sizeof(struct node_failure));
+
 static const struct field controller_state_fields[] = {
     COUNTER("attempt", job_status, attempt, "Raised when the whole crew starts over."),
     COUNTER("incarnation", job_status, incarnation,
@@ -1752,6 +1800,14 @@ static const struct field controller_state_fields[] = {
      LONE,
      .flags = FIELD_PRECISE,
      .description = "When the crew begins to present that certificate."},
+    {.name = "nodeFailures",
+     .kind = FIELD_LIST,
+     MEMBER(job_status, node_failures),
+     COMPANION(job_status, node_failure_count),
+     RANGE(0, 32),
+     .type = &node_failure_type,
+     .description = "The newest failures for which a node is blamed, oldest first. They decide which nodes new pods "
+                    "avoid."},
     {.name = "roles",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,
@@ -1783,7 +1839,7 @@ static const struct field training_job_status_fields[] = {
      .type = &condition_type,
      .description = "State of the job. The operator lists its conditions in a fixed order, before those of others: "
                     "Succeeded, Failed, Suspended, Running, Restarting, Scheduled, Created, CheckpointsFailing, "
-                    "JoinBlocked. The first that is True is the job's state."},
+                    "JoinBlocked, AvoidingNodes. The first that is True is the job's state."},
     TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
     COUNTER("workers", job_status, workers, "The current number of workers; the scale subresource shows it."),
     TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),

@@ -95,6 +95,13 @@ struct gang_spec {
     const char *queue;                /* NULL: the scheduler's default */
 };
 
+/* When the job's new pods avoid a node on which its pods have failed. FIELD_UNSET: the operator's default. */
+struct node_avoidance_spec {
+    int64_t failures; /* 0: never */
+    int64_t window_seconds;
+    int64_t unschedulable_seconds;
+};
+
 struct run_policy {
     int64_t backoff_limit;
     int64_t active_deadline_seconds;    /* FIELD_UNSET: none */
@@ -104,6 +111,7 @@ struct run_policy {
     enum restart_scope restart_scope;
     int64_t force_delete_after_seconds; /* FIELD_UNSET: the framework's default */
     struct failure_policy failure_policy;
+    struct node_avoidance_spec node_avoidance;
     struct gang_spec gang;
     const char *priority_class_name;
 };
@@ -119,7 +127,8 @@ struct run_policy {
     X(CONDITION_SCHEDULED, "Scheduled")                                                                                \
     X(CONDITION_CREATED, "Created")                        /* True as soon as the operator has started the job */      \
     X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
-    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */
+    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */         \
+    X(CONDITION_AVOIDING_NODES, "AvoidingNodes") /* only of jobs whose pods failed again and again on a node */
 #define X(name, text) name,
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
@@ -182,6 +191,13 @@ struct pinned_class {
     const struct json *defaults; /* the class's spec; NULL: none is pinned, or not the one that the spec names */
 };
 
+/* A failure of a pod for which its node is blamed. */
+struct node_failure {
+    const char *node;
+    int64_t at_ms;
+    const char *reason; /* "a device failed (pod digits-worker-1-3)" */
+};
+
 struct job_status {
     /* The contract: what users and other programs read. */
     int64_t observed_generation;
@@ -210,8 +226,10 @@ struct job_status {
     int64_t recovered_restarts; /* restart_count when a crew had last run so long that its back-offs begin anew … */
     int64_t recovered_failures; /* … and failures with out_of_memory; FIELD_UNSET: none has */
     int64_t backoff_until_ms;   /* the latest of those of `replicas`; FIELD_UNSET: none */
-    int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
-    int64_t certificate_from_ms;    /* when the crew begins to present it */
+    int64_t certificate_generation;     /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;        /* when the crew begins to present it */
+    struct node_failure *node_failures; /* the newest, oldest first; decide which nodes new pods avoid */
+    unsigned node_failure_count;
 };
 
 struct training_job {

@@ -58,6 +58,12 @@ static struct event_subject subject_of(const struct execution *execution)
     };
 }
 
+/* The UID is that of the kubelet's own events, by which kubectl describe node finds them. */
+static struct event_subject subject_of_node(const char *name)
+{
+    return (struct event_subject){.api_version = "v1", .kind = "Node", .name = name, .uid = name};
+}
+
 static bool is_true(const struct execution *execution, const struct plan_event *event, bool written)
 {
     if (event->action_number > 0)
@@ -72,7 +78,8 @@ static void emit_events(struct execution *execution, bool written)
         const struct plan_event *event = &execution->plan.events[i];
         if (!is_true(execution, event, written))
             continue;
-        event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
+        struct event_subject about = event->node ? subject_of_node(event->node) : subject;
+        event_recorder_record(execution->executor.recorder, &about, event->warning ? EVENT_WARNING : EVENT_NORMAL,
                               event->reason, event->action, event->note);
     }
     if (job_entry_is_about(execution->entry, execution->uid))
@@ -485,6 +492,8 @@ static void create_pods(struct execution *execution, const struct training_job *
             break;
         }
         builder.placement = execution->plan.placement;
+        builder.avoided_nodes = execution->plan.avoided_nodes;
+        builder.avoided_node_count = execution->plan.avoided_node_count;
         create_pod(execution, &builder, action);
     }
 }

@@ -311,6 +311,39 @@ static int refuse_template(const struct training_job *job, enum role role, struc
     return error_wrap(error, "spec.%s.template%s", role_section(role), class);
 }
 
+static void add_avoided(struct json *term, const struct pod_builder *builder)
+{
+    struct json *expression = json_append(json_set_array(term, "matchExpressions"), json_new_object());
+    json_set_string(expression, "key", "kubernetes.io/hostname");
+    json_set_string(expression, "operator", "NotIn");
+    struct json *values = json_set(expression, "values", json_new_array());
+    for (size_t i = 0; i < builder->avoided_node_count; i++) {
+        const char *node = builder->avoided_nodes[i], *dot = strchr(node, '.');
+        json_append_string(values, node);
+        SCOPED_FREE char *host = dot ? memory_format("%.*s", (int)(dot - node), node) : NULL;
+        if (host && *host)
+            json_append_string(values, host);
+    }
+}
+
+/* Adds a requirement to every term of the template's required node affinity, because one term is enough for the scheduler. A
+ * term without any requirement matches no node, and must not match all others. On some clouds a node's name is a domain name and the
+ * value of its label is the first part of it. */
+static void avoid_nodes(struct json *spec, const struct pod_builder *builder)
+{
+    if (builder->avoided_node_count == 0)
+        return;
+    struct json *affinity = json_set_object(json_set_object(spec, "affinity"), "nodeAffinity");
+    struct json *required = json_set_object(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+    struct json *terms = json_set_array(required, "nodeSelectorTerms");
+    if (json_count(terms) == 0)
+        add_avoided(json_append(terms, json_new_object()), builder);
+    else
+        for (struct json *term = json_first(terms); term; term = json_next(term))
+            if (json_count(json_member(term, "matchExpressions")) + json_count(json_member(term, "matchFields")) > 0)
+                add_avoided(term, builder);
+}
+
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error)
 {
@@ -332,6 +365,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);
     queue_place(pod, role, builder->placement);
+    avoid_nodes(spec, builder);
     gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;

@@ -151,6 +151,8 @@ static void read_status(const struct json *pod, struct pod_view *view)
     view->scheduled = condition_true(pod, "PodScheduled") || view->phase >= POD_RUNNING;
     view->unschedulable = view->scheduled ? "" : json_string_at(condition(pod, "PodScheduled"), "message", "");
     view->disruption_target = condition_true(pod, "DisruptionTarget");
+    view->disrupted_by =
+        view->disruption_target ? json_string_at(condition(pod, "DisruptionTarget"), "reason", "") : "";
 }
 
 static void later(int64_t *ms, int64_t than_ms)
@@ -254,7 +256,8 @@ void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buf
     read_status(pod, ret_view);
     read_container(pod, ret_view);
     ret_view->fenced = is_fenced(pod, ret_view);
-    ret_view->node = pod_view_deleting(ret_view) ? json_string_at(pod, "spec.nodeName", "") : "";
+    ret_view->node =
+        pod_view_deleting(ret_view) || pod_view_ended(ret_view) ? json_string_at(pod, "spec.nodeName", "") : "";
     buffer_init(conditions, POD_TEXT_MAX);
     read_conditions(pod, ret_view, conditions);
     ret_view->conditions = buffer_text(conditions);

@@ -5,6 +5,7 @@
 
 #include "common/contract/exit_code.h"
 #include "common/failure_line.h"
+#include "operator/controller/plan/node_blame.h"
 
 static const char *const reasons[] = {
 #define X(name, text) [name] = (text),
@@ -70,7 +71,7 @@ static enum ending_kind ended_kind(const struct pod_view *pod, enum framework fr
     if (took_too_much(pod))
         return ENDING_FAILURE;
     if (never_ran(pod))
-        return ENDING_PERMANENT;
+        return node_blame_is_device_setup(pod) ? ENDING_FAILURE : ENDING_PERMANENT;
     if (pod->exit_code == 0 && !*pod->init_container) /* for a reason that is not known here */
         return ENDING_DISRUPTION;
     if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */

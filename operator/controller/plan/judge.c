@@ -8,6 +8,7 @@
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/failure_policy.h"
 #include "operator/controller/plan/limit.h"
+#include "operator/controller/plan/node_avoidance.h"
 #include "operator/controller/plan/restart_scope.h"
 #include "operator/controller/plan/restart_wait.h"
 #include "operator/controller/plan/take_back.h"
@@ -289,6 +290,7 @@ bool judge_plan(struct planning *planning)
         planning_finish(planning, CONDITION_FAILED, reason, what);
         return true;
     }
+    node_avoidance_count(planning, verdict.cause);
     enum ending_kind kind = charge(planning, &verdict);
     limit_count(planning->next, kind);
     if (verdict.ending.rule == 0) /* what the user says counts, counts */

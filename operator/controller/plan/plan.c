@@ -8,6 +8,7 @@
 #include "operator/controller/plan/finishing.h"
 #include "operator/controller/plan/first_crew.h"
 #include "operator/controller/plan/join.h"
+#include "operator/controller/plan/node_avoidance.h"
 #include "operator/controller/plan/planning.h"
 #include "operator/controller/plan/progress_deadline.h"
 #include "operator/controller/plan/progress_status.h"
@@ -46,11 +47,11 @@ bool obstacle_is_objects_fault(enum obstacle_kind kind)
 }
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan, deleting_plan,  adopt_plan,     ttl_plan,        clean_plan,
-    invalid_plan,   leftovers_plan, class_plan,     completion_plan, deadline_plan,
-    suspend_plan,   start_plan,     take_back_plan, limit_plan,      progress_deadline_plan,
-    judge_plan,     scale_plan,     replace_plan,   gang_plan,       certificate_plan,
-    crew_key_plan,  create_plan,
+    dead_node_plan,   deleting_plan,  adopt_plan,          ttl_plan,        clean_plan,
+    invalid_plan,     leftovers_plan, class_plan,          completion_plan, deadline_plan,
+    suspend_plan,     start_plan,     take_back_plan,      limit_plan,      progress_deadline_plan,
+    judge_plan,       scale_plan,     node_avoidance_plan, replace_plan,    gang_plan,
+    certificate_plan, crew_key_plan,  create_plan,
 };
 
 /* spec.managedBy of jobs that are left to this operator. */
@@ -153,6 +154,7 @@ static void update_status(struct planning *planning)
     progress_deadline_update(planning);
     saves_update(planning);
     join_update(planning);
+    node_avoidance_update(planning);
 }
 
 /* When a condition last turned. */

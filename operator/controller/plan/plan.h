@@ -269,6 +269,7 @@ struct plan_event {
     bool of_action;       /* emitted once the actions are answered, even without a status write */
     size_t action_number; /* number, from 1, of the action that must have succeeded; 0: none */
     const char *reason, *action, *note;
+    const char *node; /* the event is about this node; NULL: about the job */
 };
 
 #define PLAN_NEVER INT64_MAX
@@ -285,6 +286,8 @@ struct plan {
     struct certificate_generation certificate; /* to be made by ACTION_CREATE_CERTIFICATE */
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
+    const char **avoided_nodes; /* new pods are not to be placed there (node_avoidance.h) */
+    size_t avoided_node_count;
     struct json *class_defaults; /* what the status pins of the job's class; NULL: nothing new. Freed with the plan */
     int64_t now_ms;
     int64_t attempt, incarnation; /* of the pods to be created */

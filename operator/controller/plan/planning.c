@@ -86,6 +86,13 @@ void planning_event_of_newest(struct planning *planning, const char *reason, con
     planning->plan->events[planning->plan->event_count - 1].action_number = planning->plan->action_count;
 }
 
+void planning_event_of_node(struct planning *planning, const char *node, const char *reason, const char *action,
+                            const char *note)
+{
+    planning_event(planning, true, reason, action, note);
+    planning->plan->events[planning->plan->event_count - 1].node = node;
+}
+
 void planning_hold(struct planning *planning, const char *reason, const char *message)
 {
     if (planning->hold_reason)

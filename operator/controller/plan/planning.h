@@ -59,7 +59,9 @@ bool limit_plan(struct planning *planning);     /* backoffLimit is used up, but 
 bool progress_deadline_plan(struct planning *planning); /* progressDeadlineSeconds */
 bool judge_plan(struct planning *planning);             /* which pods ended and why, and what follows from it */
 bool scale_plan(struct planning *planning);
-bool gang_plan(struct planning *planning);        /* the PodGroup, and whether its pods may be created */
+bool gang_plan(struct planning *planning); /* the PodGroup, and whether its pods may be created */
+/* Nodes that failed pods are no longer avoided if pods find no other node. */
+bool node_avoidance_plan(struct planning *planning);
 bool replace_plan(struct planning *planning);     /* superseded pods are deleted */
 bool certificate_plan(struct planning *planning); /* the crew's TLS certificates are rotated */
 bool crew_key_plan(struct planning *planning);    /* a key that was removed is created again */
@@ -107,6 +109,9 @@ void planning_event(struct planning *planning, bool warning, const char *reason,
 void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note);
 /* Adds a warning about the newest action, which is emitted only if that action succeeded. */
 void planning_event_of_newest(struct planning *planning, const char *reason, const char *action, const char *note);
+/* Adds a warning about a node, which is emitted after the status write. */
+void planning_event_of_node(struct planning *planning, const char *node, const char *reason, const char *action,
+                            const char *note);
 /* suspend_sends_away returns whether the status says that pods are deleted on purpose: the job is
  * or is being suspended. */
 #define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */

@@ -41,6 +41,18 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
            before->backoff_until_ms != after->backoff_until_ms || !same_text(before->selector, after->selector);
 }
 
+static bool node_failures_differ(const struct job_status *before, const struct job_status *after)
+{
+    unsigned count = after->node_failure_count;
+    if (before->node_failure_count != count)
+        return true;
+    for (unsigned i = 0; i < count; i++)
+        if (before->node_failures[i].at_ms != after->node_failures[i].at_ms ||
+            !same_text(before->node_failures[i].node, after->node_failures[i].node))
+            return true;
+    return false;
+}
+
 static bool counts_differ(const struct job_status *before, const struct job_status *after)
 {
     bool differ = !same_text(before->ready_summary, after->ready_summary) ||
@@ -68,7 +80,8 @@ static bool same_progress(const struct progress *before, const struct progress *
 
 enum status_change status_compare(const struct job_status *before, const struct job_status *after)
 {
-    bool counts = counts_differ(before, after), decided = numbers_decided(before, after);
+    bool counts = counts_differ(before, after);
+    bool decided = numbers_decided(before, after) || node_failures_differ(before, after);
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++) {
         bool changed = is_decided(&before->conditions[type], &after->conditions[type], &counts);
         if (type == CONDITION_SCHEDULED) /* a step on the way, told along with the next write */

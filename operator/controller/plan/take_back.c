@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/take_back.h"
 
+#include "operator/controller/plan/node_avoidance.h"
+
 static bool may_be_collateral(const struct training_job *job, const struct pod_view *pod)
 {
     return job->framework != FRAMEWORK_COXSWAIN && pod && pod->exit_code >= 1 && pod->exit_code <= 127;
@@ -95,6 +97,7 @@ bool take_back_plan(struct planning *planning)
     planning->next->restarts.disruptions += same_crew ? 0 : 1;
     planning->next->restarts.ignored += same_crew ? 1 : 0; /* the disruption is an event of its own */
     planning->next->charged_ms = planning->next->charged_attempt = FIELD_UNSET;
+    node_avoidance_take_back(planning);
     planning_event(
         planning, false, "ChargeTakenBack", "Judge",
         "the last failure is no longer counted against backoffLimit: it followed from the disruption of a pod of the "

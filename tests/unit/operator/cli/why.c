@@ -116,6 +116,19 @@ Test(why, saves_that_fail)
            "[]", "[]", "digits waits for nothing: it runs; but it cannot save (VolumeFull): save step 4: full");
 }
 
+Test(why, nodes_that_are_avoided)
+{
+    expect(JOB("",
+               "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+               "{'type':'AvoidingNodes','status':'True','reason':'NodeFailures','message':'new pods avoid node n until "
+               "noon.'}]"),
+           "[]", "[]", "digits waits for nothing: it runs; new pods avoid node n until noon");
+    expect(JOB("",
+               "'conditions':[{'type':'Succeeded','status':'True','message':'done'},"
+               "{'type':'AvoidingNodes','status':'True','reason':'NodeFailures','message':'new pods avoid node n'}]"),
+           "[]", "[]", "digits waits for nothing: it has succeeded: done");
+}
+
 #define WITHOUT_STEP(seconds, message)                                                                                 \
     JOB("'runPolicy':{'progressDeadlineSeconds':" #seconds "}",                                                        \
         "'controllerState':{'progressedAt':'2026-11-20T14:00:20Z'},'progress':{'step':50,'totalSteps':100},"           \

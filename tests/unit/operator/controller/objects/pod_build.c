@@ -146,6 +146,43 @@ Test(pod_build, template_is_laid_over_the_default)
     cr_assert_not_null(container_of(pod, "log"));
 }
 
+/* The node affinity of a pod that avoids two nodes, as JSON text. */
+static void expect_affinity(const char *affinity, const char *expected)
+{
+    static const char *const nodes[] = {"gpu-7", "ip-10-0-1-2.ec2.internal"};
+    char text[4096];
+    snprintf(text, sizeof text, "%s,\"workers\":{\"replicas\":2,\"template\":{\"spec\":{%s}}}%s", HEAD, affinity,
+             STATUS);
+    SCOPED(training_job_release) struct training_job job = parse(text);
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = NULL;
+    cr_assert_eq(pod_builder_init(&builder, &job, &plan_options_default.pods, &error), 0, "%s", error.message);
+    builder.avoided_nodes = nodes;
+    builder.avoided_node_count = 2;
+    cr_assert_eq(pod_build(&builder, ROLE_WORKER, 0, &pod, &error), 0, "%s", error.message);
+    SCOPED_JSON *wanted = json_of(expected);
+    cr_expect(json_equal(json_at(pod, "spec.affinity"), wanted), "%s", affinity);
+}
+
+#define AVOIDED                                                                                                        \
+    "{\"key\":\"kubernetes.io/hostname\",\"operator\":\"NotIn\",\"values\":[\"gpu-7\","                                \
+    "\"ip-10-0-1-2.ec2.internal\",\"ip-10-0-1-2\"]}"
+#define REQUIRED(terms)                                                                                                \
+    "\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[" terms "]}}"
+#define ZONE "{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"a\"]}"
+#define FIELD "\"matchFields\":[{\"key\":\"metadata.name\",\"operator\":\"In\",\"values\":[\"gpu-8\"]}]"
+
+Test(pod_build, avoided_nodes_are_added_to_what_the_template_requires)
+{
+    expect_affinity("", "{" REQUIRED("{\"matchExpressions\":[" AVOIDED "]}") "}");
+    expect_affinity("\"affinity\":{" REQUIRED("{\"matchExpressions\":[" ZONE "]},{" FIELD "},{}") "}",
+                    "{" REQUIRED("{\"matchExpressions\":[" ZONE "," AVOIDED "]},{" FIELD
+                                 ",\"matchExpressions\":[" AVOIDED "]},{}") "}");
+    expect_affinity("\"affinity\":{\"podAntiAffinity\":{}}",
+                    "{\"podAntiAffinity\":{}," REQUIRED("{\"matchExpressions\":[" AVOIDED "]}") "}");
+}
+
 Test(pod_build, a_grace_period_of_its_own_is_told)
 {
     static const struct {

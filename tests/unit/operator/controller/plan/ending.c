@@ -85,6 +85,18 @@ Test(ending, table_of_blame)
     cr_expect_eq(ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind, ENDING_SUCCESS);
 }
 
+Test(ending, a_runtime_that_cannot_set_up_devices_may_do_better_elsewhere)
+{
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    scene_end_pod(&scene, pod, 128);
+    pod->end_reason = "StartError";
+    pod->termination_message = "failed to create shim task: OCI runtime create failed: nvidia-container-cli: "
+                               "initialization error: nvml error: driver not loaded";
+    cr_assert_eq(ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind, ENDING_FAILURE);
+    pod->termination_message = "exec: \"pyhton\": executable file not found in $PATH";
+    cr_assert_eq(ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind, ENDING_PERMANENT);
+}
+
 Test(ending, deletion_of_a_living_pod_is_a_disruption_at_that_time)
 {
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);

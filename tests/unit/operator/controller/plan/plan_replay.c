@@ -35,6 +35,8 @@ static const struct place {
 } places[] = {{ROLE_WORKER, 0}, {ROLE_WORKER, 1}, {ROLE_WORKER, 2}, {ROLE_PS, 0}, {ROLE_EVALUATOR, 0}};
 #define PLACES (sizeof places / sizeof *places)
 
+static const char *const nodes[] = {"node-a", "node-b"};
+
 struct model_pod {
     struct pod_view view;
     char name[64], uid[32];
@@ -44,11 +46,12 @@ struct model_pod {
     bool finished;  /* a status knows that it has: it has ended well, and nobody had asked it to */
     bool told_gone; /* the watch has told of its end, or never will */
     bool ended_by_operator;
-    bool node_dead; /* nobody will end it but by force */
-    int key;        /* which it has mounted; 0: none yet */
-    bool late;      /* its create was on the wire when its operator was killed */
-    bool foreign;   /* a copy that somebody else made */
-    bool stray;     /* its create came late, when it was wanted no longer */
+    bool finds_no_node; /* while the world is not calm */
+    bool node_dead;     /* nobody will end it but by force */
+    int key;            /* which it has mounted; 0: none yet */
+    bool late;          /* its create was on the wire when its operator was killed */
+    bool foreign;       /* a copy that somebody else made */
+    bool stray;         /* its create came late, when it was wanted no longer */
 };
 
 struct snapshot {
@@ -189,6 +192,7 @@ static void see_pods(void)
         struct pod_view *copy = &model.cache.pods[model.cache.count];
         *copy = model.pods[i].view;
         copy->adoptable &= *copy->owner_uid == '\0';
+        copy->node = pod_view_ended(copy) ? nodes[copy->index % 2] : "";
         model.pods[i].seen = true;
         model.cache.list[model.cache.count++] = copy;
     }
@@ -281,6 +285,7 @@ static void server_create(struct place place, int64_t incarnation, int64_t attem
     struct model_pod *pod = &model.pods[model.pod_count];
     *pod = (struct model_pod){.exists = true};
     pod->late = late;
+    pod->finds_no_node = model.seed % 5 == 0 && model.pod_count % 4 == 3;
     pod->stray = late && !(is_promised(place, incarnation) && !status_terminal(&model.scene.job.status));
     snprintf(pod->name, sizeof pod->name, "digits-%s-%" PRId64 "-%" PRId64, role_name(place.role), place.index,
              incarnation);
@@ -541,6 +546,32 @@ static void check_event(const struct job_status *before, const struct job_status
     check_backoff(after, &event);
 }
 
+static bool has_failure(const struct job_status *status, const struct node_failure *failure)
+{
+    for (unsigned i = 0; i < status->node_failure_count; i++)
+        if (status->node_failures[i].at_ms == failure->at_ms &&
+            strcmp(status->node_failures[i].node, failure->node) == 0)
+            return true;
+    return false;
+}
+
+/* A node is blamed only in the write that counts the event, for a pod that the operator saw to end there. */
+static void check_node_failures(const struct job_status *before, const struct job_status *after)
+{
+    CHECK(after->node_failure_count <= 32, "more failures of nodes than the status can hold");
+    for (unsigned i = 0; i < after->node_failure_count; i++) {
+        const struct node_failure *failure = &after->node_failures[i];
+        bool found = false;
+        if (has_failure(before, failure))
+            continue;
+        for (size_t pod = 0; pod < model.cache.count; pod++)
+            found |= strcmp(model.cache.pods[pod].node, failure->node) == 0;
+        CHECK(found, "a node is blamed on which no pod has ended");
+        CHECK(after->restart_count == before->restart_count + 1, "a node is blamed without an event");
+        CHECK(model.scene.job.run_policy.node_avoidance.failures != 0, "a node is blamed although none is avoided");
+    }
+}
+
 /* As the operator has the job. */
 static bool is_still_asked_for(const struct model_pod *pod, const struct job_status *next)
 {
@@ -605,6 +636,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!status_terminal(status) || status_terminal(next), "terminal is terminal");
     CHECK(!(status_terminal(status) && next->incarnation != status->incarnation), "an incarnation after the end");
     check_event(status, next);
+    check_node_failures(status, next);
     check_deadline(status, next);
     int64_t spent = next->restarts.failures + next->restarts.out_of_memory;
     int64_t limit = model.scene.job.run_policy.backoff_limit;
@@ -883,6 +915,8 @@ static void pod_end(struct model_pod *pod, int code)
         pod->view.end_reason = "OOMKilled";
     if (code == 137 && chance(30))
         pod->view.disruption_target = true;
+    if (pod->view.disruption_target && model.seed % 2 == 0)
+        pod->view.disrupted_by = "DeletionByTaintManager";
 }
 
 /* A pod must not start with another key than the pods of its crew. */
@@ -905,7 +939,10 @@ static void pod_advance(struct model_pod *pod)
         return;
     if (pod_view_deleting(view) || (!pod_view_alive(view) && chance(2))) {
         pod->exists = false;
+    } else if (!view->scheduled && !model.calm && pod->finds_no_node) {
+        view->unschedulable = "0 nodes are available";
     } else if (!view->scheduled) {
+        view->unschedulable = "";
         view->scheduled = true;
         view->startable_ms = model.now_ms;
     } else if (view->phase == POD_PENDING && !model.key_there) {
@@ -1123,6 +1160,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
     model.options.untold_crews = chance(80); /* else nobody holds a lease */
     model.born = model.options.untold_crews && chance(60);
+    model.scene.job.run_policy.node_avoidance = (struct node_avoidance_spec){
+        .failures = (int64_t)(seed % 4), .window_seconds = 60 * (int64_t)(seed % 7 + 1), .unschedulable_seconds = 20};
     model.key_lost_in = seed % 3 == 0 ? (int)(seed % STEPS) : -1;
     static char class_uid[] = "class";
     model.class_spec = json_new_object();

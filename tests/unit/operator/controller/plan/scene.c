@@ -104,6 +104,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .memory_limit = "",
         .unschedulable = "",
         .node = "",
+        .disrupted_by = "",
         .conditions = "",
         .incarnation = incarnation,
         .attempt = scene->job.status.attempt,
@@ -186,6 +187,13 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
     copy.training_class.uid = arena_copy_string(arena, status->training_class.uid);
     copy.progress.examples_per_second = arena_copy_string(arena, status->progress.examples_per_second);
     copy.progress.goodput = arena_copy_string(arena, status->progress.goodput);
+    copy.node_failures = arena_allocate(arena, copy.node_failure_count, sizeof *copy.node_failures);
+    for (unsigned i = 0; i < copy.node_failure_count; i++)
+        copy.node_failures[i] = (struct node_failure){
+            .node = arena_copy_string(arena, status->node_failures[i].node),
+            .at_ms = status->node_failures[i].at_ms,
+            .reason = arena_copy_string(arena, status->node_failures[i].reason),
+        };
     for (unsigned i = 0; i < copy.progress.metric_count; i++) {
         copy.progress.metrics[i].name = arena_copy_string(arena, status->progress.metrics[i].name);
         copy.progress.metrics[i].value = arena_copy_string(arena, status->progress.metrics[i].value);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps a job's new pods away from nodes on which its pods have failed for reasons that the node may
+ * be to blame for (node_blame.h). When a node has failed runPolicy.nodeAvoidance.failures times
+ * within windowSeconds, new pods of the job get a node affinity that excludes it, until windowSeconds
+ * after the last of these failures. The condition AvoidingNodes names the nodes; an event is
+ * recorded about the job and about the node.
+ *
+ * The newest failures are kept in status.controllerState.nodeFailures, written together with the
+ * restart that they caused. Which nodes are avoided, and until when, follows from this list and the
+ * time alone; so the list is all that has to survive a restart of the operator.
+ *
+ * If pods that avoid nodes find no node for unschedulableSeconds, the failures of these nodes are
+ * forgotten and the pods are created again without the affinity.
+ */
+#ifndef COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
+#define COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
+
+#include "operator/controller/plan/planning.h"
+
+/* The most failures that the status keeps; older ones are dropped. */
+#define NODE_FAILURES_MAX 32
+
+/* Counts the failures of slots whose pods blame their nodes. A node counts once for all pods that end together. `cause`: the
+ * slot whose pod ended first. Called by judge_plan. */
+void node_avoidance_count(struct planning *planning, const struct slot *cause);
+
+/* Forgets failures that were counted together with the failure that take_back.h takes back: they followed from a disruption. */
+void node_avoidance_take_back(struct planning *planning);
+
+/* Sets the condition AvoidingNodes and plan.avoided_nodes. Called whatever the policies decide. */
+void node_avoidance_update(struct planning *planning);
+
+#endif
