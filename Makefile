@@ -102,7 +102,7 @@ xla_left_out := worker/xla/pjrt_client.c
 endif
 
 # ---------------------------------------------------------------- libraries of the system
-modules_common := libcjson yaml-0.1 libmicrohttpd libpcre2-8
+modules_common := libcjson yaml-0.1 libmicrohttpd libpcre2-8 libpng libjpeg
 modules_loop := libcurl libssl libcrypto
 modules_store := sqlite3
 modules_worker := zlib

@@ -16,6 +16,7 @@
     L(parameter_server_mode_words, PARAMETER_SERVER_MODES)                                                             \
     L(device_type_words, DEVICE_TYPES)                                                                                 \
     L(data_format_words, DATA_FORMATS)                                                                                 \
+    L(image_resize_words, IMAGE_RESIZES)                                                                               \
     L(optimizer_type_words, OPTIMIZER_TYPES)                                                                           \
     L(schedule_type_words, SCHEDULE_TYPES)                                                                             \
     L(scale_learning_rate_words, SCALE_LEARNING_RATES)                                                                 \

@@ -462,7 +462,11 @@ static OBJECT_TYPE(data_input_type, "Input file", data_input_fields, .size = siz
                    .map_key = "name");
 
 #define FILE_FIELDS                                                                                                    \
-    {FILE_FIELD(images, "IDX and NPY: the file of images (may be gzipped), a path in the folder.", "IDX", "NPY")},     \
+    {FILE_FIELD(                                                                                                       \
+        images,                                                                                                        \
+        "IDX and NPY: the file of images (may be gzipped), a path in the folder. ImageFolder: the folder with a "      \
+        "folder of PNG and JPEG files for each class. Default for ImageFolder: the data's folder.",                    \
+        "IDX", "NPY", "ImageFolder")},                                                                                 \
         {FILE_FIELD(labels, "IDX and NPY: the file of labels (may be gzipped), a path in the folder.", "IDX", "NPY")}, \
         {FILE_FIELD(text, "Bytes: the file whose bytes are the tokens, a path in the folder.", "Bytes")},              \
         {FILE_FIELD(files,                                                                                             \
@@ -506,7 +510,7 @@ static const struct field validation_files_fields[] = {
 };
 static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
 
-#define IMAGE_FORMATS "IDX", "Synthetic", "CIFAR10", "NPY", "TFRecord"
+#define IMAGE_FORMATS "IDX", "Synthetic", "CIFAR10", "NPY", "TFRecord", "ImageFolder"
 static const struct field augmentation_fields[] = {
     {.name = "horizontalFlip",
      .kind = FIELD_BOOLEAN,
@@ -538,7 +542,7 @@ static const struct field data_fields[] = {
          "from the seed), CIFAR10 (its binary version), NPY (NumPy arrays of images and of labels), Tokens (as llm.c "
          "writes them), TFRecord (tf.train.Example with an image of raw bytes or floats and a label), CSV (tables as "
          "text; a column "
-         "is the label)."},
+         "is the label), ImageFolder (PNG and JPEG files, in a folder for each class)."},
     {.name = "storage",
      .kind = FIELD_STRING,
      MEMBER(data_spec, storage),
@@ -596,6 +600,16 @@ static const struct field data_fields[] = {
      RANGE(1, NAME_MAX_LENGTH),
      .description = "CSV: the column with the label: its name in the first line, or its number from 1 on. Default: the "
                     "last one."},
+    {.name = "resize",
+     .kind = FIELD_ENUM,
+     MEMBER(data_spec, resize),
+     LONE,
+     ONLY_FOR("ImageFolder"),
+     .words = image_resize_words,
+     .description =
+         "ImageFolder: how an image gets the size of the model's input. Stretch takes the whole image and may "
+         "change its proportions; CenterCrop takes the largest part in the middle that has the right ones. "
+         "Default: Stretch."},
     {.name = "standardize",
      .kind = FIELD_BOOLEAN,
      MEMBER(data_spec, standardize),

@@ -56,7 +56,9 @@
     X(DATA_FORMAT_CIFAR10, "CIFAR10")                                                                                  \
     X(DATA_FORMAT_NPY, "NPY")                                                                                          \
     X(DATA_FORMAT_TOKENS, "Tokens")                                                                                    \
-    X(DATA_FORMAT_TFRECORD, "TFRecord") X(DATA_FORMAT_CSV, "CSV")
+    X(DATA_FORMAT_TFRECORD, "TFRecord") X(DATA_FORMAT_CSV, "CSV") X(DATA_FORMAT_IMAGE_FOLDER, "ImageFolder")
+#define IMAGE_RESIZES(X)                                                                                               \
+    X(IMAGE_RESIZE_NOT_SAID, "") X(IMAGE_RESIZE_STRETCH, "Stretch") X(IMAGE_RESIZE_CENTER_CROP, "CenterCrop")
 #define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "SGD") X(OPTIMIZER_ADAMW, "AdamW")
 #define SCHEDULE_TYPES(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "Constant")                                                                                   \
@@ -113,6 +115,7 @@ enum collective_type { COLLECTIVE_TYPES(X) };
 enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
 enum device_type { DEVICE_TYPES(X) };
 enum data_format { DATA_FORMATS(X) };
+enum image_resize { IMAGE_RESIZES(X) };
 enum optimizer_type { OPTIMIZER_TYPES(X) };
 enum schedule_type { SCHEDULE_TYPES(X) };
 enum scale_learning_rate { SCALE_LEARNING_RATES(X) };
@@ -202,7 +205,7 @@ struct data_input {
 
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images; /* IDX, NPY */
+    const char *images; /* IDX, NPY: a file; ImageFolder: a folder, NULL: that of the data */
     const char *labels; /* IDX, NPY */
     const char *text;   /* Bytes */
     int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
@@ -230,6 +233,7 @@ struct data_spec {
     struct augmentation_spec augmentation;
     bool standardize;         /* NPY, CSV */
     const char *label_column; /* CSV: a name or a number from 1 on; NULL: the last */
+    enum image_resize resize; /* ImageFolder; not said: Stretch */
 };
 
 struct optimizer_spec {

@@ -614,6 +614,14 @@ static bool listed_files(const struct json *self, const struct json *old)
     return !rule_is_one_of(self, "format", listed) || rule_has(self, "train.files");
 }
 
+/* Without train.images the classes are the folders of the data's folder, and files to test with would be one of them. */
+static bool image_folders(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_is(self, "format", "ImageFolder") || rule_has(self, "train.images") ||
+           ((rule_has(self, "storage") || rule_has(self, "path")) && !rule_has(self, "validation.images"));
+}
+
 static bool bytes_file(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -650,7 +658,8 @@ static bool validation_pair(const struct json *self, const struct json *old)
 {
     (void)old;
     bool images = rule_has(self, "validation.images"), inputs = rule_has(self, "validation.inputs");
-    return !(images && inputs) && (images || inputs) == rule_has(self, "validation.labels");
+    return rule_is(self, "format", "ImageFolder") ||
+           (!(images && inputs) && (images || inputs) == rule_has(self, "validation.labels"));
 }
 
 static bool epochs_or_steps(const struct json *self, const struct json *old)
@@ -1249,6 +1258,13 @@ const struct rule rules[] = {
      .holds = listed_files,
      .cel = "!(self.format in ['CIFAR10', 'Tokens', 'TFRecord', 'CSV']) || (has(self.train) && has(self.train.files))",
      .message = "formats CIFAR10, Tokens, TFRecord and CSV need train.files"},
+    {.name = "ImageFolders",
+     .about = &data_type,
+     .field = "train",
+     .holds = image_folders,
+     .cel = "self.format != 'ImageFolder' || (has(self.train) && has(self.train.images)) || ((has(self.storage) || "
+            "has(self.path)) && !(has(self.validation) && has(self.validation.images)))",
+     .message = "format ImageFolder needs storage, path or train.images, and train.images beside validation.images"},
     {.name = "BytesFile",
      .about = &data_type,
      .field = "train",
@@ -1282,7 +1298,8 @@ const struct rule rules[] = {
      .about = &data_type,
      .field = "validation.labels",
      .holds = validation_pair,
-     .cel = "!has(self.validation) || !(has(self.validation.images) && has(self.validation.inputs)) && "
+     .cel = "self.format == 'ImageFolder' || !has(self.validation) || "
+            "!(has(self.validation.images) && has(self.validation.inputs)) && "
             "(has(self.validation.images) || has(self.validation.inputs)) == has(self.validation.labels)",
      .message = "validation labels come together with either images or inputs"},
     {.name = "EpochsOrSteps",

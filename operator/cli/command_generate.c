@@ -28,8 +28,9 @@ static const char usage[] =
     "`cox run` or `kubectl apply`. Without options it learns from data that is made from the seed and needs no "
     "volume.\n"
     "\n"
-    "  --data FOLDER        learn from the files there, which are told by their names; NPY, IDX, CSV and texts\n"
-    "                       are looked into, so that model, batch and held-out part fit; the claim gets what is in it\n"
+    "  --data FOLDER        learn from the files there, which are told by their names; NPY, IDX, CSV, texts and\n"
+    "                       folders of images are looked into, so that model, batch and held-out part fit; the claim "
+    "gets what is in it\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
     "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one)\n"
     "  --model MODEL        default: one that suits the data\n"
@@ -220,7 +221,8 @@ static void print_found(const char *title, const struct data_files_found *found,
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_TEXT_MAX);
     buffer_format(&text, "%s: found ", title);
-    append_clean(found->files, &text);
+    append_clean(shape->resized && strcmp(found->files, DATA_FILES_HERE) == 0 ? "folders of images" : found->files,
+                 &text);
     if (found->labels) {
         buffer_append_string(&text, " and ", NULL);
         append_clean(found->labels, &text);

@@ -21,6 +21,7 @@ static const char usage[] =
     "  --data FILE.csv  new rows for a model of a table, without the labels; columns with names in any order. With "
     "all, a\n"
     "                   CSV file on standard output: class,probability, or value\n"
+    "  --data FOLDER    new images, or one image, for a model of images in folders: with all, a line for each file\n"
     "  --outputs        the model's outputs instead, as an NPY file on standard output\n"
     "  --weights PATH   a safetensors file, a directory of checkpoints or one of them\n"
     "  --threads N      default: this machine's processors\n"

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "common/buffer.h"
+#include "common/data/image_folder.h"
 #include "common/job/enum_words.h"
 #include "common/memory.h"
 
@@ -34,6 +35,7 @@ static const struct kind {
     {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL},
     {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL},
     {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL},
+    {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, NULL},
     {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv"},
     {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
     {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
@@ -182,6 +184,37 @@ static bool find(const struct kind *kind, struct search *search, struct data_fil
     return true;
 }
 
+/* ---------------------------------------------------------------- folders of images */
+
+static bool has_classes(const char *folder, const char *name, unsigned least)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    return image_folder_has_classes(path, least);
+}
+
+/* Finds the folder's train/ and, to test with, val/ or a similar name; else the folder itself, if it has a folder for each class. One folder
+ * with images may be anything, such as plots beside a table, unless the caller says what it is. */
+static bool find_images(const char *folder, const char *format, const struct search *search,
+                        struct data_files_found *ret_found)
+{
+    static const char *const train_words[] = {"train", "training"};
+    static const char *const test_folders[] = {"val", "valid", "validation", "test", "testing"};
+    unsigned least = format ? 1 : 2;
+    const char *train = NULL, *test = NULL, *name;
+    for (size_t i = 0; i < sizeof train_words / sizeof *train_words && !train; i++)
+        if ((name = listed(search->entries, search->count, train_words[i])) && has_classes(folder, name, least))
+            train = name;
+    for (size_t i = 0; i < sizeof test_folders / sizeof *test_folders && train && !test; i++)
+        if ((name = listed(search->entries, search->count, test_folders[i])) && has_classes(folder, name, 1))
+            test = name;
+    if (!train && !image_folder_has_classes(folder, least))
+        return false;
+    *ret_found = (struct data_files_found){.format = data_format_words[DATA_FORMAT_IMAGE_FOLDER],
+                                           .files = memory_copy_string(train ? train : DATA_FILES_HERE),
+                                           .test_files = memory_copy_string(test)};
+    return true;
+}
+
 static int refuse(const char *folder, const char *format, struct error *error)
 {
     SCOPED_BUFFER patterns;
@@ -210,15 +243,29 @@ int data_folder_look(const char *folder, const char *format, struct data_files_f
     for (size_t i = 0; i < KIND_COUNT; i++) {
         /* A text beside images is most likely their description. */
         bool beside = kinds[i].format == DATA_FORMAT_BYTES && !format && search.lonely;
-        if (is_of(&kinds[i], format) && !beside && find(&kinds[i], &search, ret_found))
+        if (!is_of(&kinds[i], format) || beside)
+            continue;
+        if (kinds[i].format == DATA_FORMAT_IMAGE_FOLDER ? find_images(folder, format, &search, ret_found)
+                                                        : find(&kinds[i], &search, ret_found))
             return 0;
     }
+    bool may_be_images = !format || strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0;
+    if (may_be_images && image_folder_has_images(folder))
+        return error_set(error, ERROR_INVALID,
+                         "%s holds images, and no folders of classes; put the images of each class into a folder that "
+                         "has the class's name",
+                         folder);
     return search.lonely ? error_set(error, ERROR_NOT_FOUND, "%s: %s", folder, search.lonely)
                          : refuse(folder, format, error);
 }
 
 bool data_files_usual(const char *format, struct data_files_found *ret_found)
 {
+    if (strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0) {
+        *ret_found = (struct data_files_found){.format = data_format_words[DATA_FORMAT_IMAGE_FOLDER],
+                                               .files = memory_copy_string("train")};
+        return true;
+    }
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (!is_of(&kinds[i], format) || !kinds[i].usual)
             continue;

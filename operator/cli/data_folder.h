@@ -2,12 +2,16 @@
  *
  * Finds the training files in a folder for `cox generate --data`, by the names that files of each data format
  * usually have. A name with "train" takes precedence, and one with "test", "t10k", "val", "valid" or "validation" is
- * never that of a file to learn from. Labels may have their name in another case (X.npy, Y.npy). The contents of the files are not read; data_shape.h does that.
+ * never that of a file to learn from. Labels may have their name in
+ * another case (X.npy, Y.npy). Images are found as a folder of folders, one for each class, or as the folders train and val (valid,
+ * validation, test, testing) of such. The contents of the files are not read; data_shape.h does that.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H
 
 #include "common/error.h"
+
+#define DATA_FILES_HERE "." /* `files` of a folder of images that is looked into itself, which the job need not name */
 
 /* File names as data.train takes them: of the images or the text, or a pattern for all files, and
  * of the labels if they are in a file of their own. */

@@ -8,6 +8,7 @@
 #include "common/data/csv.h"
 #include "common/data/file_bytes.h"
 #include "common/data/idx.h"
+#include "common/data/image_folder.h"
 #include "common/data/npy.h"
 #include "common/job/enum_words.h"
 #include "common/job/job_document.h"
@@ -21,6 +22,9 @@
 #define INDEX_ROWS_LEAST 3 /* fewer may count 0, 1 by chance */
 #define WORDS_PART 10      /* of labels that are mostly numbers, fewer than one in so many is a word */
 #define TEXT_SHOWN 40
+#define IMAGES_LOOKED_AT 500
+#define KEPT_SIDE_MOST 128
+#define SQUARE_MOST 64
 #define SIDES_TEXT_MAX 65536
 #define EXAMPLE_VALUES_MAX ((int64_t)1 << 40)
 
@@ -354,6 +358,56 @@ static int read_csv(const char *folder, const char *name, const char *label, str
     return read_rows(&table, label, shape, error) < 0 ? error_wrap(error, "%s", name) : 0;
 }
 
+/* ---------------------------------------------------------------- images */
+
+static int list_images(const char *folder, const char *name, struct image_folder *ret_images, struct error *error)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    return image_folder_list(strcmp(name, DATA_FILES_HERE) == 0 ? folder : path, ret_images, error);
+}
+
+static int compare_sides(const void *left, const void *right)
+{
+    int64_t one = *(const int64_t *)left, other = *(const int64_t *)right;
+    return (one > other) - (one < other);
+}
+
+/* Images of one size that is small keep it; others become squares, of the median of their shorter sides if that is small. */
+static int choose_sides(const struct image_folder *images, struct data_shape *shape, struct error *error)
+{
+    int64_t looked = images->count < IMAGES_LOOKED_AT ? images->count : IMAGES_LOOKED_AT;
+    SCOPED_FREE int64_t *shorter = memory_allocate((size_t)looked, sizeof *shorter);
+    struct image first = {.width = 0}, image;
+    bool same = true, colour = false;
+    for (int64_t i = 0; i < looked; i++) {
+        if (image_folder_look(images, i * images->count / looked, &image, error) < 0)
+            return -1;
+        first = i == 0 ? image : first;
+        same = same && image.width == first.width && image.height == first.height;
+        colour = colour || image.channels > 2;
+        shorter[i] = image.width < image.height ? image.width : image.height;
+    }
+    qsort(shorter, (size_t)looked, sizeof *shorter, compare_sides);
+    int64_t median = shorter[looked / 2], side = median < SQUARE_MOST ? median : SQUARE_MOST;
+    bool keeps = same && first.width <= KEPT_SIDE_MOST && first.height <= KEPT_SIDE_MOST;
+    shape->sides[0] = keeps ? first.height : side;
+    shape->sides[1] = keeps ? first.width : side;
+    shape->sides[2] = colour ? 3 : 1;
+    shape->rank = 3;
+    return 0;
+}
+
+static int read_images(const char *folder, const char *name, struct data_shape *shape, struct error *error)
+{
+    SCOPED(image_folder_release) struct image_folder images = {.root = NULL};
+    if (list_images(folder, name, &images, error) < 0 || choose_sides(&images, shape, error) < 0)
+        return -1;
+    shape->examples = images.count;
+    shape->classes = classes_of(images.class_count);
+    shape->pixels = shape->resized = true;
+    return 0;
+}
+
 /* ---------------------------------------------------------------- all of them */
 
 static int read_text(const char *folder, const char *name, struct data_shape *shape, struct error *error)
@@ -387,6 +441,9 @@ static int read_files(const char *folder, const char *format, const char *files,
     case DATA_FORMAT_BYTES:
         result = read_text(folder, files, &shape, error);
         break;
+    case DATA_FORMAT_IMAGE_FOLDER:
+        result = read_images(folder, files, &shape, error);
+        break;
     default:
         break;
     }
@@ -411,7 +468,7 @@ static int check_tested(const struct data_files_found *found, const struct data_
 {
     SCOPED_BUFFER sides;
     buffer_init(&sides, SIDES_TEXT_MAX);
-    if (same_sides(shape, tested))
+    if (shape->resized || same_sides(shape, tested))
         return 0;
     buffer_format(&sides, "%s has examples of ", found->files);
     append_sides(shape, &sides);
@@ -456,7 +513,8 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
     buffer_format(out, "%lld examples of ", (long long)shape->examples);
     append_sides(shape, out);
     buffer_append_string(out,
-                         shape->pixels                              ? " pixels"
+                         shape->resized                             ? " pixels after resizing"
+                         : shape->pixels                            ? " pixels"
                          : shape->rank == 1 && shape->sides[0] == 1 ? " value"
                                                                     : " values",
                          NULL);

@@ -23,6 +23,7 @@ struct data_shape {
     unsigned rank;    /* of an example; 0: a text */
     int64_t sides[DATA_SHAPE_RANK_MAX];
     bool pixels;     /* bytes, which the worker divides by 255 */
+    bool resized;    /* images, which the worker resizes to `sides` */
     int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
     int64_t numbers; /* of an example's label */
     bool whole;      /* the numbers are whole and have few different values: they may be classes */

@@ -31,10 +31,15 @@ struct material {
     int64_t held_out;
 };
 static const struct material materials[] = {
-    [DATA_FORMAT_IDX] = {PRESET_LENET, {28, 28, 1}, 1000}, [DATA_FORMAT_BYTES] = {PRESET_GPT_BYTES, {0}, 64},
-    [DATA_FORMAT_SYNTHETIC] = {PRESET_MLP, {0}, 1000},     [DATA_FORMAT_CIFAR10] = {PRESET_RESNET20, {32, 32, 3}, 1000},
-    [DATA_FORMAT_NPY] = {PRESET_MLP, {0}, 1000},           [DATA_FORMAT_TOKENS] = {PRESET_GPT2_124M, {0}, 64},
-    [DATA_FORMAT_TFRECORD] = {PRESET_MLP, {0}, 1000},      [DATA_FORMAT_CSV] = {PRESET_MLP, {0}, 1000},
+    [DATA_FORMAT_IDX] = {PRESET_LENET, {28, 28, 1}, 1000},
+    [DATA_FORMAT_BYTES] = {PRESET_GPT_BYTES, {0}, 64},
+    [DATA_FORMAT_SYNTHETIC] = {PRESET_MLP, {0}, 1000},
+    [DATA_FORMAT_CIFAR10] = {PRESET_RESNET20, {32, 32, 3}, 1000},
+    [DATA_FORMAT_NPY] = {PRESET_MLP, {0}, 1000},
+    [DATA_FORMAT_TOKENS] = {PRESET_GPT2_124M, {0}, 64},
+    [DATA_FORMAT_TFRECORD] = {PRESET_MLP, {0}, 1000},
+    [DATA_FORMAT_CSV] = {PRESET_MLP, {0}, 1000},
+    [DATA_FORMAT_IMAGE_FOLDER] = {PRESET_LENET, {64, 64, 3}, 1000},
 };
 
 #define SYNTHETIC_EXAMPLES 10000
@@ -171,7 +176,7 @@ static void set_files(const char *format, const char *files, const char *labels,
     const char *names[] = {files, labels};
     unsigned count = 0;
     for (struct field_cursor at = field_first(train); at.field && count < 2; field_next(&at))
-        if (belongs(at.field, format))
+        if (belongs(at.field, format) && strcmp(names[count], DATA_FILES_HERE) != 0)
             json_set_string(json_set_object(data, part), at.field->name, names[count++]);
 }
 
@@ -182,6 +187,8 @@ static void set_held_out(const struct first_job *wish, const struct material *ma
         set_files(files->format, files->test_files, files->test_labels, "validation", data);
     else if (is_known(wish->shape))
         json_set_integer(json_set_object(data, "validation"), "sample", first_job_held_out(wish->shape));
+    else if (word_of(data_format_words, wish->format, DATA_FORMAT_SYNTHETIC) == DATA_FORMAT_IMAGE_FOLDER)
+        json_set_integer(json_set_object(data, "validation"), "sample", material->held_out);
     else
         json_set_integer(json_set_object(data, "validation"), "last",
                          wish->shape && wish->shape->examples > 0 ? first_job_held_out(wish->shape)

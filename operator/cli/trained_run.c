@@ -198,7 +198,10 @@ static void append_use(const char *word, const struct json *job, struct buffer *
     else if (json_count(validation) > 0)
         buffer_format(out, " predict %s %s", word, has_classes && !is_text && !is_program ? "0" : "all");
     else
-        buffer_format(out, " predict %s --data FILE.%s", word, strcmp(format, "CSV") == 0 ? "csv" : "npy");
+        buffer_format(out, " predict %s --data %s", word,
+                      strcmp(format, "CSV") == 0           ? "FILE.csv"
+                      : strcmp(format, "ImageFolder") == 0 ? "FOLDER"
+                                                           : "FILE.npy");
 }
 
 char *trained_run_command(const char *state, const struct json *job)

@@ -34,6 +34,22 @@ flowers() {
     }'
 }
 
+# pictures FOLDER: the images of an IDX file on standard input as PNG files, FOLDER/bar<class>/<number>.png
+pictures() {
+    python3 -c '
+import os, struct, sys, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+pixels = sys.stdin.buffer.read()[16:]
+for i in range(len(pixels) // 784):
+    rows = b"".join(b"\0" + pixels[784 * i + 28 * y : 784 * i + 28 * y + 28] for y in range(28))
+    name = "%s/bar%d/%03d.png" % (sys.argv[1], i % 10, i)
+    os.makedirs(os.path.dirname(name), exist_ok=True)
+    with open(name, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0))
+                   + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))' "$1"
+}
+
 # learn NAME FOUND BOUND [WORD…]: a job from the files in the folder NAME, of which cox generate says FOUND, and what it
 # has learned: the accuracy in per cent is at least BOUND
 learn() {
@@ -113,6 +129,28 @@ verdict $? "what does not fit the files is refused" "$(cat err)"
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "images" "$(tail -n 3 err out)"
+
+# The same digits as PNG files, a folder for each class; new ones are in another folder, without classes.
+mkdir pictures new
+pictures pictures <digits/my-images-idx3-ubyte && mv pictures/{bar0/000.png,bar9/009.png} new/ && cp new/009.png 'new/two words.png'
+learn pictures 'found folders of images: 698 examples of 28x28x1 pixels after resizing, 10 classes, 139 held out' 90 --set spec.coxswain.training.epochs=5
+verdict $? "a folder of images" "$(tail -n 3 err out)"
+cox 0 predict pictures --data new && [[ $(wc -l <out) == 3 ]] &&
+    printed '^000.png: class bar0 [0-9.]* %, class bar[0-9] [0-9.]* %' '^009.png: class bar9 ' '^two words.png: class bar9 ' &&
+    cox 0 predict pictures 0 --data new/009.png && printed '^class bar9: '
+verdict $? "new images have their files' names and the classes' names" "$(cat out err)"
+head -c 300 new/000.png >'new/half.png'
+cox 1 predict pictures --data new && grep -qF 'new/half.png: the PNG file is damaged or cut off (the file ends early); replace it, or take it out' err
+verdict $? "an image that is cut off is named" "$(cat err out)"
+head -c 300 new/009.png >pictures/bar9/cut.png
+cox 1 run pictures.yaml --volume "data=$work/pictures" --fresh --delete-volumes && grep -q '/bar9/cut.png: the PNG file is damaged or cut off' out err
+verdict $? "a training image that is cut off ends the job with its name" "$(tail -n 5 out err)"
+mv pictures/bar9/cut.png new/half.png
+mkdir halves && mkdir halves/{train,val} && cp -r pictures/bar[0-4] halves/train && cp -r pictures/bar[0-4] halves/val && rm halves/train/*/?[02468]?.png halves/val/*/?[13579]?.png
+cox 0 generate halves --data halves && grep -q 'found train: [0-9]* examples .*, 5 classes, [0-9]* more to test with' err && mv out halves.yaml && grep -q 'images: val' halves.yaml
+verdict $? "folders named train and val" "$(cat err)"
+cox 1 generate flat --data new && grep -q 'new holds images, and no folders of classes; put the images of each class into a folder' err
+verdict $? "images without classes are refused" "$(cat err)"
 
 yes 'the quick brown fox jumps over the lazy dog while five boxing wizards jump.' | head -c 60000 >text/corpus.txt
 cox 0 generate text --data text && mv out text.yaml && grep -q 'corpus.txt: 234 windows of 256 bytes, 46 held out' err &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/data/dataset.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "common/data/mapped_file.h"
@@ -9,6 +11,9 @@
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
 #include "worker/data/read_delay.h"
+
+#define READERS_MAX 16
+#define READER_EXAMPLES_LEAST 4
 
 static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_IDX] = &dataset_idx,
@@ -19,6 +24,7 @@ static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_TOKENS] = &dataset_tokens,
     [DATA_FORMAT_TFRECORD] = &dataset_tfrecord,
     [DATA_FORMAT_CSV] = &dataset_csv,
+    [DATA_FORMAT_IMAGE_FOLDER] = &dataset_images,
 };
 
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error)
@@ -260,9 +266,13 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static bool is_table(const char *path, const struct data_spec *spec)
+/* New examples are arrays, whatever the training files are, or of the training files' own format. */
+static const struct dataset_kind *kind_of_inputs(const char *path, const struct data_spec *spec)
 {
-    return spec->format == DATA_FORMAT_CSV && !ends_with(path, ".npy") && !ends_with(path, ".npy.gz");
+    bool is_array = ends_with(path, ".npy") || ends_with(path, ".npy.gz");
+    if (!is_array && (spec->format == DATA_FORMAT_CSV || spec->format == DATA_FORMAT_IMAGE_FOLDER))
+        return kinds[spec->format];
+    return &dataset_npy;
 }
 
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
@@ -278,7 +288,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
                          format->input_count, format->inputs[0].name);
     if (format->input_type != ELEMENT_FLOAT32 && format->input_count == 0)
         return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
-    if ((is_table(path, spec) ? dataset_csv : dataset_npy).open(&source, &dataset, error) < 0)
+    if (kind_of_inputs(path, spec)->open(&source, &dataset, error) < 0)
         return -1;
     take_names(dataset, known);
     if (standardize(dataset, &source, SPLIT_VALIDATION, error) < 0) {
@@ -299,6 +309,11 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
 bool dataset_is_table(const struct dataset *dataset)
 {
     return dataset->kind == &dataset_csv;
+}
+
+const char *dataset_example_name(const struct dataset *dataset, int64_t index)
+{
+    return dataset->kind && dataset->kind->name ? dataset->kind->name(dataset, source_index(dataset, index)) : NULL;
 }
 
 const struct training_facts *dataset_facts(const struct dataset *dataset)
@@ -360,16 +375,76 @@ static int read_example(const struct dataset *dataset, const struct dataset_epoc
     return 0;
 }
 
-static int read_examples(const struct dataset *dataset, const struct dataset_epoch *epoch, const int64_t *indices,
-                         int64_t count, void *inputs, void *targets, struct error *error)
+/* Examples of a batch, in the order of `indices`. */
+struct reading {
+    const struct dataset *dataset;
+    const struct dataset_epoch *epoch;
+    const int64_t *indices;
+    int64_t count;
+    char *inputs, *targets;
+    struct error error;
+    int result;
+    pthread_t thread;
+};
+
+static int read_examples(struct reading *reading)
 {
+    const struct dataset *dataset = reading->dataset;
     size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
-    bool augments = epoch != NULL && augmentation_is_active(&dataset->augmentation);
+    bool augments = reading->epoch != NULL && augmentation_is_active(&dataset->augmentation);
     SCOPED_FREE void *scratch = augments ? memory_allocate(1, input_bytes) : NULL;
-    for (int64_t i = 0; i < count; i++)
-        if (read_example(dataset, epoch, indices[i], scratch, (char *)inputs + (size_t)i * input_bytes,
-                         (char *)targets + (size_t)i * target_bytes, error) < 0)
+    for (int64_t i = 0; i < reading->count; i++)
+        if (read_example(dataset, reading->epoch, reading->indices[i], scratch,
+                         reading->inputs + (size_t)i * input_bytes, reading->targets + (size_t)i * target_bytes,
+                         &reading->error) < 0)
             return -1;
+    return 0;
+}
+
+static void *run_reading(void *context)
+{
+    struct reading *reading = context;
+    reading->result = read_examples(reading);
+    return NULL;
+}
+
+/* Returns how many threads read the batch: as many as the process may use processors, if that pays. */
+static int64_t readers_of(const struct dataset *dataset, int64_t count)
+{
+    cpu_set_t processors;
+    int64_t most = count / READER_EXAMPLES_LEAST;
+    if (!dataset->kind->slow || sched_getaffinity(0, sizeof processors, &processors) < 0)
+        return 1;
+    int64_t readers = CPU_COUNT(&processors) < READERS_MAX ? CPU_COUNT(&processors) : READERS_MAX;
+    return most < 1 ? 1 : most < readers ? most : readers;
+}
+
+/* Divides the batch among threads. Of several failures the one of the first example counts, so that the message is the same in each run. */
+static int read_in_parts(const struct reading *whole, struct error *error)
+{
+    struct reading parts[READERS_MAX];
+    const struct example_format *format = &whole->dataset->format;
+    int64_t readers = readers_of(whole->dataset, whole->count), first = 0;
+    bool started[READERS_MAX] = {false};
+    for (int64_t i = 0; i < readers; i++) {
+        int64_t end = whole->count * (i + 1) / readers;
+        parts[i] = *whole;
+        parts[i].indices += first;
+        parts[i].count = end - first;
+        parts[i].inputs += (size_t)first * example_input_bytes(format);
+        parts[i].targets += (size_t)first * example_target_bytes(format);
+        first = end;
+        started[i] = i + 1 < readers && pthread_create(&parts[i].thread, NULL, run_reading, &parts[i]) == 0;
+    }
+    for (int64_t i = 0; i < readers; i++)
+        if (!started[i])
+            run_reading(&parts[i]);
+    for (int64_t i = 0; i < readers; i++)
+        if (started[i])
+            pthread_join(parts[i].thread, NULL);
+    for (int64_t i = 0; i < readers; i++)
+        if (parts[i].result < 0)
+            return error_set(error, parts[i].error.kind, "%s", parts[i].error.message);
     return 0;
 }
 
@@ -389,7 +464,14 @@ static int read_and_check(const struct dataset *dataset, const struct dataset_ep
                           int64_t count, void *inputs, void *targets, struct error *error)
 {
     read_delay_sleep();
-    int result = read_examples(dataset, epoch, indices, count, inputs, targets, error);
+    const struct reading reading = {.dataset = dataset,
+                                    .epoch = epoch,
+                                    .indices = indices,
+                                    .count = count,
+                                    .inputs = inputs,
+                                    .targets = targets,
+                                    .error = ERROR_INIT};
+    int result = read_in_parts(&reading, error);
     return check_files(dataset, indices, count, error) < 0 ? -1 : result;
 }
 

@@ -22,6 +22,10 @@
  *              indexes the records (8 bytes each); reading checks their CRCs
  *   csv        tables as text: numbers, and a label that is a number, or a word for
  *              each class, in their order. The table is read into memory (1 GiB)
+ *   images     a folder of PNG and JPEG files with a folder for each class
+ *              (common/data/image_folder.h), resized to the model's input (value /
+ *              255). Several threads decode a batch. Resized images that take 512 MiB
+ *              at most together are kept in memory
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
  *
@@ -59,7 +63,7 @@ int dataset_open_held_out(const struct data_spec *spec, const struct storage_map
                           const struct example_format *format, const struct training_facts *known,
                           struct dataset **ret_dataset, struct error *error);
 /* Opens an NPY file of inputs without labels, or for data of format CSV a table without the column of labels (any name but *.npy and
- * *.npy.gz), at a path of the caller; the targets that dataset_read gives mean nothing. Columns that have names are found by those in
+ * *.npy.gz), or for data of format ImageFolder the images in a folder and below it, or one image, at a path of the caller; the targets that dataset_read gives mean nothing. Columns that have names are found by those in
  * `known`, in any order. With data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the
  * training examples, which are read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or
  * several inputs, or if training data that is still there was divided by 255 and the file would not be, or the other way round. */
@@ -90,6 +94,9 @@ int64_t dataset_count(const struct dataset *dataset);
 const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
+
+/* Returns the name of the file that an example is, from its folder on; NULL if examples have no files of their own. */
+const char *dataset_example_name(const struct dataset *dataset, int64_t index);
 
 /* Reads `count` examples in the order of `indices` (each 0 .. dataset_count-1). ERROR_NOT_FOUND if
  * a file has become shorter since it was opened. */

@@ -79,4 +79,5 @@ static int bytes_check(const struct dataset *base, int64_t index, uint64_t round
     return file_bytes_check(&((const struct bytes_dataset *)base)->file, round, error);
 }
 
-const struct dataset_kind dataset_bytes = {bytes_open, bytes_free, bytes_read, bytes_check};
+const struct dataset_kind dataset_bytes = {
+    .open = bytes_open, .free = bytes_free, .read = bytes_read, .check = bytes_check};

@@ -78,4 +78,5 @@ static int cifar10_check(const struct dataset *base, int64_t index, uint64_t rou
     return file_set_check(&((const struct cifar10_dataset *)base)->set, index, round, error);
 }
 
-const struct dataset_kind dataset_cifar10 = {cifar10_open, cifar10_free, cifar10_read, cifar10_check};
+const struct dataset_kind dataset_cifar10 = {
+    .open = cifar10_open, .free = cifar10_free, .read = cifar10_read, .check = cifar10_check};

@@ -507,4 +507,4 @@ static int csv_read(const struct dataset *base, int64_t index, void *input, void
     return 0;
 }
 
-const struct dataset_kind dataset_csv = {csv_open, csv_free, csv_read, NULL};
+const struct dataset_kind dataset_csv = {.open = csv_open, .free = csv_free, .read = csv_read};

@@ -49,9 +49,12 @@ struct dataset_kind {
     /* Checks that the file of an example is still whole (file_bytes_check); NULL: the format has no
      * files. */
     int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
+    /* Returns the name of the file that an example of the source is; NULL: examples have no files of their own. */
+    const char *(*name)(const struct dataset *dataset, int64_t index);
+    bool slow; /* an example takes so long to read that several threads read a batch */
 };
 
 extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic, dataset_cifar10, dataset_npy,
-    dataset_tokens, dataset_tfrecord, dataset_csv;
+    dataset_tokens, dataset_tfrecord, dataset_csv, dataset_images;
 
 #endif

@@ -138,4 +138,4 @@ static int idx_check(const struct dataset *base, int64_t index, uint64_t round, 
                : file_bytes_check(&dataset->label_file, round, error);
 }
 
-const struct dataset_kind dataset_idx = {idx_open, idx_free, idx_read, idx_check};
+const struct dataset_kind dataset_idx = {.open = idx_open, .free = idx_free, .read = idx_read, .check = idx_check};

@@ -440,4 +440,4 @@ static int npy_check(const struct dataset *base, int64_t index, uint64_t round, 
     return file_bytes_check(&dataset->labels.file, round, error);
 }
 
-const struct dataset_kind dataset_npy = {npy_open, npy_free, npy_read, npy_check};
+const struct dataset_kind dataset_npy = {.open = npy_open, .free = npy_free, .read = npy_read, .check = npy_check};

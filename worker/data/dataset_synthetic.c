@@ -93,4 +93,4 @@ static int synthetic_read(const struct dataset *dataset, int64_t index, void *in
     return 0;
 }
 
-const struct dataset_kind dataset_synthetic = {synthetic_open, synthetic_free, synthetic_read, NULL};
+const struct dataset_kind dataset_synthetic = {.open = synthetic_open, .free = synthetic_free, .read = synthetic_read};

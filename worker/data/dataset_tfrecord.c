@@ -153,4 +153,5 @@ static int tfrecord_check_files(const struct dataset *base, int64_t index, uint6
     return file_set_check(&((const struct tfrecord_dataset *)base)->set, index, round, error);
 }
 
-const struct dataset_kind dataset_tfrecord = {tfrecord_open, tfrecord_free, tfrecord_read, tfrecord_check_files};
+const struct dataset_kind dataset_tfrecord = {
+    .open = tfrecord_open, .free = tfrecord_free, .read = tfrecord_read, .check = tfrecord_check_files};

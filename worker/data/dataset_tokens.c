@@ -97,4 +97,5 @@ static int tokens_check(const struct dataset *base, int64_t index, uint64_t roun
     return file_set_check(&((const struct tokens_dataset *)base)->set, index, round, error);
 }
 
-const struct dataset_kind dataset_tokens = {tokens_open, tokens_free, tokens_read, tokens_check};
+const struct dataset_kind dataset_tokens = {
+    .open = tokens_open, .free = tokens_free, .read = tokens_read, .check = tokens_check};

@@ -246,7 +246,12 @@ static bool gives_scores(const struct trainer *trainer)
 
 static void append_line(const struct trainer *trainer, int64_t number, const float *outputs, struct buffer *text)
 {
-    buffer_format(text, "example %lld:", (long long)number);
+    const char *name = dataset_example_name(trainer->validation, number);
+    if (name)
+        terminal_text_append(text, name, strlen(name));
+    else
+        buffer_format(text, "example %lld", (long long)number);
+    buffer_append_byte(text, ':', NULL);
     if (gives_scores(trainer))
         list_classes(trainer, outputs, text);
     else

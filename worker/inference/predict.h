@@ -3,7 +3,8 @@
  * Implements --predict: applies a trained model to held-out examples and prints to standard output.
  * For one example it prints the picture, the most probable classes and the true class; for all
  * examples, the metrics of an evaluation in the format that the job itself uses. New examples
- * (--data) have no true class and no metrics: for all of them it prints a line each. If they are the
+ * (--data) have no true class and no metrics: for all of them it prints a line each, with the name of
+ * its file if it is a file of its own. If they are the
  * rows of a CSV file, it prints a CSV table, too: of the most probable classes and their
  * probabilities, or of the values. With --outputs it prints, instead, an NPY file
  * (common/data/npy.h) of the model's outputs for one or all of the examples, in their order.

@@ -34,6 +34,17 @@ static void put(const char *name)
     close(file);
 }
 
+/* An image of that class in the folder `name`; "": in the folder itself. */
+static void put_image(const char *name, const char *class)
+{
+    SCOPED_FREE char *outer = memory_format("%s/%s", folder, name);
+    SCOPED_FREE char *inner = memory_format("%s/%s", outer, class);
+    SCOPED_FREE char *image = memory_format("%s/%s/1.png", name, class);
+    (void)mkdir(outer, 0700);
+    (void)mkdir(inner, 0700);
+    put(image);
+}
+
 /* `files` NULL: nothing is found. */
 static void check(const char *format, const char *wanted_format, const char *files, const char *labels)
 {
@@ -68,6 +79,43 @@ Test(data_folder, several_files_as_one_pattern)
     put("data_batch_1.bin");
     put("data_batch_2.bin");
     check(NULL, "CIFAR10", "data_batch_*.bin", NULL);
+}
+
+Test(data_folder, folders_of_images)
+{
+    put_image("", "cats");
+    check(NULL, NULL, NULL, NULL); /* plots, perhaps */
+    check("ImageFolder", "ImageFolder", ".", NULL);
+    put_image("", "dogs");
+    put("labels.csv");
+    put("README.txt");
+    check(NULL, "ImageFolder", ".", NULL);
+    put("X.npy");
+    put("y.npy");
+    check(NULL, "NPY", "X.npy", "y.npy");
+}
+
+Test(data_folder, folders_of_images_to_learn_from_and_to_test_with)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    put_image("Train", "cats");
+    put_image("Train", "dogs");
+    put_image("test", "cats");
+    put_image("val", "cats");
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
+    cr_expect_str_eq(found.files, "Train");
+    cr_expect_str_eq(found.test_files, "val");
+}
+
+Test(data_folder, images_without_folders_of_classes)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    put("1.JPG");
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "holds images, and no folders of classes; put the images of each class"), "%s",
+              error.message);
 }
 
 Test(data_folder, a_text_beside_others_is_most_likely_their_description)
@@ -205,7 +253,10 @@ Test(data_folder, every_format_of_files_has_usual_names)
                      data_format_words[i]);
         if (!usual.format)
             continue;
-        put(usual.files);
+        if (i == DATA_FORMAT_IMAGE_FOLDER)
+            put_image(usual.files, "cats");
+        else
+            put(usual.files);
         if (usual.labels)
             put(usual.labels);
         check(data_format_words[i], data_format_words[i], usual.files, usual.labels);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decodes JPEG files with libjpeg-turbo, which stands behind this header alone. Used by image.h. The exact inverse transform is taken, so
+ * the pixels are the same with and without the library's vector code.
+ */
+#ifndef COXSWAIN_COMMON_DATA_JPEG_IMAGE_H
+#define COXSWAIN_COMMON_DATA_JPEG_IMAGE_H
+
+#include <stdbool.h>
+
+#include "common/data/image.h"
+
+/* Decodes a file into grey or RGB, turned as its EXIF orientation says. `head_only`: the pixels stay NULL. */
+int jpeg_image_read(const uint8_t *bytes, size_t length, bool head_only, struct image *ret_image, struct error *error);
+
+/* Returns the orientation, 1 to 8, that the data of an APP1 marker says; 1 if it says none. */
+int jpeg_orientation(const uint8_t *data, size_t length);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "common/data/image.h"
+#include "common/data/image_folder.h"
+#include "common/data/image_resize.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/data/dataset_format.h"
+#include "worker/data/pixels.h"
+
+/* Resized images are kept in memory if all of them together take no more. */
+#define KEPT_BYTES_MAX ((int64_t)512 << 20)
+
+enum keeping { NOT_KEPT, BEING_KEPT, KEPT };
+
+struct image_dataset {
+    struct dataset base;
+    struct image_folder folder;
+    int32_t *classes; /* of the folder's classes, their numbers among those of the training data */
+    int64_t height, width, channels;
+    bool channels_first; /* the model takes C H W, as programs from PyTorch do */
+    bool crop;
+    uint8_t *kept;          /* the resized images; NULL: they are decoded each time */
+    _Atomic uint8_t *state; /* of each kept image: enum keeping */
+};
+
+static void images_free(struct dataset *base)
+{
+    struct image_dataset *dataset = (struct image_dataset *)base;
+    image_folder_release(&dataset->folder);
+    free(dataset->classes);
+    free(dataset->kept);
+    free((void *)dataset->state);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static bool is_channels(int64_t count)
+{
+    return count == 1 || count == 3 || count == 4;
+}
+
+/* Takes the size of the images from the shape of the model's input. */
+static int take_shape(struct image_dataset *dataset, const struct example_format *format, struct error *error)
+{
+    const struct example_shape *shape = &format->input_shape;
+    const int64_t *dims = shape->dims;
+    dataset->channels_first = shape->rank == 3 && !is_channels(dims[2]) && is_channels(dims[0]);
+    dataset->channels = shape->rank == 2 ? 1 : dims[dataset->channels_first ? 0 : 2];
+    dataset->height = dims[dataset->channels_first];
+    dataset->width = dims[dataset->channels_first + 1];
+    if ((shape->rank == 2 || shape->rank == 3) && is_channels(dataset->channels))
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "data.format ImageFolder needs a model whose input is an image; make model.inputShape [height, "
+                     "width, channels] with 1 channel for grey, 3 for RGB or 4 for RGB and alpha");
+}
+
+/* The folder that a split names, or the one of the data. */
+static int folder_path(const struct dataset_source *source, const struct data_files *files, char **ret_path,
+                       struct error *error)
+{
+    const struct data_spec *spec = source->spec;
+    if (files->images)
+        return dataset_path(source, files->images, ret_path, error);
+    if (!spec->storage && !spec->path)
+        return error_set(error, ERROR_INVALID, "%s: format ImageFolder needs images, the folder of the classes",
+                         dataset_section(source));
+    return storage_map_resolve(source->storage, spec->storage, spec->path ? spec->path : ".", ret_path, error);
+}
+
+static int find_class(const struct json *classes, const char *name)
+{
+    int number = 0;
+    for (const struct json *item = json_first(classes); item; item = json_next(item), number++)
+        if (strcmp(json_string(item, ""), name) == 0)
+            return number;
+    return -1;
+}
+
+static int take_class_names(struct dataset *dataset, const struct image_folder *folder, struct error *error)
+{
+    for (unsigned i = 0; i < folder->class_count; i++) {
+        const char *name = folder->classes[i];
+        if (!training_facts_append(&dataset->facts.classes, name, strlen(name)))
+            return error_set(error, ERROR_INVALID, "%s: the name of folder %u of a class is not UTF-8; rename it",
+                             folder->root, i + 1);
+        dataset->labels_digest = crc32c(dataset->labels_digest, name, strlen(name));
+        dataset->labels_digest = crc32c(dataset->labels_digest, "\n", 1);
+    }
+    dataset->has_labels = true;
+    return 0;
+}
+
+/* The classes are those of the training data, also for images to test with. */
+static int take_classes(struct image_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    struct dataset *base = &dataset->base;
+    bool own = source->files == &source->spec->train;
+    if (own && take_class_names(base, &dataset->folder, error) < 0)
+        return -1;
+    if (!own && source->known && source->known->classes)
+        base->facts.classes = json_copy(source->known->classes);
+    else if (!own) {
+        SCOPED(image_folder_release) struct image_folder training = {.root = NULL};
+        SCOPED_FREE char *path = NULL;
+        if (folder_path(source, &source->spec->train, &path, error) < 0 ||
+            image_folder_list(path, &training, error) < 0 || take_class_names(base, &training, error) < 0)
+            return -1;
+    }
+    if ((int64_t)json_count(base->facts.classes) > base->format.classes)
+        return error_set(error, ERROR_INVALID,
+                         "there are %zu folders of classes, but the model has %lld classes; make model.classes %zu",
+                         json_count(base->facts.classes), (long long)base->format.classes,
+                         json_count(base->facts.classes));
+    dataset->classes = memory_allocate(dataset->folder.class_count, sizeof *dataset->classes);
+    for (unsigned i = 0; i < dataset->folder.class_count; i++) {
+        const char *name = dataset->folder.classes[i];
+        dataset->classes[i] = find_class(base->facts.classes, name);
+        if (dataset->classes[i] < 0)
+            return error_set(error, ERROR_INVALID, "%s/%s: the training images have no class of this name",
+                             dataset->folder.root, name);
+    }
+    return 0;
+}
+
+static void keep_if_small(struct image_dataset *dataset)
+{
+    int64_t image = dataset->height * dataset->width * dataset->channels;
+    if (dataset->folder.count > KEPT_BYTES_MAX / image)
+        return;
+    dataset->kept = malloc((size_t)(dataset->folder.count * image)); /* touched as images are kept */
+    if (dataset->kept)
+        dataset->state = memory_allocate((size_t)dataset->folder.count, sizeof *dataset->state);
+}
+
+static void describe(struct image_dataset *dataset)
+{
+    snprintf(dataset->base.description, sizeof dataset->base.description,
+             "%lld images, %s to %lldx%lldx%lld, %zu classes, from %.120s", (long long)dataset->folder.count,
+             dataset->crop ? "cropped and resized" : "resized", (long long)dataset->height, (long long)dataset->width,
+             (long long)dataset->channels, json_count(dataset->base.facts.classes), dataset->folder.root);
+}
+
+static int fill(struct image_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    SCOPED_FREE char *path = NULL;
+    if (pixels_check_wanted(source->format, "ImageFolder", error) < 0 ||
+        take_shape(dataset, source->format, error) < 0 || folder_path(source, source->files, &path, error) < 0)
+        return -1;
+    if ((source->unlabelled ? image_folder_list_all : image_folder_list)(path, &dataset->folder, error) < 0 ||
+        (!source->unlabelled && take_classes(dataset, source, error) < 0))
+        return -1;
+    dataset->base.count = dataset->folder.count;
+    keep_if_small(dataset);
+    describe(dataset);
+    return 0;
+}
+
+static int images_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)
+{
+    struct image_dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->base.kind = &dataset_images;
+    dataset->base.format = *source->format;
+    dataset->crop = source->spec->resize == IMAGE_RESIZE_CENTER_CROP;
+    if (fill(dataset, source, error) < 0) {
+        dataset_free(&dataset->base);
+        return -1;
+    }
+    *ret_dataset = &dataset->base;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static int decode(const struct image_dataset *dataset, int64_t index, uint8_t *ret_pixels, struct error *error)
+{
+    const struct image_folder *folder = &dataset->folder;
+    SCOPED(image_release) struct image image = {.pixels = NULL};
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, IMAGE_BYTES_MAX);
+    if (image_folder_read(folder, index, &bytes, error) < 0)
+        return -1;
+    if (image_read((const uint8_t *)bytes.data, bytes.length, dataset->channels, &image, error) < 0 ||
+        image_resize(&image, dataset->crop, dataset->width, dataset->height, ret_pixels, error) < 0)
+        return error_wrap(error, "%s/%s", folder->root, folder->files[index].path);
+    return 0;
+}
+
+static void give_values(const struct image_dataset *dataset, const uint8_t *pixels, float *values)
+{
+    int64_t area = dataset->height * dataset->width, channels = dataset->channels;
+    int64_t step = dataset->channels_first ? 1 : channels, plane = dataset->channels_first ? area : 1;
+    for (int64_t i = 0; i < area; i++)
+        for (int64_t c = 0; c < channels; c++)
+            values[i * step + c * plane] = pixel_value(pixels[i * channels + c]);
+}
+
+/* Another thread may decode the same image at this time: the first one keeps it, and both use their own. */
+static int images_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
+{
+    const struct image_dataset *dataset = (const struct image_dataset *)base;
+    int64_t size = dataset->height * dataset->width * dataset->channels;
+    uint8_t *kept = dataset->kept ? dataset->kept + index * size : NULL, none = NOT_KEPT;
+    if (dataset->classes)
+        *(int32_t *)target = dataset->classes[dataset->folder.files[index].class];
+    else
+        memset(target, 0, example_target_bytes(&base->format));
+    if (kept && atomic_load_explicit(&dataset->state[index], memory_order_acquire) == KEPT) {
+        give_values(dataset, kept, input);
+        return 0;
+    }
+    SCOPED_FREE uint8_t *pixels = memory_allocate((size_t)size, 1);
+    if (decode(dataset, index, pixels, error) < 0)
+        return -1;
+    give_values(dataset, pixels, input);
+    if (kept && atomic_compare_exchange_strong(&dataset->state[index], &none, BEING_KEPT)) {
+        memcpy(kept, pixels, (size_t)size);
+        atomic_store_explicit(&dataset->state[index], KEPT, memory_order_release);
+    }
+    return 0;
+}
+
+static const char *images_name(const struct dataset *base, int64_t index)
+{
+    return ((const struct image_dataset *)base)->folder.files[index].path;
+}
+
+const struct dataset_kind dataset_images = {
+    .open = images_open, .free = images_free, .read = images_read, .name = images_name, .slow = true};
