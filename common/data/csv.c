@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #define NUMBER_LENGTH_MAX 63
 #define INTEGER_DIGITS_MAX 15 /* exact as a double */
@@ -36,8 +37,18 @@ void csv_init(struct csv *csv, const uint8_t *bytes, size_t length)
     csv->separator = separator_of(csv->at, csv->end);
 }
 
+void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length)
+{
+    csv_init(csv, bytes, length);
+    csv->is_json = json_lines_named(path);
+    json_lines_init(&csv->lines, bytes, length);
+}
+
 void csv_release(struct csv *csv)
 {
+    json_free(csv->names);
+    json_free(csv->object);
+    csv->names = csv->object = NULL;
     free(csv->fields);
     free(csv->unquoted);
     csv->fields = NULL;
@@ -122,8 +133,90 @@ static int next_field(struct csv *csv, const char **at, const char *end, struct 
     return add_field(csv, quoted ? unquote(csv, begin + 1, after - 1, end) : trim(csv, begin, stop), error);
 }
 
+/* ---------------------------------------------------------------- rows of JSON Lines */
+
+/* Gives the names of the first object, which is read again as the first row of values. */
+static int give_names(struct csv *csv, struct error *error)
+{
+    struct json_lines first = csv->lines;
+    int result = json_lines_next(&first, &csv->names, error);
+    csv->line = first.line;
+    csv->gave_names = true;
+    for (const struct json *item = json_first(csv->names); result > 0 && item; item = json_next(item)) {
+        const char *name = json_key(item);
+        if (add_field(csv, (struct csv_field){name, strlen(name)}, error) < 0)
+            return -1;
+    }
+    if (result > 0 && csv->count == 0)
+        return error_set(error, ERROR_INVALID, "line %lld is an empty object", (long long)csv->line);
+    return result;
+}
+
+/* Appends the text of a value, and remembers where it is; the texts may still move. */
+static int add_value(struct csv *csv, const char *name, const struct json *value, struct error *error)
+{
+    if (!value)
+        return error_set(error, ERROR_INVALID, "line %lld has no field \"%.40s\", which the first line has",
+                         (long long)csv->line, name);
+    if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_STRING && json_type(value) != JSON_NULL)
+        return error_set(error, ERROR_INVALID,
+                         "line %lld: the field \"%.40s\" is a JSON %s; a table has numbers, and strings as labels",
+                         (long long)csv->line, name, json_type_name(json_type(value)));
+    SCOPED_FREE char *text = json_scalar_text(value);
+    size_t length = text ? strlen(text) : 0, wanted = csv->unquoted_length + length;
+    if (wanted > csv->unquoted_capacity) {
+        csv->unquoted_capacity = 2 * wanted;
+        csv->unquoted = memory_resize(csv->unquoted, csv->unquoted_capacity, 1);
+    }
+    if (length > 0)
+        memcpy(csv->unquoted + csv->unquoted_length, text, length);
+    csv->unquoted_length = wanted;
+    return add_field(csv, (struct csv_field){NULL, length}, error);
+}
+
+static int refuse_more(const struct csv *csv, struct error *error)
+{
+    for (const struct json *item = json_first(csv->object); item; item = json_next(item))
+        if (!json_member(csv->names, json_key(item)))
+            return error_set(error, ERROR_INVALID, "line %lld has a field \"%.40s\", which the first line has not",
+                             (long long)csv->line, json_key(item));
+    return error_set(error, ERROR_INVALID, "line %lld has %zu fields, the first line has %zu", (long long)csv->line,
+                     json_count(csv->object), json_count(csv->names));
+}
+
+/* Fields are mostly in the order of the first object: only others are looked for. */
+static int give_values(struct csv *csv, struct error *error)
+{
+    json_free(csv->object);
+    csv->object = NULL;
+    csv->gave_names = false;
+    int result = json_lines_next(&csv->lines, &csv->object, error);
+    csv->line = csv->lines.line;
+    if (result <= 0)
+        return result;
+    const struct json *next = json_first(csv->object);
+    for (const struct json *name = json_first(csv->names); name; name = json_next(name)) {
+        const char *key = json_key(name);
+        const struct json *value = next && strcmp(json_key(next), key) == 0 ? next : json_member(csv->object, key);
+        if (add_value(csv, key, value, error) < 0)
+            return -1;
+        next = value ? json_next(value) : NULL;
+    }
+    if (json_count(csv->object) != csv->count)
+        return refuse_more(csv, error);
+    const char *text = csv->unquoted;
+    for (unsigned i = 0; i < csv->count; text += csv->fields[i++].length)
+        csv->fields[i].text = csv->fields[i].length > 0 ? text : "";
+    return 1;
+}
+
 int csv_next(struct csv *csv, struct error *error)
 {
+    if (csv->is_json) {
+        csv->count = 0;
+        csv->unquoted_length = 0;
+        return csv->names ? give_values(csv, error) : give_names(csv, error);
+    }
     while (csv->at < csv->end) {
         const char *begin = csv->at, *line_end = memchr(begin, '\n', (size_t)(csv->end - begin));
         const char *end = line_end ? line_end : csv->end;
@@ -295,6 +388,8 @@ static bool has_digits_only(const struct csv_field *field)
 
 bool csv_is_header(const struct csv *csv)
 {
+    if (csv->is_json)
+        return csv->gave_names;
     const struct csv_field *last = &csv->fields[csv->count - 1];
     bool words = true;
     double number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads tables of comma-separated values in memory, row by row: for the data format CSV, and for `cox generate`, which
- * looks into them. The separator is the comma, semicolon or tab that the first line has most of. Spaces around a field
+ * Reads tables in memory, row by row: for the data format CSV, and for `cox generate`, which looks into them. A table is text with a
+ * separator, or JSON Lines (json_lines.h), whose first row is the names of the first object's fields; all objects have these. The separator is the comma, semicolon or tab that the first line has most of. Spaces around a field
  * are left out, and so are empty lines and a byte order mark. A field in double quotes may hold separators, but no line
  * break; two double quotes within it stand for one.
  *
@@ -17,7 +17,9 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "common/data/json_lines.h"
 #include "common/error.h"
+#include "common/json.h"
 
 #define CSV_COLUMNS_MAX 65536
 #define CSV_LABELS_MAX 4096      /* different ones */
@@ -36,15 +38,22 @@ struct csv {
     unsigned count, capacity;
     char *unquoted; /* the texts of its fields in which doubled quotes were undone; owned */
     size_t unquoted_length, unquoted_capacity;
+    /* JSON Lines: */
+    bool is_json, gave_names; /* gave_names: the row read last is the one of the names */
+    struct json_lines lines;
+    struct json *names;  /* the first object; NULL: not read yet; owned */
+    struct json *object; /* of the row read last; owned */
 };
 
 void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
+/* The same for the bytes of a file of that name, which says whether they are JSON Lines (json_lines_named). */
+void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
-/* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, or there are too many columns. The message
- * names the line. */
+/* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is no object with the
+ * fields of the first one, each of which is a number, a string or null. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
-/* Whether the row read last, the first one of the table, names the columns. None of its fields is a number; or those that
+/* Whether the row read last, the first one of the table, names the columns. In JSON Lines it does. Else none of its fields is a number; or those that
  * are have only digits, and the last one is a word that no row below has in its last column, where rows have only numbers
  * or some have the same. */
 bool csv_is_header(const struct csv *csv);

@@ -468,7 +468,8 @@ static OBJECT_TYPE(data_input_type, "Input file", data_input_fields, .size = siz
         "folder of PNG and JPEG files for each class. Default for ImageFolder: the data's folder.",                    \
         "IDX", "NPY", "ImageFolder")},                                                                                 \
         {FILE_FIELD(labels, "IDX and NPY: the file of labels (may be gzipped), a path in the folder.", "IDX", "NPY")}, \
-        {FILE_FIELD(text, "Bytes: the file whose bytes are the tokens, a path in the folder.", "Bytes")},              \
+        {FILE_FIELD(text, "Bytes: the file whose bytes are the tokens, a path in the folder; of *.jsonl the texts.",   \
+                    "Bytes")},                                                                                         \
         {FILE_FIELD(files,                                                                                             \
                     "CIFAR10, Tokens, TFRecord and CSV: the file, a path in the folder; a * in its last part "         \
                     "takes all files of such names, in their order.",                                                  \
@@ -541,7 +542,7 @@ static const struct field data_fields[] = {
          "Form of the files: IDX (as MNIST comes), Bytes (any file; each byte is a token), Synthetic (no files, made "
          "from the seed), CIFAR10 (its binary version), NPY (NumPy arrays of images and of labels), Tokens (as llm.c "
          "writes them), TFRecord (tf.train.Example with an image of raw bytes or floats and a label), CSV (tables as "
-         "text; a column "
+         "text, or JSON Lines in *.jsonl; a column "
          "is the label), ImageFolder (PNG and JPEG files, in a folder for each class)."},
     {.name = "storage",
      .kind = FIELD_STRING,

@@ -10,7 +10,9 @@
 #include <strings.h>
 
 #include "common/buffer.h"
+#include "common/data/file_bytes.h"
 #include "common/data/image_folder.h"
+#include "common/data/json_lines.h"
 #include "common/job/enum_words.h"
 #include "common/memory.h"
 
@@ -38,7 +40,11 @@ static const struct kind {
     {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, NULL},
     {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv"},
     {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_CSV, "*train*.jsonl*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_CSV, "*.jsonl*", false, NULL, NULL, NULL},
     {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
+    {DATA_FORMAT_BYTES, "*train*.jsonl*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_BYTES, "*.jsonl*", false, NULL, NULL, NULL},
     {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt"},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
@@ -131,6 +137,7 @@ static void find_test(const struct kind *kind, struct dirent **entries, int coun
 
 /* A folder that is looked through. */
 struct search {
+    const char *folder;
     struct dirent **entries;
     int count;
     char *lonely; /* what is missing beside the first images without labels; NULL: nothing */
@@ -144,13 +151,27 @@ static void search_release(struct search *search)
     free(search->lonely);
 }
 
+/* JSON Lines are a table or texts, as their first line says. */
+static bool has_content_of(const struct kind *kind, const char *folder, const char *name)
+{
+    if (!json_lines_named(name))
+        return true;
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    struct file_bytes file;
+    if (file_bytes_open(path, &file, NULL) < 0)
+        return kind->format == DATA_FORMAT_CSV; /* whose reader says what is wrong */
+    bool texts = json_lines_are_texts(file.bytes, file.length);
+    file_bytes_release(&file);
+    return texts == (kind->format == DATA_FORMAT_BYTES);
+}
+
 /* Returns the first file of the kind after `after`, in the order of names, that has labels beside it. */
 static int next_of(const struct kind *kind, struct search *search, int after, bool training, const char **ret_labels)
 {
     for (int i = after + 1; i < search->count; i++) {
         const char *name = search->entries[i]->d_name;
         if (fnmatch(kind->pattern, name, FNM_PERIOD) != 0 || is_for_training(name) != training ||
-            (!training && is_for_test(name)))
+            (!training && is_for_test(name)) || !has_content_of(kind, search->folder, name))
             continue;
         SCOPED_FREE char *labels = labels_of(kind, name);
         *ret_labels = listed(search->entries, search->count, labels);
@@ -233,7 +254,7 @@ static int refuse(const char *folder, const char *format, struct error *error)
 
 int data_folder_look(const char *folder, const char *format, struct data_files_found *ret_found, struct error *error)
 {
-    SCOPED(search_release) struct search search = {.entries = NULL};
+    SCOPED(search_release) struct search search = {.folder = folder};
     int count = scandir(folder, &search.entries, NULL, alphasort);
     if (count < 0 && errno == ENOTDIR)
         return error_set(error, ERROR_INVALID, "%s is a file; give the folder that it is in", folder);

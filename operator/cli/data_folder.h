@@ -4,7 +4,8 @@
  * usually have. A name with "train" takes precedence, and one with "test", "t10k", "val", "valid" or "validation" is
  * never that of a file to learn from. Labels may have their name in
  * another case (X.npy, Y.npy). Images are found as a folder of folders, one for each class, or as the folders train and val (valid,
- * validation, test, testing) of such. The contents of the files are not read; data_shape.h does that.
+ * validation, test, testing) of such. Of JSON Lines the
+ * first line says whether they are a table or texts; the contents of other files are not read: data_shape.h does that.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H

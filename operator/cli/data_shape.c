@@ -9,6 +9,7 @@
 #include "common/data/file_bytes.h"
 #include "common/data/idx.h"
 #include "common/data/image_folder.h"
+#include "common/data/json_lines.h"
 #include "common/data/npy.h"
 #include "common/job/enum_words.h"
 #include "common/job/job_document.h"
@@ -354,7 +355,7 @@ static int read_csv(const char *folder, const char *name, const char *label, str
     SCOPED(table_release) struct table table = {.names = NULL};
     if (open_file(folder, name, &file, error) < 0)
         return -1;
-    csv_init(&table.csv, file.bytes, file.length);
+    csv_init_file(&table.csv, name, file.bytes, file.length);
     return read_rows(&table, label, shape, error) < 0 ? error_wrap(error, "%s", name) : 0;
 }
 
@@ -413,9 +414,15 @@ static int read_images(const char *folder, const char *name, struct data_shape *
 static int read_text(const char *folder, const char *name, struct data_shape *shape, struct error *error)
 {
     SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
+    SCOPED_BUFFER texts;
+    buffer_init(&texts, JSON_LINES_TEXTS_MAX);
     if (open_file(folder, name, &file, error) < 0)
         return -1;
-    shape->examples = file.length > 0 ? ((int64_t)file.length - 1) / DATA_SHAPE_CONTEXT : 0;
+    bool is_json = json_lines_named(name);
+    if (is_json && json_lines_texts(file.bytes, file.length, &texts, error) < 0)
+        return error_wrap(error, "%s", name);
+    int64_t length = (int64_t)(is_json ? texts.length : file.length);
+    shape->examples = length > 0 ? (length - 1) / DATA_SHAPE_CONTEXT : 0;
     if (shape->examples < 2)
         return error_set(error, ERROR_INVALID,
                          "%s is too short: at least %d bytes are needed (two examples of %d, and one more)", name,

@@ -130,6 +130,26 @@ verdict $? "what does not fit the files is refused" "$(cat err)"
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "images" "$(tail -n 3 err out)"
 
+# JSON Lines: a table, whose new rows have their fields in another order, and texts.
+mkdir objects documents
+flowers | awk '{ split("setosa versicolor virginica", kind)
+    printf "{\"sepal length\": %s, \"sepal width\": %s, \"petal length\": %s, \"petal width\": %s, \"kind\": \"%s\"}\n", $1, $2, $3, $4, kind[$5 + 1] }' >objects/flowers.jsonl
+learn objects 'flowers.jsonl: 150 examples of 4 values, 3 classes, 30 held out' 85
+verdict $? "a table of JSON Lines" "$(tail -n 3 err out)"
+printf '{"petal length": 1.5, "petal width": 0.2, "sepal length": 5, "sepal width": 3.4}\n' >new.jsonl
+cox 0 predict objects --data new.jsonl && printed '^class,probability$' '^setosa,'
+verdict $? "new rows of JSON Lines" "$(cat err out)"
+echo '{"sepal length": 1, "kind": "rose"}' >>objects/flowers.jsonl
+cox 1 generate objects --data objects && grep -qF 'flowers.jsonl: line 151 has no field "sepal width", which the first line has' err
+verdict $? "an object without a field is named" "$(cat err)"
+for i in {1..40}; do
+    printf '{"id": %d, "text": "the quick brown fox jumps over the lazy dog \\u00e9\\nwhile five boxing wizards jump over the lazy dog."}\n' "$i"
+done >documents/train.jsonl
+cox 0 generate documents --data documents && mv out documents.yaml && grep -q 'train.jsonl: [0-9]* windows of 256 bytes' err &&
+    grep -q 'format: Bytes' documents.yaml && cox 0 run documents.yaml --volume "data=$work/documents" --set spec.coxswain.training.steps=5 \
+    --set spec.coxswain.training.batchSize=2 --set spec.coxswain.model.depth=1 --set spec.coxswain.model.context=64 && grep -q '^documents is done: perplexity ' out
+verdict $? "documents of JSON Lines" "$(tail -n 3 err out)"
+
 # The same digits as PNG files, a folder for each class; new ones are in another folder, without classes.
 mkdir pictures new
 pictures pictures <digits/my-images-idx3-ubyte && mv pictures/{bar0/000.png,bar9/009.png} new/ && cp new/009.png 'new/two words.png'

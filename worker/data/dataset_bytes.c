@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/data/file_bytes.h"
+#include "common/data/json_lines.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
@@ -30,6 +31,21 @@ static int check(const struct dataset_source *source, const struct file_bytes *f
     return 0;
 }
 
+/* Puts the texts of JSON Lines in the place of the file. */
+static int take_texts(struct file_bytes *file, struct error *error)
+{
+    SCOPED_BUFFER texts;
+    buffer_init(&texts, JSON_LINES_TEXTS_MAX);
+    if (json_lines_texts(file->bytes, file->length, &texts, error) < 0 ||
+        file_bytes_check(file, mapped_file_round(), error) < 0)
+        return -1;
+    file_bytes_release(file);
+    file->length = texts.length;
+    file->bytes = (const uint8_t *)buffer_take(&texts);
+    file->how = "texts in memory";
+    return 0;
+}
+
 static int fill(struct bytes_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     SCOPED_FREE char *path = NULL;
@@ -38,7 +54,7 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
         return error_set(error, ERROR_INVALID, "%s: format Bytes needs text", dataset_section(source));
     if (dataset_path(source, text, &path, error) < 0 || file_bytes_open(path, &dataset->file, error) < 0)
         return -1;
-    if (check(source, &dataset->file, error) < 0)
+    if ((json_lines_named(path) && take_texts(&dataset->file, error) < 0) || check(source, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);
     dataset->base.count = ((int64_t)dataset->file.length - 1) / source->format->input_elements;
     snprintf(dataset->base.description, sizeof dataset->base.description, "windows of %lld bytes from %s (%s)",

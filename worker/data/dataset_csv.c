@@ -216,7 +216,7 @@ static int walk(struct table *table, const char *label, const struct row_taker *
         const struct file_set_entry *entry = &table->set.entries[i];
         struct csv csv;
         int result;
-        csv_init(&csv, entry->file.bytes, entry->file.length);
+        csv_init_file(&csv, entry->path, entry->file.bytes, entry->file.length);
         for (bool first = true; (result = csv_next(&csv, error)) > 0; first = false) {
             bool header = first && is_header(table, &csv);
             if (check_row(table, &csv, header, label, error) < 0 ||

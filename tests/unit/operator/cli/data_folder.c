@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,6 +80,24 @@ Test(data_folder, several_files_as_one_pattern)
     put("data_batch_1.bin");
     put("data_batch_2.bin");
     check(NULL, "CIFAR10", "data_batch_*.bin", NULL);
+}
+
+static void put_line(const char *name, const char *line)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fprintf(file, "%s\n", line) > 0);
+    fclose(file);
+}
+
+Test(data_folder, json_lines_are_what_their_first_line_says)
+{
+    put_line("notes.jsonl", "{\"text\": \"a document\"}");
+    check(NULL, "Bytes", "notes.jsonl", NULL);
+    check("CSV", NULL, NULL, NULL);
+    put_line("rows.jsonl", "{\"a\": 1, \"kind\": \"x\"}");
+    check(NULL, "CSV", "rows.jsonl", NULL);
+    check("Bytes", "Bytes", "notes.jsonl", NULL);
 }
 
 Test(data_folder, folders_of_images)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads JSON Lines (jsonlines.org) in memory: an object in each line. Tables are such files (csv.h), and texts: objects with a string
+ * `text`, of which each is a document. Empty lines and a byte order mark are left out.
+ *
+ *     json_lines_init(&lines, bytes, length);
+ *     while ((result = json_lines_next(&lines, &object, &error)) > 0) { … json_free(object); }
+ */
+#ifndef COXSWAIN_COMMON_DATA_JSON_LINES_H
+#define COXSWAIN_COMMON_DATA_JSON_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "common/json.h"
+
+#define JSON_LINES_LENGTH_MAX ((size_t)16 << 20) /* bytes of a line */
+#define JSON_LINES_TEXTS_MAX ((size_t)4 << 30)   /* bytes of all texts of a file */
+
+struct json_lines {
+    const char *at, *end;
+    int64_t line; /* of the object read last, from 1 */
+};
+
+/* Whether a file is one by its name: *.jsonl, *.ndjson, or these with .gz. */
+bool json_lines_named(const char *path);
+
+void json_lines_init(struct json_lines *lines, const uint8_t *bytes, size_t length);
+/* Returns 1 for an object, which the caller frees, 0 at the end; -1, ERROR_INVALID: a line is no object, ERROR_TOO_LARGE: it is longer than
+ * JSON_LINES_LENGTH_MAX. The message names the line. */
+int json_lines_next(struct json_lines *lines, struct json **ret_object, struct error *error);
+
+/* Whether the first object is a document: it has a string `text`, and no `label`. False if there is none. */
+bool json_lines_are_texts(const uint8_t *bytes, size_t length);
+/* Appends the texts of all objects, and a line feed after each. ERROR_INVALID names the line of an object without a string `text`. */
+int json_lines_texts(const uint8_t *bytes, size_t length, struct buffer *texts, struct error *error);
+
+#endif
