@@ -204,7 +204,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(CONFIGURATION)
 	$(Q)$(COMPILE) $(unit_flags) -c $< -o $@
 
 # The files of the page of `cox ui` are in this object.
-$(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(addprefix operator/cli/ui/,page.html page.css page.js chart.js sweep_chart.js compare.js)
+$(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(wildcard operator/cli/ui/*.html operator/cli/ui/*.css operator/cli/ui/*.js)
 
 # In kernels a square root that may set errno keeps its loop from going over vectors, and so does arithmetic for one of two cases that
 # might trap in the other; the bits are the same.

@@ -24,15 +24,22 @@ static const char usage[] =
     "                   CSV file on standard output: class,probability, or value\n"
     "  --data FOLDER    new images, or one image, for a model of images in folders: with all, a line for each file\n"
     "  --outputs        the model's outputs instead, as an NPY file on standard output\n"
+    "  --json           with all: the metrics as JSON; of a classifier also its confusion matrix and the examples that "
+    "it\n"
+    "                   gets most wrong\n"
     "  --weights PATH   a safetensors file, a directory of checkpoints or one of them\n"
     "  --threads N      default: this machine's processors\n"
     "\n"
     "Exit code: 0 done, 1 there is no such run, or no weights, or the data do not fit, 2 wrong usage, 130 "
     "interrupted.\n";
 
-static const struct option known[] = {{"data", required_argument, NULL, 0},    {"outputs", no_argument, NULL, 0},
-                                      {"weights", required_argument, NULL, 0}, {"threads", required_argument, NULL, 0},
-                                      {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+static const struct option known[] = {{"data", required_argument, NULL, 0},
+                                      {"outputs", no_argument, NULL, 0},
+                                      {"json", no_argument, NULL, 0},
+                                      {"weights", required_argument, NULL, 0},
+                                      {"threads", required_argument, NULL, 0},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
 
 int command_predict(int count, char **words)
 {

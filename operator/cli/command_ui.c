@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/contract/state_directory.h"
+#include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/ui/server.h"
@@ -27,11 +31,29 @@ static const struct command_usage usage = {
     .names_min = 0,
     .names_max = 0};
 
+/* Returns the state directory of the control plane that the line means: that of --state, else the one in which the kubeconfig is; free it
+ * with free(). NULL: a cluster. */
+static char *state_of(const struct command_line *line)
+{
+    const char *kubeconfig = line->kubeconfig ? line->kubeconfig : getenv("KUBECONFIG");
+    char *path = line->state ? realpath(line->state, NULL) : NULL;
+    if (path || !kubeconfig || line->context)
+        return path;
+    SCOPED_FREE char *file = realpath(kubeconfig, NULL); /* NULL also for a list of files */
+    if (!file)
+        return NULL;
+    const char *name = strrchr(file, '/') + 1;
+    bool is_ours = strcmp(name, STATE_KUBECONFIG) == 0 && state_directory_is_one(dirname(file));
+    return is_ours ? memory_copy_string(file) : NULL;
+}
+
 /* With a control plane of our own the state of a run that has ended is shown. */
 static int serve(struct cluster *cluster, const struct command_line *line, bool kept, struct error *error)
 {
+    SCOPED_FREE char *state = state_of(line);
     struct ui_server_options options = {.name_space = line->all_namespaces ? NULL : cluster->name_space,
                                         .port = line->port < 0 ? 0 : (uint16_t)line->port,
+                                        .state = state,
                                         .kept = kept};
     struct ui_server *server;
     if (ui_server_start(cluster, &options, &server, error) < 0)

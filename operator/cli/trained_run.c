@@ -90,23 +90,22 @@ static void volumes_release(struct volumes *volumes)
         free(volumes->texts[i]);
 }
 
-static void add_storages(const char *directory, const struct run_record *record, const struct json *job,
-                         struct worker_call *call)
+void trained_run_add_storages(const char *state, const char *name_space, const struct json *volumes,
+                              const struct json *job, struct worker_call *call)
 {
-    SCOPED(volumes_release) struct volumes volumes = {.count = 0};
-    for (const struct json *item = json_first(record->volumes); item && volumes.count < VOLUMES_MAX;
-         item = json_next(item))
-        volumes.texts[volumes.count++] = memory_format("%s=%s", json_key(item), json_string(item, ""));
+    SCOPED(volumes_release) struct volumes given = {.count = 0};
+    for (const struct json *item = json_first(volumes); item && given.count < VOLUMES_MAX; item = json_next(item))
+        given.texts[given.count++] = memory_format("%s=%s", json_key(item), json_string(item, ""));
     struct storage_place place = {
-        .state = directory, .volumes = (const char *const *)volumes.texts, .volume_count = volumes.count};
+        .state = state, .volumes = (const char *const *)given.texts, .volume_count = given.count};
     for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item)) {
         const char *name = json_string_at(item, "name", "");
-        SCOPED_FREE char *path = storage_directory(&place, job, record->name_space, name);
+        SCOPED_FREE char *path = storage_directory(&place, job, name_space, name);
         SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
         if (pair)
             worker_call_add(call, "--storage", pair);
     }
-    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, job, record->name_space);
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, job, name_space);
     if (checkpoints)
         worker_call_add(call, "--checkpoint-dir", checkpoints);
 }
@@ -126,7 +125,7 @@ static int add_run(const char *directory, struct worker_call *call, struct error
                          record.name, directory);
     worker_call_add(call, program, NULL);
     worker_call_add(call, "--job", file);
-    add_storages(directory, &record, job, call);
+    trained_run_add_storages(directory, record.name_space, record.volumes, job, call);
     return 0;
 }
 

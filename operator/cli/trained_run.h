@@ -33,6 +33,11 @@ int worker_call_read(struct worker_call *call, int count, char **words, const st
 int trained_run_use(const char *command, const char *word, const char *option, const char *value,
                     const struct worker_call *options);
 
+/* Adds the directories of a job's storages and of its checkpoints, as options of coxswain-worker. `state`: the state directory in which the
+ * job has run; `volumes`: {claim: directory} of its --volume options, or NULL. */
+void trained_run_add_storages(const char *state, const char *name_space, const struct json *volumes,
+                              const struct json *job, struct worker_call *call);
+
 /* Returns the command that uses what the job in the state directory has trained, such as "cox predict digits 0"; free it with free(). NULL:
  * the job is not one of Coxswain's worker, or leaves no weights. */
 char *trained_run_command(const char *state, const struct json *job);

@@ -120,6 +120,20 @@ done
 verdict $? 'one by one they are as often right' "$count, $right, $said"
 grep -q '@@@@@@' <<<"$answer" && grep -q '^class [0-9]: [0-9.]* %$' <<<"$answer" && (($(wc -l <<<"$answer") == 32))
 verdict $? 'each with its picture and three classes' "$answer"
+ask bars --predict all --json && python3 - "$answer" "$right" <<'PYTHON'
+import json, sys
+report = json.loads(sys.argv[1])
+matrix = report["confusion"]
+right = sum(matrix[i][i] for i in range(10))
+assert len(matrix) == 10 and sum(map(sum, matrix)) == report["examples"] == 20, matrix
+assert f"{right} of 20" == sys.argv[2] and abs(report["accuracy"] - right / 20) < 1e-6, report["accuracy"]
+losses = [one["loss"] for one in report["worst"]]
+assert len(losses) == 20 and losses == sorted(losses, reverse=True) and abs(sum(losses) / 20 - report["loss"]) < 1e-4, losses
+assert all(one["picture"]["pixels"] for one in report["worst"]) and "classes" not in report
+PYTHON
+verdict $? 'as JSON with the confusion matrix and the worst of them' "$answer $said"
+ask text --predict all --json && [[ $answer == '{'*'"perplexity":'* && $answer != *confusion* ]] && ! ask bars --predict 3 --json && [[ $said == *'is for --predict all'* ]]
+verdict $? 'which texts have not, nor a single example' "$answer $said"
 ask text --predict all && [[ $answer == 'loss '*', perplexity '* ]]
 verdict $? 'of texts there is a perplexity' "$answer $said"
 metrics=$answer

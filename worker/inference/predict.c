@@ -13,6 +13,7 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "common/terminal_text.h"
+#include "worker/inference/class_report.h"
 #include "worker/inference/picture.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
@@ -339,6 +340,90 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
     return 0;
 }
 
+/* ---------------------------------------------------------------- as JSON */
+
+static int add_batch(const struct trainer *trainer, int64_t first, int64_t count, struct class_report *report,
+                     struct error *error)
+{
+    const struct output_format format = graph_output_format(trainer->graph);
+    const float *outputs = graph_outputs(trainer->graph);
+    size_t input_bytes = example_input_bytes(graph_example_format(trainer->graph));
+    SCOPED_FREE void *inputs = memory_allocate((size_t)count, input_bytes);
+    SCOPED_FREE int32_t *classes = memory_allocate((size_t)count, sizeof *classes);
+    SCOPED_FREE int64_t *numbers = memory_allocate((size_t)count, sizeof *numbers);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = first + i;
+    if (dataset_read(trainer->validation, numbers, count, inputs, classes, error) < 0)
+        return -1;
+    for (int64_t i = 0; i < count; i++)
+        class_report_add(report, first + i, classes[i], outputs + i * format.elements, format.meaning);
+    return 0;
+}
+
+static int add_pictures(const struct trainer *trainer, struct json *document, struct error *error)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    if (format->image[0] == 0)
+        return 0;
+    SCOPED_FREE float *pixels = memory_allocate(1, example_input_bytes(format));
+    int32_t class;
+    for (struct json *row = json_first(json_at(document, "worst")); row; row = json_next(row)) {
+        int64_t number = json_integer_at(row, "example", 0);
+        if (dataset_read(trainer->validation, &number, 1, pixels, &class, error) < 0)
+            return -1;
+        json_set(row, "picture", picture_json(pixels, format->image));
+    }
+    return 0;
+}
+
+static void set_metrics(const struct trainer *trainer, const struct loss_sums *sums, struct json *document)
+{
+    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), sums);
+    json_set_integer(document, "examples", dataset_count(trainer->validation));
+    if (isfinite(metrics.loss))
+        json_set_number(document, "loss", metrics.loss);
+    if (isfinite(metrics.accuracy))
+        json_set_number(document, "accuracy", metrics.accuracy);
+    if (isfinite(metrics.perplexity))
+        json_set_number(document, "perplexity", metrics.perplexity);
+}
+
+/* Whether each example has one class, and the model gives a score for each class. */
+static bool is_classifier(const struct trainer *trainer)
+{
+    return graph_example_format(trainer->graph)->target_elements == 1 && gives_scores(trainer) &&
+           graph_outputs(trainer->graph) != NULL;
+}
+
+static int print_json(const struct trainer *trainer, struct error *error)
+{
+    int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
+    bool classifies = is_classifier(trainer);
+    struct loss_sums sums = {.loss = 0}, some;
+    SCOPED(class_report_release) struct class_report report = {.confusion = NULL};
+    SCOPED_JSON *document = json_new_object();
+    SCOPED_BUFFER text;
+    buffer_init(&text, TEXT_MAX);
+    if (classifies)
+        class_report_init(&report, graph_example_format(trainer->graph)->classes);
+    for (int64_t at = 0; at < count; at += batch) {
+        int64_t examples = count - at < batch ? count - at : batch;
+        if (evaluate(trainer, at, examples, &some, error) < 0 ||
+            (classifies && add_batch(trainer, at, examples, &report, error) < 0))
+            return -1;
+        sums = (struct loss_sums){sums.loss + some.loss, sums.correct + some.correct, sums.count + some.count};
+    }
+    set_metrics(trainer, &sums, document);
+    if (classifies) {
+        json_set(document, "classes", json_copy(dataset_facts(trainer->validation)->classes));
+        class_report_set(&report, document);
+    }
+    if (add_pictures(trainer, document, error) < 0 || json_print(document, &text, error) < 0)
+        return -1;
+    buffer_append_byte(&text, '\n', NULL);
+    return print(&text, error);
+}
+
 /* ---------------------------------------------------------------- which */
 
 static int open_new(struct trainer *trainer, const char *path, struct error *error)
@@ -419,6 +504,8 @@ static int predict(struct trainer *trainer, const char *which, bool outputs, enu
     if ((which || outputs || lists) && graph_outputs(trainer->graph) == NULL)
         return error_set(error, ERROR_UNSUPPORTED, "outputs are stored as float32 only; leave out training.precision");
     *ret_code = EXIT_CODE_BAD_DATA;
+    if (trainer->arguments->inference.json)
+        return print_json(trainer, error);
     if (outputs)
         return print_outputs(trainer, number, count, error);
     if (lists)
@@ -433,8 +520,9 @@ int predict_run(const struct arguments *arguments, const struct identity *identi
 {
     struct trained_model model;
     const char *which = strcmp(arguments->inference.example, "all") == 0 ? NULL : arguments->inference.example;
-    bool outputs = arguments->inference.outputs;
-    enum trained_passes of_all = outputs || arguments->inference.data ? TRAINED_BATCH_OUTPUTS : TRAINED_IN_BATCHES;
+    bool outputs = arguments->inference.outputs, json = arguments->inference.json;
+    enum trained_passes of_all =
+        outputs || json || arguments->inference.data ? TRAINED_BATCH_OUTPUTS : TRAINED_IN_BATCHES;
     *ret_code = EXIT_CODE_BAD_JOB;
     if (outputs && isatty(STDOUT_FILENO) == 1)
         return error_set(error, ERROR_INVALID,

@@ -7,7 +7,11 @@
  * its file if it is a file of its own. If they are the
  * rows of a CSV file, it prints a CSV table, too: of the most probable classes and their
  * probabilities, or of the values. With --outputs it prints, instead, an NPY file
- * (common/data/npy.h) of the model's outputs for one or all of the examples, in their order.
+ * (common/data/npy.h) of the model's outputs for one or all of the examples, in their order. With
+ * --json it prints the metrics of all held-out examples as JSON, for the page of `cox ui` and programs:
+ * {"examples","loss","accuracy"|"perplexity"} and, of a classifier, "classes" (their names, if the
+ * data has names), "confusion" and "worst" (class_report.h), the latter with a "picture" (picture.h)
+ * of each image.
  */
 #ifndef COXSWAIN_INFERENCE_PREDICT_H
 #define COXSWAIN_INFERENCE_PREDICT_H

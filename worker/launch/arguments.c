@@ -38,6 +38,8 @@ const char arguments_usage[] =
     "  --data FILE            with --predict: new examples, without labels, instead of the held-out ones: an array\n"
     "                         (.npy), or for data of format CSV a table\n"
     "  --outputs              with --predict: the model's outputs instead, as an NPY file on standard output\n"
+    "  --json                 with --predict all: the metrics as JSON; of a classifier also its confusion matrix and\n"
+    "                         the held-out examples that it gets most wrong\n"
     "  --weights PATH         a safetensors file, a directory of checkpoints or one of them (default: the job's "
     "export, "
     "else its newest checkpoint)\n";
@@ -58,6 +60,7 @@ enum argument {
     OPTION_GENERATE,
     OPTION_PREDICT,
     OPTION_OUTPUTS,
+    OPTION_JSON,
     OPTION_DATA,
     OPTION_WEIGHTS,
     OPTION_TOKENS,
@@ -78,6 +81,7 @@ static const struct option options[] = {
     {"generate", required_argument, NULL, OPTION_GENERATE},
     {"predict", required_argument, NULL, OPTION_PREDICT},
     {"outputs", no_argument, NULL, OPTION_OUTPUTS},
+    {"json", no_argument, NULL, OPTION_JSON},
     {"data", required_argument, NULL, OPTION_DATA},
     {"weights", required_argument, NULL, OPTION_WEIGHTS},
     {"tokens", required_argument, NULL, OPTION_TOKENS},
@@ -134,6 +138,9 @@ static int apply_inference_option(struct inference_arguments *inference, int opt
         return 0;
     case OPTION_OUTPUTS:
         inference->outputs = true;
+        return 0;
+    case OPTION_JSON:
+        inference->json = true;
         return 0;
     case OPTION_DATA:
         inference->data = value;
@@ -203,6 +210,9 @@ static int check_inference(const struct inference_arguments *inference, bool say
         return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.path");
     if (inference->outputs && !inference->example)
         return error_set(error, ERROR_INVALID, "--outputs: is for --predict");
+    if (inference->json &&
+        (!inference->example || strcmp(inference->example, "all") != 0 || inference->data || inference->outputs))
+        return error_set(error, ERROR_INVALID, "--json: is for --predict all, without --data and --outputs");
     if (inference->data && !inference->example)
         return error_set(error, ERROR_INVALID, "--data: is for --predict");
     if (says_how && !inference->prompt)

@@ -18,6 +18,7 @@ struct inference_arguments {
     const char *prompt;  /* --generate */
     const char *example; /* --predict: a number, or "all" */
     bool outputs;        /* --outputs */
+    bool json;           /* --json */
     const char *data;    /* --data: an NPY or CSV file of inputs; NULL: the held-out examples */
     const char *weights; /* --weights; NULL: the job's export or newest checkpoint */
     int tokens;          /* --tokens */

@@ -75,7 +75,7 @@ async function ask(path, options, patience = DETAIL_PATIENCE_MS) {
         throw new Unanswered(error, patience);
     }
     try { document = JSON.parse(text); } catch { throw new Refused(text || `the server answered ${response.status}`, response.status); }
-    if (!response.ok) throw new Refused(document.error, response.status);
+    if (!response.ok || document.error) throw new Refused(document.error, response.status);
     return document;
 }
 
@@ -504,12 +504,14 @@ function jobView(place) {
     const layerTable = make("div", {id: "layers"}), layersSaid = make("p", {class: "faint", id: "layers-said", role: "status", "aria-live": "polite"});
     let layersOf = null; // the spec whose layers are shown
     let current = "curves", curves = null, document_ = null, logText = null, unread = 0, gone = false;
-    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
+    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["use", "Try the model"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
     set.panels.curves.append(make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, lossFigure, rateFigure, accuracyFigure),
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.layers.append(layersSaid, layerTable);
+    const model = modelPanel(place);
+    set.panels.use.append(model.element);
     set.panels.manifest.append(manifest);
     set.panels.describe.append(description);
     main.replaceChildren(make("h2", {}, place.name + " ", top.state), top.why, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
@@ -593,6 +595,7 @@ function jobView(place) {
             document_ = await ask(addressed("/api/job", place));
             writeHead();
             writePods();
+            model.update(document_);
             setText(manifest, document_.manifest);
             setText(description, document_.description);
             if (current === "curves") {
@@ -622,7 +625,7 @@ function jobView(place) {
     again = repeat(read);
     const resized = () => drawCurves();
     addEventListener("resize", resized);
-    return {refresh: () => again.now(), listChanged: null, end: () => { again.end(); removeEventListener("resize", resized); }};
+    return {refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
 }
 
 // ---------------------------------------------------------------- one sweep

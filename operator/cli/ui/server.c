@@ -22,15 +22,19 @@
 #include "operator/cli/ui/documents.h"
 #include "operator/cli/ui/gate.h"
 #include "operator/cli/ui/list.h"
+#include "operator/cli/ui/model_use.h"
 #include "operator/cli/ui/restarts.h"
 #include "operator/cli/worker_model.h"
 
-#define BODY_MAX 4096 /* of a request; none is looked at */
+#define BODY_MAX 4096 /* of a request: a prompt */
 #define CONNECTIONS_MAX 64
 #define WAITING_MAX 64
 #define ANSWER_MAX (64 * 1024 * 1024)
 #define TAIL_DEFAULT 500
 #define TAIL_MAX 20000
+#define TOKENS_DEFAULT 256
+#define TEMPERATURE_DEFAULT 0.8
+#define TEMPERATURE_MAX 100.0
 #define NAME_MAX_LENGTH 254
 
 #define JSON_TYPE "application/json"
@@ -40,8 +44,11 @@ static const char policy[] =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 struct waiting;
-/* Answers a request, by blocking requests of the cluster. Appends the answer, JSON, to `out`. */
+/* Answers a request, by blocking requests of the cluster. Appends the answer, JSON, to `out`. ANSWERED_LATER: something else answers the
+ * exchange. */
 typedef int ui_action(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error);
+
+#define ANSWERED_LATER 1
 
 /* A request that waits for its answer. Its strings are copies, since the browser may go away meanwhile. */
 struct waiting {
@@ -49,7 +56,9 @@ struct waiting {
     ui_action *action;
     bool sweep, changes;
     char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
-    int64_t index, tail, workers;
+    int64_t index, tail, workers, tokens, seed;
+    double temperature;
+    char *prompt; /* the body; owned */
     uint64_t known;
 };
 
@@ -60,6 +69,7 @@ struct ui_server {
     struct ui_list *list;
     struct ui_curves *curves;
     struct ui_restarts *restarts;
+    struct model_uses *models;
     bool kept;
     struct waiting *waiting[WAITING_MAX]; /* changes, then reads; the oldest first */
     unsigned waiting_count;
@@ -67,7 +77,7 @@ struct ui_server {
 
 /* ---------------------------------------------------------------- answers */
 
-static void respond(struct http_exchange *exchange, int status, const char *type, const void *body, size_t length)
+static void set_headers(struct http_exchange *exchange)
 {
     static const char *const headers[][2] = {{"Content-Security-Policy", policy},
                                              {"X-Content-Type-Options", "nosniff"},
@@ -77,6 +87,11 @@ static void respond(struct http_exchange *exchange, int status, const char *type
                                              {"Cache-Control", "no-store"}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         http_exchange_set_header(exchange, headers[i][0], headers[i][1]);
+}
+
+static void respond(struct http_exchange *exchange, int status, const char *type, const void *body, size_t length)
+{
+    set_headers(exchange);
     http_exchange_respond(exchange, status, type, body, length);
 }
 
@@ -132,6 +147,7 @@ static int job_get(struct ui_server *server, const struct waiting *request, stru
     struct why_input input = job_evidence_input(&evidence);
     if (ui_job_document(&input, &document, error) < 0)
         return -1;
+    json_set_boolean(document, "here", model_uses_are_possible(server->models));
     json_set_boolean(document, "restarting", ui_restarts_has(server->restarts, request->name_space, request->name));
     return print_document(document, out, error);
 }
@@ -163,6 +179,40 @@ static int layers_get(struct ui_server *server, const struct waiting *request, s
     if (cluster_get(server->cluster, &path, &job, error) < 0)
         return -1;
     return worker_model_describe(job, out, error);
+}
+
+static int use_model(struct ui_server *server, const struct waiting *request, const char *prompt, struct error *error)
+{
+    SCOPED_JSON *job = NULL;
+    struct model_use *use;
+    struct resource_path path = cluster_job_path(server->cluster, request->name);
+    struct model_question question = {.prompt = prompt,
+                                      .tokens = request->tokens < 1 ? TOKENS_DEFAULT : request->tokens,
+                                      .seed = request->seed < 0 ? 0 : request->seed,
+                                      .temperature = request->temperature};
+    if (cluster_get(server->cluster, &path, &job, error) < 0)
+        return -1;
+    if (!request->exchange)
+        return ANSWERED_LATER; /* the browser has gone meanwhile */
+    if (model_use_start(server->models, request->name_space, job, &question, &use, error) < 0)
+        return -1;
+    set_headers(request->exchange);
+    model_use_attach(use, http_exchange_stream(request->exchange, 200, JSON_TYPE, ANSWER_MAX, model_use_closed, use));
+    return ANSWERED_LATER;
+}
+
+static int predict(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    (void)out;
+    return use_model(server, request, NULL, error);
+}
+
+static int generate(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    (void)out;
+    if (*request->prompt == '\0')
+        return error_set(error, ERROR_INVALID, "Write a text for the model to continue.");
+    return use_model(server, request, request->prompt, error);
 }
 
 static void leave_out(const char *speaker, const struct json *pod, const struct error *cause)
@@ -255,13 +305,14 @@ static int delete (struct ui_server *server, const struct waiting *request, stru
 static const struct {
     const char *path, *method;
     ui_action *action;
-    bool sweep;
+    bool sweep, changes;
 } actions[] = {
-    {"/api/job", "GET", job_get, false},       {"/api/curves", "GET", curves_get, false},
-    {"/api/layers", "GET", layers_get, false}, {"/api/log", "GET", log_get, false},
-    {"/api/sweep", "GET", sweep_get, true},    {"/api/suspend", "POST", suspend, false},
-    {"/api/resume", "POST", resume, false},    {"/api/restart", "POST", restart, false},
-    {"/api/scale", "POST", scale, false},      {"/api/delete", "POST", delete, false},
+    {"/api/job", "GET", job_get, false, false},       {"/api/curves", "GET", curves_get, false, false},
+    {"/api/layers", "GET", layers_get, false, false}, {"/api/log", "GET", log_get, false, false},
+    {"/api/sweep", "GET", sweep_get, true, false},    {"/api/suspend", "POST", suspend, false, true},
+    {"/api/resume", "POST", resume, false, true},     {"/api/restart", "POST", restart, false, true},
+    {"/api/scale", "POST", scale, false, true},       {"/api/delete", "POST", delete, false, true},
+    {"/api/predict", "POST", predict, false, false},  {"/api/generate", "POST", generate, false, false},
 };
 
 /* ---------------------------------------------------------------- the queue */
@@ -276,6 +327,13 @@ static int64_t number_of(const struct http_exchange *exchange, const char *name,
     const char *text = http_exchange_query(exchange, name);
     int64_t number;
     return text && number_parse(text, &number) && number <= max ? number : -1;
+}
+
+static double temperature_of(const struct http_exchange *exchange)
+{
+    const char *text = http_exchange_query(exchange, "temperature");
+    double temperature = text ? strtod(text, NULL) : TEMPERATURE_DEFAULT;
+    return temperature >= 0 && temperature <= TEMPERATURE_MAX ? temperature : TEMPERATURE_DEFAULT;
 }
 
 /* 0: none, which no version is. */
@@ -300,6 +358,9 @@ static bool read_request(const struct http_exchange *exchange, struct waiting *r
     request->tail = number_of(exchange, "tail", TAIL_MAX);
     request->workers = number_of(exchange, "workers", INT32_MAX);
     request->known = version_of(exchange, "known");
+    request->tokens = number_of(exchange, "tokens", MODEL_TOKENS_MAX);
+    request->seed = number_of(exchange, "seed", INT32_MAX);
+    request->temperature = temperature_of(exchange);
     copy_query(exchange, "role", request->role, sizeof request->role);
     return copy_query(exchange, "namespace", request->name_space, sizeof request->name_space) &&
            copy_query(exchange, "name", request->name, sizeof request->name) &&
@@ -315,6 +376,12 @@ static bool same_request(const struct waiting *left, const struct waiting *right
            strcmp(left->role, right->role) == 0;
 }
 
+static void waiting_free(struct waiting *request)
+{
+    free(request->prompt);
+    free(request);
+}
+
 static struct waiting *waiting_take(struct ui_server *server, unsigned at)
 {
     struct waiting *request = server->waiting[at];
@@ -327,7 +394,7 @@ static void waiting_drop_gone(struct ui_server *server)
 {
     for (unsigned i = server->waiting_count; i-- > 0;)
         if (!server->waiting[i]->exchange)
-            free(waiting_take(server, i));
+            waiting_free(waiting_take(server, i));
 }
 
 /* Changes come before reads, which may take long. */
@@ -343,9 +410,12 @@ static void waiting_put(struct ui_server *server, struct waiting *request)
 static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep)
 {
     struct waiting *request = memory_allocate(1, sizeof *request);
+    size_t length;
+    const char *body = http_exchange_body(exchange, &length);
     *request = (struct waiting){.exchange = exchange,
                                 .action = action,
                                 .sweep = sweep,
+                                .prompt = memory_copy_bytes(body, length),
                                 .changes = strcmp(http_exchange_method(exchange), "GET") != 0};
     waiting_drop_gone(server);
     bool can_be = read_request(exchange, request);
@@ -356,7 +426,7 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
                               : NULL;
     if (refusal) {
         respond_error(exchange, can_be ? 503 : 400, refusal);
-        free(request);
+        waiting_free(request);
         return;
     }
     waiting_put(server, request);
@@ -378,7 +448,7 @@ static void answer_equal_reads(struct ui_server *server, const struct waiting *r
         if (same_request(server->waiting[i], request)) {
             struct waiting *equal = waiting_take(server, i);
             answer_with(equal, result, out, error);
-            free(equal);
+            waiting_free(equal);
         }
 }
 
@@ -391,6 +461,8 @@ static void answer(struct ui_server *server, struct waiting *request)
     server->cluster->name_space = request->name_space;
     int result = request->action(server, request, &out, &error);
     server->cluster->name_space = name_space;
+    if (result == ANSWERED_LATER)
+        return;
     if (server->cluster->interrupted)
         result = -1;
     answer_with(request, result, &out, &error);
@@ -403,7 +475,7 @@ void ui_server_work(struct ui_server *server)
         struct waiting *request = waiting_take(server, 0);
         if (request->exchange)
             answer(server, request);
-        free(request);
+        waiting_free(request);
     }
     if (!*ui_list_trouble(server->list))
         ui_restarts_work(server->restarts, server->cluster);
@@ -435,7 +507,7 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
     }
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].path, path) == 0 && strcmp(actions[i].method, method) == 0) {
-            if (reads || !server->kept)
+            if (!actions[i].changes || !server->kept)
                 wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
             else
                 respond_error(exchange, 403,
@@ -496,6 +568,7 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
     server->list = ui_list_start(cluster->client, options->name_space, options->kept);
     server->curves = ui_curves_new();
     server->restarts = ui_restarts_new();
+    server->models = model_uses_new(cluster->loop, options->state);
     *ret_server = server;
     return 0;
 }
@@ -503,8 +576,9 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
 void ui_server_free(struct ui_server *server)
 {
     http_server_free(server->http);
+    model_uses_free(server->models);
     while (server->waiting_count > 0)
-        free(waiting_take(server, 0));
+        waiting_free(waiting_take(server, 0));
     ui_curves_free(server->curves);
     ui_restarts_free(server->restarts);
     ui_list_free(server->list);

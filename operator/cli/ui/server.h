@@ -4,11 +4,12 @@
  * and is answered at once; a request for a job, a sweep or a log waits in a queue, and is answered by ui_server_work, which makes
  * blocking requests of the cluster. Meanwhile the loop goes on, so the list and the page stay alive.
  *
- * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js
+ * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js  /model.js
  * GET  /api/list?since=VERSION
  * GET  /api/job /api/layers /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
  * POST /api/restart /api/scale?workers=                                            with ?namespace=&name=
+ * POST /api/predict /api/generate?tokens=&temperature=&seed=, whose body is the prompt      with ?namespace=&name= (model_use.h)
  */
 #ifndef COXSWAIN_CLI_UI_SERVER_H
 #define COXSWAIN_CLI_UI_SERVER_H
@@ -20,10 +21,11 @@ struct ui_server;
 struct ui_server_options {
     const char *name_space; /* NULL: the jobs of all namespaces */
     uint16_t port;          /* 0: any free one */
-    bool kept;              /* what a run has left that is over: it cannot be changed, and the page says so */
+    const char *state; /* the state directory whose control plane this is, with the jobs' volumes; NULL: a cluster */
+    bool kept;         /* what a run has left that is over: it cannot be changed, and the page says so */
 };
 
-/* Starts serving on 127.0.0.1. The cluster must outlive the server. */
+/* Starts serving on 127.0.0.1. The cluster and `state` must outlive the server. */
 int ui_server_start(struct cluster *cluster, const struct ui_server_options *options, struct ui_server **ret_server,
                     struct error *error);
 void ui_server_free(struct ui_server *server);

@@ -5,9 +5,13 @@
 #include "operator/cli/ui/server.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/http_client.h"
 #include "common/http_server.h"
@@ -29,6 +33,7 @@ struct scene {
     int status;
     struct buffer body;
     int deleted, read;                      /* read: how often the job was, since it was deleted */
+    const char *state;                      /* of options.state; set it before scene_init_with */
     const char *pods;                       /* JSON items */
     int old_status, new_status, job_status; /* what the API server answers, if not 0 */
 };
@@ -136,7 +141,7 @@ static int ask(struct scene *scene, const char *method, const char *path, const 
 
 static void scene_init_with(struct scene *scene, bool kept)
 {
-    struct ui_server_options options = {.name_space = "default", .kept = kept};
+    struct ui_server_options options = {.name_space = "default", .kept = kept, .state = scene->state};
     struct error error = ERROR_INIT;
     *scene = (struct scene){.cluster = {.name_space = "default"}};
     buffer_init(&scene->body, ANSWER_MAX);
@@ -161,6 +166,7 @@ static void scene_init_with(struct scene *scene, bool kept)
 
 static void scene_init(struct scene *scene)
 {
+    scene->state = NULL;
     scene_init_with(scene, false);
 }
 
@@ -202,6 +208,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/chart.js", NULL, 200, "function chart"},
         {"GET", "/sweep_chart.js", NULL, 200, "function parallel"},
         {"GET", "/compare.js", NULL, 200, "function compareView"},
+        {"GET", "/model.js", NULL, 200, "function modelPanel"},
         {"POST", "/page.js", NULL, 404, "nothing at this address"},
         {"GET", "/page.js/", NULL, 404, "nothing at this address"},
         {"GET", "/api/job?namespace=default&name=Tiny", NULL, 400, "can have this name"},
@@ -214,6 +221,10 @@ Test(ui_server, paths_names_and_sizes)
         {"POST", "/api/restart?namespace=default&name=tiny", NULL, 422, "tiny is over: there is nothing to restart"},
         {"GET", "/api/layers?namespace=default&name=none", NULL, 404, "\\\"none\\\" not found"},
         {"POST", "/api/scale?namespace=default&name=tiny", NULL, 422, "Give the number of workers"},
+        {"POST", "/api/predict?namespace=default&name=tiny", NULL, 422, "on a volume of the cluster"},
+        {"POST", "/api/generate?namespace=default&name=tiny", "To be", 422, "on a volume of the cluster"},
+        {"POST", "/api/generate?namespace=default&name=tiny", NULL, 422, "Write a text"},
+        {"GET", "/api/predict?namespace=default&name=tiny", NULL, 404, "nothing at this address"},
         {"DELETE", "/api/job?namespace=default&name=tiny", NULL, 405, "Only GET and POST"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -289,7 +300,7 @@ Test(ui_server, an_api_server_that_is_gone_is_told)
 
 Test(ui_server, what_a_run_has_left_cannot_be_changed)
 {
-    struct scene scene;
+    struct scene scene = {.state = NULL};
     scene_init_with(&scene, true);
     cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
     cr_expect_eq(ask(&scene, "POST", "/api/delete?kind=job&namespace=default&name=tiny", NULL), 403);
@@ -417,4 +428,122 @@ Test(ui_server, the_port_of_another_is_refused)
     cr_expect_eq(ui_server_start(&scene.cluster, &options, &second, &error), -1);
     cr_expect(strstr(error.message, "cannot serve HTTP on 127.0.0.1 port"), "%s", error.message);
     scene_release(&scene);
+}
+
+/* ---------------------------------------------------------------- the use of a model */
+
+/* Puts a script in place of coxswain-worker, in a directory that is also the state directory. */
+static void worker_init(struct scene *scene, char directory[64], const char *script)
+{
+    snprintf(directory, 64, "/tmp/coxswain-ui-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    SCOPED_FREE char *path = memory_format("%s/coxswain-worker", directory);
+    SCOPED_FREE char *paths = memory_format("%s:%s", directory, getenv("PATH"));
+    SCOPED_FREE char *text = memory_format("#!/bin/sh\ncd %s\n%s\n", directory, script);
+    SCOPED_BUFFER file;
+    buffer_init(&file, ANSWER_MAX);
+    buffer_append_string(&file, text, NULL);
+    cr_assert_eq(buffer_write_file(&file, path, NULL), 0);
+    cr_assert_eq(chmod(path, 0700), 0);
+    setenv("PATH", paths, 1);
+    scene->state = directory;
+    scene_init_with(scene, true);
+}
+
+static void worker_release(struct scene *scene, const char *directory)
+{
+    SCOPED_FREE char *command = memory_format("rm -rf %s", directory);
+    scene_release(scene);
+    cr_expect_eq(system(command), 0);
+}
+
+#define GENERATE "/api/generate?namespace=default&name=tiny&tokens=5&temperature=0.5&seed=7"
+
+Test(ui_server, a_prompt_goes_to_the_worker_and_its_text_comes_back)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(
+        &scene, directory,
+        "cat >job; printf '%s\\n' \"$@\" >words; echo 'weights: the export' >&2; printf 'To be\\000or \"not\"\\n'");
+    cr_expect_eq(ask(&scene, "POST", GENERATE, "--To be"), 200);
+    cr_expect(says(&scene, "\"text\":\"To be or \\\"not\\\"\\n\"") && says(&scene, "\"weights\":\"the export\"") &&
+                  says(&scene, "\"unfinished\":false"),
+              "%s", buffer_text(&scene.body));
+    SCOPED_FREE char *check = memory_format("cd %s && grep -qx -e '--generate=--To be' words && grep -qx -e --tokens=5 "
+                                            "words && grep -qx -e --seed=7 words && "
+                                            "grep -qx -e --temperature=0.5 words && grep -q '\"name\":\"tiny\"' job",
+                                            directory);
+    cr_expect_eq(system(check), 0);
+    worker_release(&scene, directory);
+}
+
+Test(ui_server, an_evaluation_is_passed_on_and_a_refusal_too)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(&scene, directory,
+                "[ ! -e later ] || { echo 'exit 64 (the job is wrong): /dev/stdin: no weights' >&2; exit 64; }\n"
+                "touch later; echo '{\"examples\":3}'");
+    cr_expect_eq(ask(&scene, "POST", "/api/predict?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "\"result\":{\"examples\":3}"), "%s", buffer_text(&scene.body));
+    cr_expect_eq(ask(&scene, "POST", "/api/predict?namespace=default&name=tiny", NULL), 200);
+    cr_expect(says(&scene, "{\"error\":\"no weights\""), "%s", buffer_text(&scene.body));
+    worker_release(&scene, directory);
+}
+
+static int worker_pid(const char *directory)
+{
+    SCOPED_FREE char *path = memory_format("%s/pid", directory);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 64);
+    return buffer_read_file(&text, path, NULL) == 0 && text.length > 0 ? (int)strtol(buffer_text(&text), NULL, 10) : 0;
+}
+
+static void ignore(void *context, const struct http_response *response)
+{
+    (void)context, (void)response;
+}
+
+/* Starts a use that does not end by itself, and returns the worker's process. */
+static int start_use(struct scene *scene, const char *directory, struct http_transfer **ret_call)
+{
+    SCOPED_FREE char *url = memory_format("%s" GENERATE, scene->origin);
+    SCOPED_FREE char *cookie = memory_format("Cookie: %s", scene->cookie);
+    SCOPED_FREE char *origin = memory_format("Origin: %s", scene->origin);
+    const char *const headers[] = {cookie, origin, NULL};
+    struct http_request request = {.method = "POST",
+                                   .url = url,
+                                   .headers = headers,
+                                   .body = "x",
+                                   .body_length = 1,
+                                   .max_body = ANSWER_MAX,
+                                   .done = ignore};
+    SCOPED_FREE char *pid_file = memory_format("%s/pid", directory);
+    unlink(pid_file);
+    *ret_call = http_client_start(scene->browser, &request);
+    while (worker_pid(directory) == 0) {
+        cr_assert_eq(event_loop_turn(scene->cluster.loop, 10, NULL), 0);
+        ui_server_work(scene->server);
+    }
+    return worker_pid(directory);
+}
+
+/* Its slot is free again: a child that was not waited for would still be there for kill(). */
+Test(ui_server, a_worker_is_killed_when_the_browser_goes_away_or_cox_ui_ends)
+{
+    struct scene scene;
+    struct http_transfer *calls[2];
+    char directory[64];
+    worker_init(&scene, directory, "echo $$ >pid.new; mv pid.new pid; exec sleep 1000");
+    int first = start_use(&scene, directory, &calls[0]);
+    int second = start_use(&scene, directory, &calls[1]);
+    cr_expect_eq(ask(&scene, "POST", GENERATE, "x"), 502);
+    cr_expect(says(&scene, "2 models are in use"), "%s", buffer_text(&scene.body));
+    http_transfer_cancel(calls[0]);
+    while (kill(first, 0) == 0)
+        cr_assert_eq(event_loop_turn(scene.cluster.loop, 10, NULL), 0);
+    cr_expect_eq(kill(second, 0), 0);
+    worker_release(&scene, directory);
+    cr_expect_neq(kill(second, 0), 0);
 }

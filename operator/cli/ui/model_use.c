@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/model_use.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "operator/cli/run_record.h"
+#include "operator/cli/trained_run.h"
+#include "operator/cli/worker_child.h"
+
+#define OUTPUT_MAX (4 * 1024 * 1024)
+#define ANSWER_MAX (8 * OUTPUT_MAX) /* JSON writes a byte as up to six */
+#define NICENESS 10                 /* training on this machine comes first */
+
+/* It lives until both its child and its stream have ended. */
+struct model_use {
+    struct model_uses *uses;
+    struct worker_child child;
+    int handle;                 /* pidfd, readable once the child has ended; -1: it has been waited for */
+    struct http_stream *stream; /* NULL: the browser is gone */
+    struct event_timer *timer;
+    bool generates, late;
+};
+
+struct model_uses {
+    struct event_loop *loop;
+    const char *state;
+    struct model_use *running[MODEL_USES_MAX]; /* NULL: a free place */
+};
+
+struct model_uses *model_uses_new(struct event_loop *loop, const char *state)
+{
+    struct model_uses *uses = memory_allocate(1, sizeof *uses);
+    uses->loop = loop;
+    uses->state = state;
+    return uses;
+}
+
+bool model_uses_are_possible(const struct model_uses *uses)
+{
+    return uses->state != NULL;
+}
+
+/* Waits for the child, which has ended or is being killed, and frees its place. */
+static int end_child(struct model_use *use)
+{
+    int status = 0;
+    while (waitpid(use->child.pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    event_loop_unwatch(use->uses->loop, use->handle);
+    event_timer_cancel(use->timer);
+    close(use->handle);
+    use->handle = -1;
+    use->timer = NULL;
+    for (unsigned i = 0; i < MODEL_USES_MAX; i++)
+        if (use->uses->running[i] == use)
+            use->uses->running[i] = NULL;
+    return status;
+}
+
+static void use_free(struct model_use *use)
+{
+    worker_child_release(&use->child);
+    free(use);
+}
+
+void model_uses_free(struct model_uses *uses)
+{
+    for (unsigned i = 0; i < MODEL_USES_MAX; i++) {
+        struct model_use *use = uses->running[i];
+        if (!use)
+            continue;
+        kill(use->child.pid, SIGKILL);
+        end_child(use);
+        use_free(use);
+    }
+    free(uses);
+}
+
+/* ---------------------------------------------------------------- the answer */
+
+/* Which weights the worker has loaded, from what it says on standard error. */
+static void set_weights(const struct model_use *use, struct json *head)
+{
+    static const char begin[] = "weights: ";
+    SCOPED_BUFFER words;
+    buffer_init(&words, OUTPUT_MAX);
+    (void)worker_child_words(&use->child, &words, NULL);
+    char *line = strstr(buffer_text(&words), begin);
+    if (!line)
+        return;
+    line += strlen(begin);
+    line[strcspn(line, "\n")] = '\0';
+    json_set_string(head, "weights", line);
+}
+
+/* NULs would end the string; the worker ends the text with a newline. */
+static void set_text(const struct buffer *text, struct json *head)
+{
+    for (size_t i = 0; i < text->length; i++)
+        if (text->data[i] == '\0')
+            text->data[i] = ' ';
+    json_set_string(head, "text", buffer_text(text));
+}
+
+static int write_answer(const struct model_use *use, bool succeeded, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *head = json_new_object();
+    SCOPED_BUFFER output;
+    buffer_init(&output, OUTPUT_MAX);
+    if (!succeeded && !use->late)
+        return worker_child_failure(&use->child, "coxswain-worker has ended without a word", error);
+    if (worker_child_output(&use->child, &output, error) < 0)
+        return -1;
+    if (!succeeded && !use->generates)
+        return error_set(error, ERROR_TIMEOUT,
+                         "The held-out examples take longer than %d s here; cox predict NAME has all the time.",
+                         MODEL_USE_SECONDS);
+    set_weights(use, head);
+    json_set_boolean(head, "unfinished", !succeeded);
+    if (use->generates) {
+        set_text(&output, head);
+        return json_print(head, out, error);
+    }
+    struct json *result;
+    if (json_parse(buffer_text(&output), output.length, OUTPUT_MAX, &result, error) < 0)
+        return error_wrap(error, "what coxswain-worker has printed");
+    json_set(head, "result", result);
+    return json_print(head, out, error);
+}
+
+static void child_ended(void *context, int descriptor, enum event_interest what)
+{
+    (void)descriptor, (void)what;
+    struct model_use *use = context;
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER out;
+    buffer_init(&out, ANSWER_MAX);
+    int status = end_child(use);
+    if (!use->stream) {
+        use_free(use);
+        return;
+    }
+    if (write_answer(use, WIFEXITED(status) && WEXITSTATUS(status) == 0, &out, &error) < 0) {
+        SCOPED_JSON *document = json_new_object();
+        json_set_string(document, "error", error.message);
+        buffer_clear(&out);
+        (void)json_print(document, &out, NULL);
+    }
+    http_stream_write(use->stream, out.data, out.length);
+    http_stream_close(use->stream);
+}
+
+void model_use_attach(struct model_use *use, struct http_stream *stream)
+{
+    use->stream = stream;
+}
+
+void model_use_closed(void *context)
+{
+    struct model_use *use = context;
+    use->stream = NULL;
+    if (use->handle < 0)
+        use_free(use);
+    else
+        kill(use->child.pid, SIGKILL);
+}
+
+/* ---------------------------------------------------------------- the start */
+
+static void time_over(void *context)
+{
+    struct model_use *use = context;
+    use->timer = NULL;
+    use->late = true;
+    kill(use->child.pid, SIGKILL);
+}
+
+static void add_options(const struct model_uses *uses, const char *name_space, const struct json *job,
+                        const struct model_question *question, struct worker_call *call)
+{
+    SCOPED(run_record_release) struct run_record record;
+    run_record_init(&record);
+    (void)run_record_read(uses->state, &record, NULL); /* without one there were no --volume options */
+    trained_run_add_storages(uses->state, name_space, record.volumes, job, call);
+    if (!question->prompt) {
+        worker_call_add(call, "--predict", "all");
+        worker_call_add(call, "--json", NULL);
+        return;
+    }
+    SCOPED_FREE char *tokens = memory_format("%" PRId64, question->tokens);
+    SCOPED_FREE char *seed = memory_format("%" PRId64, question->seed);
+    SCOPED_FREE char *temperature = memory_format("%g", question->temperature);
+    worker_call_add(call, "--generate", question->prompt);
+    worker_call_add(call, "--tokens", tokens);
+    worker_call_add(call, "--seed", seed);
+    worker_call_add(call, "--temperature", temperature);
+}
+
+static int watch(struct model_use *use, struct error *error)
+{
+    use->handle = (int)syscall(SYS_pidfd_open, use->child.pid, 0);
+    if (use->handle < 0)
+        return error_set_errno(error, "watch coxswain-worker");
+    if (event_loop_watch(use->uses->loop, use->handle, EVENT_READ, child_ended, use, error) < 0)
+        return -1;
+    use->timer = event_timer_start(use->uses->loop, MODEL_USE_SECONDS * 1000, time_over, use);
+    return 0;
+}
+
+int model_use_start(struct model_uses *uses, const char *name_space, const struct json *job,
+                    const struct model_question *question, struct model_use **ret_use, struct error *error)
+{
+    SCOPED(worker_call_release) struct worker_call call = {.count = 0};
+    unsigned place = 0;
+    while (place < MODEL_USES_MAX && uses->running[place])
+        place++;
+    if (!uses->state)
+        return error_set(error, ERROR_INVALID,
+                         "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models "
+                         "of runs on this machine.");
+    if (place == MODEL_USES_MAX)
+        return error_set(error, ERROR_UNAVAILABLE, "%d models are in use; wait until one has answered, or stop it.",
+                         MODEL_USES_MAX);
+    add_options(uses, name_space, job, question, &call);
+    struct model_use *use = memory_allocate(1, sizeof *use);
+    *use = (struct model_use){.uses = uses, .handle = -1, .generates = question->prompt != NULL};
+    if (worker_child_start(job, call.words, &use->child, error) < 0) {
+        free(use);
+        return -1;
+    }
+    (void)setpriority(PRIO_PROCESS, (id_t)use->child.pid, NICENESS);
+    uses->running[place] = use;
+    if (watch(use, error) < 0) {
+        kill(use->child.pid, SIGKILL);
+        end_child(use);
+        use_free(use);
+        return -1;
+    }
+    *ret_use = use;
+    return 0;
+}

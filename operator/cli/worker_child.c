@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/worker_child.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "operator/cli/paths.h"
+
+#define PROGRAM "coxswain-worker"
+#define JOB_MAX (1024 * 1024)
+#define WORDS_MAX (64 * 1024)
+#define OPTIONS_MAX 64
+
+extern char **environ;
+
+/* Certificates and status are not needed to know or to use the model. */
+static int write_job(const struct json *job, int descriptor, struct error *error)
+{
+    SCOPED_JSON *shown = json_copy(job);
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_MAX);
+    json_remove(shown, "status");
+    json_remove(json_at(shown, "metadata"), "managedFields");
+    json_remove(json_at(shown, "spec.coxswain"), "encryption");
+    if (json_print(shown, &text, error) < 0)
+        return -1;
+    if (write(descriptor, text.data, text.length) != (ssize_t)text.length || lseek(descriptor, 0, SEEK_SET) < 0)
+        return error_set_errno(error, "pass the job to " PROGRAM);
+    return 0;
+}
+
+static int spawn(int job, const struct worker_child *child, char *const *options, pid_t *ret_pid, struct error *error)
+{
+    const char *words[OPTIONS_MAX + 4] = {PROGRAM, "--job", "/dev/stdin"};
+    SCOPED_FREE char *path = path_of_program(PROGRAM);
+    posix_spawn_file_actions_t actions;
+    for (unsigned i = 0; options[i] && i < OPTIONS_MAX; i++)
+        words[3 + i] = options[i];
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, job, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, child->output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, child->words, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions,
+                                             STDERR_FILENO + 1); /* libcurl's connections are not close-on-exec */
+    errno = posix_spawnp(ret_pid, path, &actions, NULL, (char *const *)words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (errno == ENOENT)
+        return error_set(error, ERROR_NOT_FOUND,
+                         PROGRAM " is neither beside cox nor in PATH: without it the model is not known here");
+    return errno != 0 ? error_set_errno(error, "start " PROGRAM) : 0;
+}
+
+int worker_child_start(const struct json *job, char *const *options, struct worker_child *ret_child,
+                       struct error *error)
+{
+    SCOPED_CLOSE int given = memfd_create("job", MFD_CLOEXEC);
+    struct worker_child child = {.output = memfd_create("output", MFD_CLOEXEC),
+                                 .words = memfd_create("words", MFD_CLOEXEC)};
+    int result = given < 0 || child.output < 0 || child.words < 0
+                     ? error_set_errno(error, "make files in memory for " PROGRAM)
+                     : write_job(job, given, error);
+    if (result == 0)
+        result = spawn(given, &child, options, &child.pid, error);
+    if (result < 0)
+        worker_child_release(&child);
+    else
+        *ret_child = child;
+    return result;
+}
+
+void worker_child_release(struct worker_child *child)
+{
+    if (child->output >= 0)
+        close(child->output);
+    if (child->words >= 0)
+        close(child->words);
+    child->output = child->words = -1;
+}
+
+/* By a description of its own, so that the child goes on writing where it is. */
+static int read_from_start(int descriptor, struct buffer *text, struct error *error)
+{
+    SCOPED_FREE char *path = memory_format("/proc/self/fd/%d", descriptor);
+    return buffer_read_file(text, path, error);
+}
+
+int worker_child_output(const struct worker_child *child, struct buffer *out, struct error *error)
+{
+    return read_from_start(child->output, out, error);
+}
+
+int worker_child_words(const struct worker_child *child, struct buffer *out, struct error *error)
+{
+    return read_from_start(child->words, out, error);
+}
+
+/* The worker's error without the name of the file: "exit 64 (the job is wrong): /dev/stdin: spec…". */
+int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, WORDS_MAX);
+    (void)worker_child_words(child, &text, NULL);
+    while (text.length > 0 && text.data[text.length - 1] == '\n')
+        text.data[--text.length] = '\0';
+    const char *line = strrchr(buffer_text(&text), '\n');
+    line = line ? line + 1 : buffer_text(&text);
+    const char *cause = strncmp(line, "exit ", 5) == 0 ? strstr(line, "): ") : NULL;
+    line = cause ? cause + 3 : line;
+    if (strncmp(line, "/dev/stdin: ", 12) == 0)
+        line += 12;
+    return error_set(error, ERROR_INVALID, "%.800s", *line ? line : otherwise);
+}

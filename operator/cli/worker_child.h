@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs coxswain-worker as a child process that reads a job from its standard input, for the page of `cox ui`: to describe a model's layers
+ * (worker_model.h) and to use a trained model (ui/model_use.h). What the child prints is kept in files in memory.
+ */
+#ifndef COXSWAIN_CLI_WORKER_CHILD_H
+#define COXSWAIN_CLI_WORKER_CHILD_H
+
+#include <sys/types.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+
+struct worker_child {
+    pid_t pid;
+    int output, words; /* its standard output and standard error */
+};
+
+/* Starts coxswain-worker --job /dev/stdin with the options, which end with NULL. The caller waits for `ret_child->pid`, and then releases
+ * the child. ERROR_NOT_FOUND: coxswain-worker is not there. */
+int worker_child_start(const struct json *job, char *const *options, struct worker_child *ret_child,
+                       struct error *error);
+
+/* Appends what the child has printed so far. */
+int worker_child_output(const struct worker_child *child, struct buffer *out, struct error *error);
+int worker_child_words(const struct worker_child *child, struct buffer *out, struct error *error);
+/* Makes ERROR_INVALID of the last line that a child that has failed said on standard error; returns -1. */
+int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error);
+
+void worker_child_release(struct worker_child *child);
+
+#endif
