@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/unknown_field.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/buffer.h"
 #include "common/job/fields.h"
 #include "common/memory.h"
+#include "common/nearest_word.h"
 
 #define UNKNOWN "unknown field \""
 #define SPEC "spec."
+#define UNSUPPORTED "Unsupported value: "
+#define SUPPORTED ": supported values: "
+#define WORDS_MAX 64
 
 static const struct object_type *type_within(const struct object_type *type, const char *name)
 {
@@ -34,9 +39,59 @@ static const char *nearest_of_path(const struct object_type *type, const char *p
     return NULL;
 }
 
+/* Reads the word in quotes that begins at *at, and moves *at behind it. NULL: there is none; else free() it. */
+static char *take_quoted(const char **at)
+{
+    const char *end = **at == '"' ? strchr(*at + 1, '"') : NULL;
+    if (!end)
+        return NULL;
+    char *word = memory_copy_bytes(*at + 1, (size_t)(end - *at - 1));
+    *at = end + 1;
+    return word;
+}
+
+/* `at` follows a value that is not supported: the words that are. Returns the one that was meant, or NULL; free() it. */
+static char *nearest_of_words(const char *value, const char *at)
+{
+    char *words[WORDS_MAX];
+    size_t count = 0;
+    if (strncmp(at, SUPPORTED, strlen(SUPPORTED)) != 0)
+        return NULL;
+    for (at += strlen(SUPPORTED); count < WORDS_MAX && (words[count] = take_quoted(&at)); count++)
+        at += strncmp(at, ", ", 2) == 0 ? 2 : 0;
+    char *nearest = memory_copy_string(nearest_word(value, (const char *const *)words, count));
+    for (size_t i = 0; i < count; i++)
+        free(words[i]);
+    return nearest;
+}
+
+static void explain_values(struct error *error)
+{
+    SCOPED_FREE char *refusal = memory_copy_string(error->message);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
+    const char *copied = refusal;
+    for (const char *at = refusal; (at = strstr(at, UNSUPPORTED));) {
+        at += strlen(UNSUPPORTED);
+        SCOPED_FREE char *value = take_quoted(&at);
+        SCOPED_FREE char *meant = value ? nearest_of_words(value, at) : NULL;
+        if (meant) {
+            buffer_append(&text, copied, (size_t)(at - copied), NULL);
+            buffer_format(&text, " (did you mean \"%s\"?)", meant);
+            copied = at;
+        }
+    }
+    if (text.length == 0)
+        return;
+    int status = error->http_status;
+    error_set(error, error->kind, "%s%s", buffer_text(&text), copied);
+    error->http_status = status;
+}
+
 void unknown_field_explain(bool is_sweep, struct error *error)
 {
     const struct object_type *type = is_sweep ? &training_sweep_spec_type : &training_job_spec_type;
+    explain_values(error);
     SCOPED_BUFFER meant;
     buffer_init(&meant, ERROR_MESSAGE_MAX);
     for (const char *at = error->message; (at = strstr(at, UNKNOWN));) {

@@ -78,6 +78,13 @@ printf 'petal length,petal width,sepal length,sepal width\n1.5,0.2,5,3.4\n5.6,2,
 cox 0 predict words --data new.csv && sed 's/0\.[0-9]*$/P/; s/1\.0*$/P/' out | cmp -s - <(printf 'class,probability\nsetosa,P\nvirginica,P\n') &&
     cox 0 predict words 1 --data new.csv && grep -q '^class virginica: ' out
 verdict $? "new rows of a table, whose answers have the names of classes" "$(cat err out)"
+# New rows with labels, one of which is wrong: their share is told beside the table.
+printf 'kind,petal length,petal width,sepal length,sepal width\nsetosa,1.5,0.2,5,3.4\nsetosa,5.6,2,6.6,3\n' >labelled.csv
+cox 0 predict words --data labelled.csv && [[ $(sed 's/,.*//' out | tr '\n' ' ') == 'class setosa virginica ' ]] && grep -qxF 'accuracy 50.00 %: 1 of 2' err
+verdict $? "new rows with labels have a score" "$(cat err out)"
+printf 'petal length,petal width,sepal length,sepal width,kind\n1.5,0.2,5,3.4,rose\n' >bad.csv
+cox 1 predict words --data bad.csv && grep -qF 'line 2, column 5: no training example has the label "rose"' err
+verdict $? "a label that is no class is named" "$(cat err out)"
 printf 'petal length,petal width,sepal length,kind\n1.5,0.2,5,rose\n' >bad.csv
 cox 1 predict words --data bad.csv && grep -qF -- '--data bad.csv: there is no column sepal width, which the model has learned from' err
 verdict $? "a column that is missing is named" "$(cat err out)"
@@ -111,6 +118,14 @@ cox 1 run prices.yaml --volume "data=$work/prices" --fresh && grep -q 'does not 
     cox 0 run prices.yaml --volume "data=$work/prices" --fresh --delete-volumes
 verdict $? "training on data that has changed names the command that begins anew" "$(tail -n 9 err out)"
 
+# The same as text: the error is in the unit of the labels, as one finds it from the values that are printed.
+mkdir costs && { echo 'a,b,cost' && tr ' ' ',' <rows; } >costs/costs.csv && sed -n '1p;2,41p' costs/costs.csv >some.csv
+cox 0 generate costs --data costs && mv out costs.yaml && cox 0 run costs.yaml --volume "data=$work/costs" && cox 0 predict costs --data some.csv &&
+    paste -d, some.csv out | awk -F, 'NR > 1 { d = $3 - $4; if (d < 0) d = -d; a += d; s += d * d; n++ } END { printf "%.4g %.4g %d\n", sqrt(s / n), a / n, n }' >wanted &&
+    sed -n "s/^RMSE \([0-9.e+]*\), MAE \([0-9.e+]*\), in the labels' unit: \([0-9]*\) examples\$/\1 \2 \3/p" err |
+    awk '{ printf "%.4g %.4g %d\n", $1, $2, $3 }' | cmp -s - wanted && awk '{ exit !($3 == 40 && $1 < 5000 && $2 <= $1) }' wanted
+verdict $? "new rows whose labels are numbers have an error in their unit" "$(cat wanted err; head -n 3 out)"
+
 # Tables with integers as names and files to test with, one of which has an escape in its name.
 mkdir years others
 awk 'BEGIN { print "kind,2019,2020" } { split("setosa versicolor virginica", kind); print kind[$5 + 1] "," $1 "," $3 }' <(flowers) >years/all.csv
@@ -125,6 +140,10 @@ cox 2 generate years --data others --model lenet && grep -q 'only mlp learns fro
     cox 1 generate years --data others/kinds_train.csv && grep -q 'is a file; give the folder' err &&
     cox 1 generate years --data others --label height && grep -q 'there is no column height' err
 verdict $? "what does not fit the files is refused" "$(cat err)"
+
+sed 's/type: MultiWorkerMirrored/type: MultiWorkerMirored/' flowers.yaml >typo.yaml
+cox 1 run typo.yaml --volume "data=$work/flowers" && grep -qF 'spec.coxswain.strategy.type: Unsupported value: "MultiWorkerMirored" (did you mean "MultiWorkerMirrored"?)' err
+verdict $? "a mistyped word is told what was meant" "$(cat err)"
 
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
@@ -159,6 +178,8 @@ cox 0 predict pictures --data new && [[ $(wc -l <out) == 3 ]] &&
     printed '^000.png: class bar0 [0-9.]* %, class bar[0-9] [0-9.]* %' '^009.png: class bar9 ' '^two words.png: class bar9 ' &&
     cox 0 predict pictures 0 --data new/009.png && printed '^class bar9: '
 verdict $? "new images have their files' names and the classes' names" "$(cat out err)"
+cox 0 predict pictures --data pictures && grep -q '^accuracy [0-9.]* %: [0-9]* of 698$' err && printed '^bar0/010.png: class bar0 '
+verdict $? "new images in folders of classes have a score" "$(head -n 3 out; cat err)"
 head -c 300 new/000.png >'new/half.png'
 cox 1 predict pictures --data new && grep -qF 'new/half.png: the PNG file is damaged or cut off (the file ends early); replace it, or take it out' err
 verdict $? "an image that is cut off is named" "$(cat err out)"

@@ -29,7 +29,7 @@ static const struct dataset_kind *const kinds[] = {
 
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error)
 {
-    if (source->unlabelled) {
+    if (source->is_new) {
         *ret_path = memory_copy_string(path);
         return 0;
     }
@@ -187,6 +187,7 @@ static void take_names(struct dataset *dataset, const struct training_facts *kno
 {
     dataset->facts.columns = known ? json_copy(known->columns) : NULL;
     dataset->facts.classes = known ? json_copy(known->classes) : NULL;
+    dataset->facts.label = known ? memory_copy_string(known->label) : NULL;
 }
 
 /* Only arrays by name give a program several inputs. */
@@ -282,7 +283,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
     struct dataset *dataset = NULL;
     const struct data_files files = {.images = path, .files = path, .first = FIELD_UNSET, .last = FIELD_UNSET};
     const struct dataset_source source = {
-        .spec = spec, .files = &files, .storage = storage, .format = format, .known = known, .unlabelled = true};
+        .spec = spec, .files = &files, .storage = storage, .format = format, .known = known, .is_new = true};
     if (format->input_count > 1)
         return error_set(error, ERROR_INVALID, "the model takes %u inputs, such as %s; one array cannot give them",
                          format->input_count, format->inputs[0].name);
@@ -304,6 +305,11 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
     const struct standardization *standardization = &dataset->facts.standardization;
     for (int64_t i = 0; standardization->targets > 0 && i < count; i++)
         standardization_restore(standardization, values + i * standardization->targets);
+}
+
+bool dataset_has_targets(const struct dataset *dataset)
+{
+    return dataset->has_targets;
 }
 
 bool dataset_is_table(const struct dataset *dataset)

@@ -55,16 +55,20 @@ struct table {
     int64_t rows;
     struct csv_labels labels;
     struct json *names; /* of the columns without the label; NULL: no line has them */
-    /* Of new examples, which have no label: */
+    char *label_name;   /* NULL: no line has it, or JSON cannot hold it */
+    /* Of new examples, which may have no label: */
     const struct json *wanted; /* the names of the model's inputs; NULL: not known */
-    unsigned *places;          /* of each of the model's inputs among the columns; NULL: the table has labels */
+    const char *wanted_label;  /* the name of the label's column; NULL: not known */
+    unsigned *places;          /* of each of the model's inputs among the columns; NULL: the examples are not new */
     int64_t inputs;
+    bool may_have_label, has_label; /* in the column `label` */
 };
 
 static void table_release(struct table *table)
 {
     csv_labels_release(&table->labels);
     json_free(table->names);
+    free(table->label_name);
     free(table->places);
     file_set_release(&table->set);
 }
@@ -106,29 +110,37 @@ static int place_by_names(struct table *table, const struct csv *row, struct err
         used[*place] = true;
         next = *place + 1;
     }
+    table->has_label =
+        table->may_have_label && table->wanted_label && find_unused(row, used, table->wanted_label, 0, &table->label);
     for (unsigned i = 0; i < row->count; i++)
-        if (!used[i])
+        if (!used[i] && !(table->has_label && i == table->label))
             return error_set(error, ERROR_INVALID, "the model has not learned from the column %s; leave it out",
                              show(&row->fields[i], TEXT_SHOWN, shown));
     return 0;
 }
 
-static int place_inputs(struct table *table, const struct csv *row, bool header, struct error *error)
+/* Columns without known names are in the order of the training table; there may be one more, where that has the label. */
+static int place_inputs(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
 {
     if (header && table->wanted)
         return place_by_names(table, row, error);
-    if (row->count != table->inputs)
+    table->has_label = table->may_have_label && row->count == table->inputs + 1 &&
+                       find_label(row, header, label, &table->label, NULL) == 0;
+    if (!table->has_label && row->count != table->inputs)
         return error_set(error, ERROR_INVALID,
                          "line %lld has %u columns, but the model takes %lld; give those that it has learned from, "
                          "without the label",
                          (long long)row->line, row->count, (long long)table->inputs);
+    unsigned input = 0;
     for (unsigned i = 0; i < row->count; i++)
-        table->places[i] = i;
+        if (!table->has_label || i != table->label)
+            table->places[input++] = i;
     return 0;
 }
 
 static void take_names(struct table *table, const struct csv *row)
 {
+    table->label_name = training_facts_name(row->fields[table->label].text, row->fields[table->label].length);
     for (unsigned i = 0; i < row->count; i++)
         if (i != table->label && !training_facts_append(&table->names, row->fields[i].text, row->fields[i].length))
             return;
@@ -161,7 +173,7 @@ static int look_at_first(struct table *table, const struct csv *row, bool header
 {
     table->columns = row->count;
     if (table->places)
-        return place_inputs(table, row, header, error);
+        return place_inputs(table, row, header, label, error);
     if (row->count < 2)
         return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
                          (long long)row->line);
@@ -204,7 +216,8 @@ static bool is_header(const struct table *table, const struct csv *row)
     if (csv_is_header(row))
         return true;
     for (unsigned i = 0; i < row->count; i++)
-        if (!names_an_input(table->wanted, &row->fields[i]))
+        if (!names_an_input(table->wanted, &row->fields[i]) &&
+            !(table->wanted_label && csv_field_is(&row->fields[i], table->wanted_label)))
             return false;
     return true;
 }
@@ -328,8 +341,10 @@ static int take_row(void *context, const struct csv *row, struct error *error)
     if (filling->row == filling->table->rows) /* a file has grown */
         return error_set(error, ERROR_INVALID, "the file has changed while it was read");
     filling->row++;
-    if (filling->table->places)
-        return take_inputs(filling->table, row, values, error);
+    if (filling->table->places) {
+        int result = take_inputs(filling->table, row, values, error);
+        return result == 0 && filling->table->has_label ? take_target(filling, row, error) : result;
+    }
     for (unsigned i = 0; i < row->count; i++)
         if (i != filling->table->label && take_number(row, i, values++, error) < 0)
             return -1;
@@ -422,25 +437,6 @@ static int fill(struct csv_dataset *dataset, const struct dataset_source *source
     return 0;
 }
 
-/* Reads new examples, which have no labels. Columns are found by their names, if these are known, else by their order. */
-static int fill_new(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
-{
-    SCOPED(table_release) struct table table = {.inputs = source->format->input_elements};
-    const struct json *names = source->known ? source->known->columns : NULL;
-    const struct row_taker counter = {take_count, &table};
-    struct filling filling = {dataset, &table, &table.labels, 0};
-    table.wanted = (int64_t)json_count(names) == table.inputs ? names : NULL;
-    table.places = memory_allocate((size_t)table.inputs, sizeof *table.places);
-    dataset->columns = table.inputs;
-    if (file_set_open(source, source->files->files, &table.set, error) < 0 || walk(&table, NULL, &counter, error) < 0 ||
-        check_size(&table, table.inputs, error) < 0 || take_values(dataset, source, &filling, &table, error) < 0)
-        return -1;
-    describe(dataset, &table, &table.labels, source->files->files);
-    return 0;
-}
-
-/* ---------------------------------------------------------------- opening */
-
 static int labels_of_names(const struct json *names, struct csv_labels *labels, struct error *error)
 {
     for (const struct json *name = json_first(names); name; name = json_next(name)) {
@@ -452,6 +448,35 @@ static int labels_of_names(const struct json *names, struct csv_labels *labels, 
     return 0;
 }
 
+/* Reads new examples, which may have labels. Columns are found by their names, if these are known, else by their order. */
+static int fill_new(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    SCOPED(table_release) struct table table = {.inputs = source->format->input_elements};
+    const struct training_facts *known = source->known;
+    const struct json *names = known ? known->columns : NULL;
+    bool numbers = source->format->target_type == ELEMENT_FLOAT32 && source->format->target_elements == 1;
+    const struct row_taker counter = {take_count, &table};
+    struct filling filling = {dataset, &table, &table.labels, 0};
+    table.may_have_label = numbers || (known && known->classes);
+    table.wanted_label = known && known->label ? known->label : source->spec->label_column;
+    table.wanted = (int64_t)json_count(names) == table.inputs ? names : NULL;
+    table.places = memory_allocate((size_t)table.inputs, sizeof *table.places);
+    dataset->columns = table.inputs;
+    if (labels_of_names(known ? known->classes : NULL, &table.labels, error) < 0 ||
+        file_set_open(source, source->files->files, &table.set, error) < 0 ||
+        walk(&table, source->spec->label_column, &counter, error) < 0 || check_size(&table, table.inputs, error) < 0)
+        return -1;
+    if (table.has_label)
+        dataset->labels.bytes = memory_allocate((size_t)table.rows, sizeof *dataset->labels.classes);
+    dataset->base.has_targets = table.has_label;
+    if (take_values(dataset, source, &filling, &table, error) < 0)
+        return -1;
+    describe(dataset, &table, &table.labels, source->files->files);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- opening */
+
 /* Takes the classes and the names of columns that are known, else reads the training files. */
 static int open_training(const struct dataset_source *source, struct table *ret_table, struct error *error)
 {
@@ -459,6 +484,7 @@ static int open_training(const struct dataset_source *source, struct table *ret_
     if (source->files == &source->spec->train || !known || !known->classes)
         return open_table(source, &source->spec->train, ret_table, error);
     ret_table->names = json_copy(known->columns);
+    ret_table->label_name = memory_copy_string(known->label);
     return labels_of_names(known->classes, &ret_table->labels, error);
 }
 
@@ -479,6 +505,7 @@ static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_so
     if (!same && open_table(source, source->files, &own, error) < 0)
         return -1;
     dataset->base.facts.columns = json_copy(training.names);
+    dataset->base.facts.label = memory_copy_string(training.label_name);
     return fill(dataset, source, same ? &training : &own, &training.labels, error);
 }
 
@@ -487,7 +514,7 @@ static int csv_open(const struct dataset_source *source, struct dataset **ret_da
     struct csv_dataset *dataset = memory_allocate(1, sizeof *dataset);
     dataset->base.kind = &dataset_csv;
     dataset->base.format = *source->format;
-    if ((source->unlabelled ? fill_new : fill_with_labels)(dataset, source, error) < 0) {
+    if ((source->is_new ? fill_new : fill_with_labels)(dataset, source, error) < 0) {
         dataset_free(&dataset->base);
         return -1;
     }

@@ -21,18 +21,20 @@ struct dataset {
     struct augmentation augmentation; /* for training; else inactive */
     struct training_facts facts;
     bool has_labels;        /* CSV: words or integers stand for the classes */
+    bool has_targets;       /* of new examples: the files have labels, too */
     uint32_t labels_digest; /* of them, in the order of the classes */
     char description[256];
 };
 
 /* The arguments of a format's `open`. */
 struct dataset_source {
-    const struct data_spec *spec; /* the job's, also with `unlabelled` */
+    const struct data_spec *spec; /* the job's, also with `is_new` */
     const struct data_files *files;
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
     const struct training_facts *known;  /* facts that need not be read from the training files; NULL: none */
-    bool unlabelled; /* NPY, CSV: the files are of inputs alone, and their paths those of the caller */
+    bool
+        is_new; /* NPY, CSV, ImageFolder: the files are of new examples, which may lack labels; their paths are the caller's */
 };
 
 /* Returns the field that names the source's files, for messages: data.train or data.validation. */

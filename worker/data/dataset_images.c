@@ -128,6 +128,24 @@ static int take_classes(struct image_dataset *dataset, const struct dataset_sour
     return 0;
 }
 
+/* New images have classes if they are in folders that all are named like classes. */
+static int list_new(struct image_dataset *dataset, const char *path, const struct json *classes, struct error *error)
+{
+    struct image_folder *folder = &dataset->folder;
+    bool known = image_folder_list(path, folder, NULL) == 0;
+    for (unsigned i = 0; known && i < folder->class_count; i++)
+        known = find_class(classes, folder->classes[i]) >= 0;
+    dataset->base.has_targets = known;
+    if (!known) {
+        image_folder_release(folder);
+        return image_folder_list_all(path, folder, error);
+    }
+    dataset->classes = memory_allocate(folder->class_count, sizeof *dataset->classes);
+    for (unsigned i = 0; i < folder->class_count; i++)
+        dataset->classes[i] = find_class(classes, folder->classes[i]);
+    return 0;
+}
+
 static void keep_if_small(struct image_dataset *dataset)
 {
     int64_t image = dataset->height * dataset->width * dataset->channels;
@@ -152,8 +170,10 @@ static int fill(struct image_dataset *dataset, const struct dataset_source *sour
     if (pixels_check_wanted(source->format, "ImageFolder", error) < 0 ||
         take_shape(dataset, source->format, error) < 0 || folder_path(source, source->files, &path, error) < 0)
         return -1;
-    if ((source->unlabelled ? image_folder_list_all : image_folder_list)(path, &dataset->folder, error) < 0 ||
-        (!source->unlabelled && take_classes(dataset, source, error) < 0))
+    if (source->is_new) {
+        if (list_new(dataset, path, source->known ? source->known->classes : NULL, error) < 0)
+            return -1;
+    } else if (image_folder_list(path, &dataset->folder, error) < 0 || take_classes(dataset, source, error) < 0)
         return -1;
     dataset->base.count = dataset->folder.count;
     keep_if_small(dataset);

@@ -190,7 +190,7 @@ static int check_names(const struct dataset_source *source, struct error *error)
 static int check_is_many(const struct dataset_source *source, const struct npy *array, struct error *error)
 {
     bool is_one = array->elements == source->format->input_elements && values_of_example(array) != array->elements;
-    return source->unlabelled && is_one
+    return source->is_new && is_one
                ? error_set(error, ERROR_INVALID, "it has the values of one example; give it a first dimension of 1")
                : 0;
 }
@@ -237,7 +237,7 @@ static int training_scale(const struct dataset_source *source, const char *train
     struct dataset_source of_training = *source;
     if (source->known && source->known->input_scale > 0)
         return source->known->input_scale;
-    of_training.unlabelled = false;
+    of_training.is_new = false;
     bool is_read = open_column(&of_training, training_path, &training, NULL) == 0;
     int scale = is_read ? scale_of(&training.array) : 0;
     column_release(&training);
@@ -321,7 +321,7 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
     dataset->base.count = first->array.shape[0];
     if (dataset->input_count == 1)
         dataset->base.facts.input_scale = scale_of(&first->array);
-    if (source->unlabelled) {
+    if (source->is_new) {
         describe(dataset);
         return 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/data/training_facts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
@@ -17,13 +18,16 @@
 #define LABEL_DEVIATIONS "labelDeviations"
 #define COLUMNS "inputColumns"
 #define CLASSES "classNames"
+#define LABEL "labelColumn"
 
 void training_facts_release(struct training_facts *facts)
 {
     standardization_release(&facts->standardization);
     json_free(facts->columns);
     json_free(facts->classes);
+    free(facts->label);
     facts->columns = facts->classes = NULL;
+    facts->label = NULL;
 }
 
 static bool is_text(const char *text, size_t length)
@@ -34,6 +38,11 @@ static bool is_text(const char *text, size_t length)
             return false;
     }
     return true;
+}
+
+char *training_facts_name(const char *text, size_t length)
+{
+    return is_text(text, length) ? memory_copy_bytes(text, length) : NULL;
 }
 
 bool training_facts_append(struct json **list, const char *text, size_t length)
@@ -90,6 +99,8 @@ void training_facts_write(const struct training_facts *facts, struct json *objec
         json_set_string(object, INPUT_SCALE, facts->input_scale == 255 ? "255" : "1");
     write_list(object, COLUMNS, facts->columns);
     write_list(object, CLASSES, facts->classes);
+    if (facts->label)
+        json_set_string(object, LABEL, facts->label);
     if (of->inputs == 0 || of->inputs + of->targets > TRAINING_FACTS_NUMBERS_MAX)
         return;
     write_moments(object, INPUT_MEANS, INPUT_DEVIATIONS, of->moments, of->inputs);
@@ -154,6 +165,7 @@ void training_facts_read(struct training_facts *ret_facts, const struct json *ob
 {
     *ret_facts = (struct training_facts){.input_scale = read_scale(object),
                                          .columns = read_list(object, COLUMNS, JSON_STRING),
-                                         .classes = read_list(object, CLASSES, JSON_STRING)};
+                                         .classes = read_list(object, CLASSES, JSON_STRING),
+                                         .label = memory_copy_string(json_string(json_member(object, LABEL), NULL))};
     read_standardization(&ret_facts->standardization, object);
 }

@@ -19,7 +19,8 @@ struct training_facts {
     struct standardization standardization;
     int input_scale;      /* NPY: 255 if the values are divided by it, else 1; 0: not known */
     struct json *columns; /* CSV with a line of names: those of the model's inputs, in their order */
-    struct json *classes; /* CSV: the labels, in the order of the classes */
+    struct json *classes; /* CSV: the labels, in the order of the classes; ImageFolder: the names of the folders */
+    char *label;          /* CSV with a line of names: that of the label's column; owned */
 };
 
 void training_facts_release(struct training_facts *facts);
@@ -27,6 +28,9 @@ void training_facts_release(struct training_facts *facts);
 /* Appends a name to a list of facts, which is created if it is NULL. JSON can hold neither bytes that are not UTF-8 nor NUL: a name with
  * such bytes removes the whole list (*list is NULL then), and the result is false. */
 bool training_facts_append(struct json **list, const char *text, size_t length);
+
+/* Returns a copy of a name that JSON can hold, else NULL. */
+char *training_facts_name(const char *text, size_t length);
 
 /* Writes the facts as members of `object`. All are strings, such as "[5.8,3.1]", because the metadata of safetensors takes only these. */
 void training_facts_write(const struct training_facts *facts, struct json *object);

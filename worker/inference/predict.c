@@ -290,12 +290,67 @@ static void append_row(const struct trainer *trainer, const float *outputs, stru
         buffer_format(text, "%.9g%c", (double)outputs[i], i + 1 < format.elements ? ',' : '\n');
 }
 
-/* Prints a line for each example; for the rows of a table, a table. */
+/* ---------------------------------------------------------------- the score of new examples that have labels */
+
+/* Sums over the examples so far. */
+struct score {
+    int64_t examples, right;
+    double absolute, squares; /* of the distances from the labels, in their units */
+};
+
+static int add_to_score(const struct trainer *trainer, int64_t first, int64_t count, const float *outputs,
+                        struct score *score, struct error *error)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    const struct output_format output = graph_output_format(trainer->graph);
+    SCOPED_FREE char *inputs = memory_allocate(1, example_input_bytes(format));
+    SCOPED_FREE void *target = memory_allocate(1, example_target_bytes(format));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t number = first + i;
+        const float *given = outputs + i * output.elements;
+        struct prediction best;
+        if (dataset_read(trainer->validation, &number, 1, inputs, target, error) < 0)
+            return -1;
+        score->examples++;
+        if (gives_scores(trainer)) {
+            predict_rank(given, output.elements, output.meaning, &best, 1);
+            score->right += best.class == *(const int32_t *)target;
+            continue;
+        }
+        dataset_restore_targets(trainer->validation, target, 1);
+        double distance = fabs((double)*given - (double)*(const float *)target);
+        score->absolute += distance;
+        score->squares += distance * distance;
+    }
+    return 0;
+}
+
+/* Says it on stderr, since what is predicted is a table on stdout. */
+static void print_score(const struct trainer *trainer, const struct score *score)
+{
+    double examples = (double)score->examples;
+    if (gives_scores(trainer))
+        fprintf(stderr, "accuracy %.2f %%: %lld of %lld\n", 100 * (double)score->right / examples,
+                (long long)score->right, (long long)score->examples);
+    else
+        fprintf(stderr, "RMSE %.6g, MAE %.6g, in the labels' unit: %lld examples\n", sqrt(score->squares / examples),
+                score->absolute / examples, (long long)score->examples);
+}
+
+/* Whether the labels of new examples can be compared with what the model gives for them. */
+static bool has_score(const struct trainer *trainer)
+{
+    return dataset_has_targets(trainer->validation) &&
+           (gives_scores(trainer) || (gives_values(trainer) && graph_output_format(trainer->graph).elements == 1));
+}
+
+/* Prints a line for each example; for the rows of a table, a table. If they have labels, the score follows. */
 static int predict_each(const struct trainer *trainer, struct error *error)
 {
     int64_t elements = graph_output_format(trainer->graph).elements;
     int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
-    bool is_table = dataset_is_table(trainer->validation);
+    bool is_table = dataset_is_table(trainer->validation), scores = has_score(trainer);
+    struct score score = {.examples = 0};
     SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
@@ -310,10 +365,12 @@ static int predict_each(const struct trainer *trainer, struct error *error)
                 append_row(trainer, outputs + i * elements, &text);
             else
                 append_line(trainer, at + i, outputs + i * elements, &text);
-        if (print(&text, error) < 0)
+        if (print(&text, error) < 0 || (scores && add_to_score(trainer, at, examples, outputs, &score, error) < 0))
             return -1;
         buffer_clear(&text);
     }
+    if (scores)
+        print_score(trainer, &score);
     return 0;
 }
 

@@ -22,6 +22,23 @@ Test(unknown_field, the_field_that_was_meant_is_named)
            "spec.template.coxswain.training.batchSize?");
 }
 
+Test(unknown_field, the_word_that_was_meant_is_named)
+{
+    expect(false,
+           "[spec.a: Unsupported value: \"mirored\": supported values: \"OneDevice\", \"Mirrored\", spec.b: "
+           "Unsupported value: "
+           "\"desne\": supported values: \"Dense\", \"Conv2D\"]",
+           "[spec.a: Unsupported value: \"mirored\" (did you mean \"Mirrored\"?): supported values: \"OneDevice\", "
+           "\"Mirrored\", spec.b: Unsupported value: \"desne\" (did you mean \"Dense\"?): supported values: \"Dense\", "
+           "\"Conv2D\"]");
+    expect(false, "Unsupported value: \"elephant\": supported values: \"Dense\"",
+           "Unsupported value: \"elephant\": supported values: \"Dense\"");
+    expect(false, "Unsupported value: \"Desne\": supported values: \"Dense",
+           "Unsupported value: \"Desne\": supported values: \"Dense");
+    expect(false, "Unsupported value: 3: supported values: \"Dense\"",
+           "Unsupported value: 3: supported values: \"Dense\"");
+}
+
 Test(unknown_field, what_is_like_no_field_stays_as_it_is)
 {
     expect(false, "unknown field \"spec.elephant\"", "unknown field \"spec.elephant\"");

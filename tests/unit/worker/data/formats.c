@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/memory.h"
 #include "tfrecord_write.h"
 #include "worker/data/dataset.h"
 
@@ -636,6 +637,42 @@ Test(formats, new_csv_rows, .init = make_place, .fini = remove_place)
     training_facts_release(&known);
 }
 
+/* Labels are found by the name that is kept with the weights, by data.labelColumn, or at the end. */
+Test(formats, new_csv_rows_with_labels, .init = make_place, .fini = remove_place)
+{
+    static const struct {
+        const char *table, *label_column, *kept;
+    } cases[] = {{"kind,b,a\nx,1,2\ny,3,4\n", NULL, "kind"},
+                 {"b,kind,a\n1,x,2\n3,y,4\n", "kind", NULL},
+                 {"b,kind,a\n1,x,2\n3,y,4\n", "2", "kind"},
+                 {"2,1,x\n4,3,y\n", NULL, NULL},
+                 {"2,x,1\n4,y,3\n", "2", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct data_spec spec = {.format = DATA_FORMAT_CSV, .label_column = cases[i].label_column};
+        struct training_facts known = {.columns = json_new_array(), .classes = json_new_array()};
+        struct dataset *dataset = NULL;
+        struct error error = ERROR_INIT;
+        const int64_t index = 1;
+        float inputs[2];
+        int32_t target = 7;
+        json_append_string(known.columns, "a");
+        json_append_string(known.columns, "b");
+        json_append_string(known.classes, "x");
+        json_append_string(known.classes, "y");
+        known.label = memory_copy_string(cases[i].kept);
+        put_text("new.csv", cases[i].table);
+        cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &rows, &known, &dataset, &error), 0, "%s: %s",
+                     cases[i].table, error.message);
+        cr_expect(dataset_has_targets(dataset));
+        cr_assert_eq(dataset_read(dataset, &index, 1, inputs, &target, NULL), 0);
+        cr_expect(inputs[0] == 4 && inputs[1] == 3 && target == 1, "%s", cases[i].table);
+        dataset_free(dataset);
+        put_text("new.csv", "a,b,kind\n1,2,x\n3,4,z\n");
+        cr_expect_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &rows, &known, &dataset, &error), -1);
+        training_facts_release(&known);
+    }
+}
+
 static void refused_table(const char *words, const struct training_facts *known, const char *message)
 {
     const struct data_spec spec = {.format = DATA_FORMAT_CSV};
@@ -660,6 +697,15 @@ Test(formats, new_csv_rows_that_do_not_fit_are_refused, .init = make_place, .fin
     refused_table("1,2\n3\n", NULL, "line 2 has 1 columns, those before it have 2");
     refused_table("1,2\n3,x\n", NULL, "line 2, column 2: \"x\" is not a number");
     refused_table("width,height\n", &known, "hold no examples");
+    known.label = memory_copy_string("kind");
+    refused_table("width,height,kind\n1,2,a\n", &known,
+                  "has not learned from the column kind"); /* the classes are not known */
+    known.classes = json_new_array();
+    json_append_string(known.classes, "a");
+    refused_table("width,height,kind\n1,2,a\n3,4,b\n", &known,
+                  "line 3, column 3: no training example has the label \"b\"");
+    refused_table("width,height,weight,kind\n1,2,3,a\n", &known,
+                  "has not learned from the column weight; leave it out");
     training_facts_release(&known);
 }
 

@@ -251,7 +251,20 @@ Test(images, new_images_have_names_and_no_classes)
     cr_expect_str_eq(dataset_example_name(dataset, 0), "below/y.png");
     check_example(dataset, 1, 0, 7, 8);
     dataset_free(dataset);
+    cr_assert_eq(dataset_open_inputs(root, &spec, NULL, &format, &known, &dataset, &error), 0, "%s", error.message);
+    cr_expect(!dataset_has_targets(dataset)); /* "new" is no class */
+    dataset_free(dataset);
+    put_grey("labelled/b/z.png", 11, 12);
+    known.classes = json_new_array();
+    json_append_string(known.classes, "a");
+    json_append_string(known.classes, "b");
+    SCOPED_FREE char *labelled = memory_format("%s/labelled", root);
+    cr_assert_eq(dataset_open_inputs(labelled, &spec, NULL, &format, &known, &dataset, &error), 0, "%s", error.message);
+    cr_expect(dataset_has_targets(dataset));
+    check_example(dataset, 0, 1, 11, 12);
+    dataset_free(dataset);
+    training_facts_release(&known);
     SCOPED_FREE char *nowhere = memory_format("%s/none", root);
-    cr_expect_eq(dataset_open_inputs(nowhere, &spec, NULL, &format, &known, &dataset, &error), -1);
+    cr_expect_eq(dataset_open_inputs(nowhere, &spec, NULL, &format, NULL, &dataset, &error), -1);
     cr_expect(strstr(error.message, "none: No such file"), "%s", error.message);
 }

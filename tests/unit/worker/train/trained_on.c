@@ -124,6 +124,8 @@ Test(trained_on, what_the_training_files_told_is_kept, .init = make_place, .fini
     cr_expect_eq(trained_on_check(&then, dataset, &error), 0, "%s", error.message);
     cr_expect_str_eq(json_string(json_element(dataset_facts(dataset)->classes, 2), ""), "c");
     cr_expect_str_eq(json_string(json_element(dataset_facts(dataset)->columns, 0), ""), "x");
+    cr_expect_str_eq(dataset_facts(dataset)->label, "kind");
+    cr_expect_str_eq(then.facts.label, "kind");
     cr_assert_eq(dataset_read(dataset, &first, 1, &input, &target, &error), 0, "%s", error.message);
     cr_expect(input > 1.3 && input < 1.4 && target == 2, "%g %d", (double)input, target);
     dataset_free(dataset);
