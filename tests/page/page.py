@@ -186,6 +186,8 @@ def tabs(page):
     check("the layers are those of the worker", until(lambda: "then 4 layers with 12,730 parameters" in text(page, "#layers-said")), text(page, "#panel-layers"))
     rows = [row.text for row in page.find_elements(By.CSS_SELECTOR, "#layers tbody tr")]
     check("with their shapes and parameters", len(rows) == 4 and "Dense 16 12,560" in rows[1] and "Dense 10 170" in rows[3], rows)
+    boxes = page.execute_script("return [...document.querySelectorAll('#layer-graph g.box')].map((box) => [...box.querySelectorAll('text')].map((word) => word.textContent).filter(Boolean).join(' '))")
+    check("and as a diagram, from the input down", len(boxes) == 5 and boxes[0] == "Input 28x28x1" and boxes[2].startswith("Dense") and boxes[2].endswith("16 12,560 parameters"), boxes)
     shot(page, "layers")
     page.find_element(By.ID, "tab-manifest").click()
     check("the manifest is there", until(lambda: "kind: TrainingJob" in text(page, "#panel-manifest")), text(page, "main"))
@@ -227,6 +229,12 @@ def use_of_models(page):
     page.find_element(By.ID, "use-go").click()
     check("equally each time without temperature", until(lambda: "It took" in text(page, "#use-said")) and text(page, "#generated") == first, text(page, "#generated"))
     shot(page, "use-text")
+    page.find_element(By.ID, "tab-layers").click()
+    check("a transformer's residual branches are drawn", until(lambda: page.find_elements(By.CSS_SELECTOR, "#layer-graph .pass")), text(page, "#panel-layers"))
+    size(page, 1280, 1000)
+    shot(page, "layers-text")
+    size(page, 1280, 950)
+    page.find_element(By.ID, "tab-use").click()
     page.execute_script("""
         document.getElementById("tokens").value = 2000;
         document.getElementById("use-go").click();
@@ -432,7 +440,18 @@ def failed(page):
     check("a failed job says why", until(lambda: "failed" in text(page, "#why") and "Failed" in text(page, "h2")), text(page, "main"))
     shot(page, "failed")
     page.find_element(By.ID, "tab-layers").click()
-    check("and has layers, though it never trained", until(lambda: "layers with" in text(page, "#layers-said")), text(page, "#panel-layers"))
+    check("and has layers, though it never trained", until(lambda: "layers with" in text(page, "#layers-said") and len(page.find_elements(By.CSS_SELECTOR, "#layer-graph g.box")) == 5), text(page, "#panel-layers"))
+    residual = page.execute_script("""
+        const layers = [[-1], [0], [1, -1], [2], [3, 2], [4, 0]].map((inputs, i) => ({name: "<b>" + i, type: "Add", inputs, output: "8", parameters: i}));
+        layerGraph(document.getElementById("layer-graph"), {input: "8", parameters: 15, layers});
+        return {passing: document.querySelectorAll("#layer-graph .pass").length, flows: document.querySelectorAll("#layer-graph .flow:not(.pass)").length,
+            lanes: lanesOf({layers}).map((line) => [line.from, line.to, line.lane]), words: document.querySelector("#layer-graph g:nth-of-type(2) .name").textContent}""")
+    check("lines that pass layers have lanes of their own", residual == {"passing": 3, "flows": 6, "lanes": [[0, 3, 0], [1, 6, 1], [3, 5, 0]], "words": "<b>0"}, residual)
+    deep = page.execute_script("""
+        const layers = Array.from({length: 401}, (_, i) => ({name: "l" + i, type: "Dense", inputs: [i - 1], output: "8", parameters: 72}));
+        layerGraph(document.getElementById("layer-graph"), {input: "8", parameters: 1, layers});
+        return document.getElementById("layer-graph").textContent""")
+    check("a model of very many layers is left to the table", "the table has all of them" in deep, deep)
     open_job(page, "nobody")
     check("a job that never was is not called deleted", until(lambda: text(page, "#why").startswith("There is no job nobody in the namespace default"))
           and "deleted" not in text(page, "main"), text(page, "main"))

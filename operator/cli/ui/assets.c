@@ -20,6 +20,7 @@ EMBED(script, "page.js");
 EMBED(chart, "chart.js");
 EMBED(sweep_chart, "sweep_chart.js");
 EMBED(compare, "compare.js");
+EMBED(layer_graph, "layer_graph.js");
 EMBED(model, "model.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
@@ -31,6 +32,7 @@ const struct ui_asset *ui_asset_find(const char *path)
         {"/chart.js", "text/javascript; charset=utf-8", ui_chart, ui_chart_end},
         {"/sweep_chart.js", "text/javascript; charset=utf-8", ui_sweep_chart, ui_sweep_chart_end},
         {"/compare.js", "text/javascript; charset=utf-8", ui_compare, ui_compare_end},
+        {"/layer_graph.js", "text/javascript; charset=utf-8", ui_layer_graph, ui_layer_graph_end},
         {"/model.js", "text/javascript; charset=utf-8", ui_model, ui_model_end},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)

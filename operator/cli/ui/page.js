@@ -501,7 +501,7 @@ function jobView(place) {
     const logSaid = make("span", {class: "faint"});
     const podTable = make("div", {}), conditions = make("div", {}), eventTable = make("div", {});
     const manifest = make("pre", {tabindex: 0, "aria-label": "manifest"}), description = make("pre", {tabindex: 0, "aria-label": "what cox describe prints"});
-    const layerTable = make("div", {id: "layers"}), layersSaid = make("p", {class: "faint", id: "layers-said", role: "status", "aria-live": "polite"});
+    const layerTable = make("div", {id: "layers"}), layerFigure = make("figure", {id: "layer-graph", tabindex: 0, role: "region", "aria-label": "diagram of the layers", hidden: true}), layersSaid = make("p", {class: "faint", id: "layers-said", role: "status", "aria-live": "polite"});
     let layersOf = null; // the spec whose layers are shown
     let current = "curves", curves = null, document_ = null, logText = null, unread = 0, gone = false;
     const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["use", "Try the model"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
@@ -509,7 +509,7 @@ function jobView(place) {
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
-    set.panels.layers.append(layersSaid, layerTable);
+    set.panels.layers.append(layersSaid, layerFigure, layerTable);
     const model = modelPanel(place);
     set.panels.use.append(model.element);
     set.panels.manifest.append(manifest);
@@ -556,7 +556,9 @@ function jobView(place) {
 
     function writeLayers(model) {
         const nameOf = (at) => at < 0 ? "input" : model.layers[at].name;
-        setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example.`);
+        setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example; the bars compare the parameters; orange lines pass other layers.`);
+        layerFigure.hidden = false;
+        layerGraph(layerFigure, model);
         writeTable(layerTable, ["Layer", "Type", "Output", "Parameters", "Reads"], model.layers.map((layer, i) => {
             const usual = layer.inputs.length === 1 && layer.inputs[0] === i - 1;
             return [layer.name, layer.type, layer.output, layer.parameters ? layer.parameters.toLocaleString("en") : "", usual ? "" : layer.inputs.map(nameOf).join(", ")];
@@ -574,6 +576,7 @@ function jobView(place) {
         } catch (error) {
             if (!(error instanceof Refused) || error.status === 404 || error.status === 503) throw error;
             layersOf = spec;
+            layerFigure.hidden = true;
             layerTable.replaceChildren();
             layerTable.head = null;
             setText(layersSaid, error.message);
