@@ -22,19 +22,20 @@ COPY Makefile ./
 COPY common common
 COPY operator operator
 COPY worker worker
+COPY storage storage
 COPY deploy deploy
 
 # Programs and, by asking the dynamic linker, what they need: as files for the operator, as packages for the worker.
 FROM sources AS build
 ARG JOBS
-RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswain-operator cox coxswain-worker && \
+RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswain-operator cox coxswain-worker coxswain-storage && \
     libraries=$(ldd coxswain-operator cox | grep -o '/[^ :]*' | grep -v '^/out' | sort -u) && \
     root=/operator lib=/operator/usr/lib/$(gcc -dumpmachine) && \
     mkdir -p "$lib" $root/usr/bin $root/etc $root/usr/lib64 && ln -s usr/lib usr/lib64 $root/ && \
     for file in $libraries; do case $file in *ld-linux*) cp -L "$file" "$root/$(realpath --relative-to=/ "$(dirname "$file")")/" ;; *) cp -L "$file" "$lib/" ;; esac; done && \
     cp coxswain-operator cox $root/usr/bin/ && \
     echo 'coxswain:x:65532:65532::/:/sbin/nologin' >$root/etc/passwd && echo 'coxswain:x:65532:' >$root/etc/group && \
-    ldd coxswain-worker | grep -o '/[^ ]*' | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
+    ldd coxswain-worker coxswain-storage | grep -o '/[^ :]*' | grep -v '^/out' | sort -u | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
 
 FROM toolchain AS toolkit
 COPY scripts/cuda-toolkit scripts/
@@ -47,6 +48,7 @@ COPY Makefile ./
 COPY common common
 COPY operator operator
 COPY worker worker
+COPY storage storage
 COPY deploy deploy
 ARG JOBS
 ARG CUDA_ARCHITECTURES="80 90 100"
@@ -63,6 +65,7 @@ COPY Makefile ./
 COPY common common
 COPY operator operator
 COPY worker worker
+COPY storage storage
 COPY deploy deploy
 ARG JOBS
 RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 XLA=1 && strip /out/coxswain-worker
@@ -97,7 +100,7 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY --from=build /out/coxswain-worker /usr/bin/
+COPY --from=build /out/coxswain-worker /out/coxswain-storage /usr/bin/
 ENTRYPOINT ["coxswain-worker"]
 
 FROM worker-base AS worker-xla-cpu
@@ -110,6 +113,7 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build-xla /plugin/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so /usr/lib/coxswain/pjrt-cpu.so
 COPY --from=build-xla /out/coxswain-worker /usr/bin/
+COPY --from=build /out/coxswain-storage /usr/bin/
 ENV COXSWAIN_PJRT_PLUGIN=/usr/lib/coxswain/pjrt-cpu.so
 ENTRYPOINT ["coxswain-worker"]
 
@@ -124,5 +128,6 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build-cuda /libraries /usr/local/cuda
 COPY --from=build-cuda /out/coxswain-worker /usr/bin/
+COPY --from=build /out/coxswain-storage /usr/bin/
 ENV LD_LIBRARY_PATH=/usr/local/cuda/lib NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENTRYPOINT ["coxswain-worker"]

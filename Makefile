@@ -103,7 +103,7 @@ endif
 
 # ---------------------------------------------------------------- libraries of the system
 modules_common := libcjson yaml-0.1 libmicrohttpd libpcre2-8 libpng libjpeg
-modules_loop := libcurl libssl libcrypto
+modules_loop := libcurl libssl libcrypto expat
 modules_store := sqlite3
 modules_worker := zlib
 modules := $(modules_common) $(modules_loop) $(modules_store) $(modules_worker)
@@ -129,7 +129,7 @@ BANNED := -include common/banned.h
 # ---------------------------------------------------------------- rooms
 # Every .c in a room's folders goes into the room's library, except main.c. A room is followed by what it stands on;
 # `system` are the system's libraries for a program made of it.
-ROOMS := worker cli controller standalone kube common
+ROOMS := worker storage cli controller standalone kube common
 
 folder_common := common
 folder_kube := operator/kube
@@ -137,6 +137,7 @@ folder_controller := operator/controller
 folder_standalone := operator/standalone
 folder_cli := operator/cli
 folder_worker := worker
+folder_storage := storage
 
 rooms_common := common
 rooms_kube := kube common
@@ -144,6 +145,7 @@ rooms_controller := controller kube common
 rooms_standalone := standalone common
 rooms_cli := cli kube common
 rooms_worker := worker common
+rooms_storage := storage common
 
 system_common = $(libs_loop) $(libs_common)
 system_kube = $(libs_loop) $(libs_common)
@@ -151,6 +153,7 @@ system_controller = $(libs_loop) $(libs_common)
 system_standalone = $(libs_store) $(libs_loop) $(libs_common)
 system_cli = $(libs_loop) $(libs_common) -lz
 system_worker = $(libs_worker) $(libs_common)
+system_storage = $(libs_loop) $(libs_common)
 system_all = $(libs_worker) $(libs_store) $(libs_loop) $(libs_common)
 
 find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
@@ -257,7 +260,8 @@ program_room_coxswain-operator := controller
 program_room_coxswain-standalone := standalone
 program_room_cox := cli
 program_room_coxswain-worker := worker
-PROGRAMS := coxswain-operator coxswain-standalone cox coxswain-worker
+program_room_coxswain-storage := storage
+PROGRAMS := coxswain-operator coxswain-standalone cox coxswain-worker coxswain-storage
 program_files := $(addprefix $(BUILD)/,$(PROGRAMS))
 
 define program_rules
@@ -462,7 +466,7 @@ GPU_PROFILE ?= gpt2-124m
 gpu-profile: $(BUILD)/tests/gpu-bench ## with CUDA=1: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
 	@$< $(GPU_PROFILE) 0 0.9 profile
 
-.PHONY: check-cluster check-kueue check-chart check-e2e check-e2e-smoke check-images check-workflows
+.PHONY: check-cluster check-kueue check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
 check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
@@ -480,6 +484,9 @@ check-images: ## the images built twice, in different places (root): are they th
 
 check-workflows: ## actionlint on the workflow files
 	@scripts/check-workflows
+
+check-s3: all $(clock_shift) ## object storage with a real S3 server, built from its Go module: faults, kills, rotated credentials
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/run $(wildcard tests/s3/test_*.sh)
 
 check-chart: ## helm lint, and the chart with several sets of values
 	@scripts/check-chart
@@ -646,7 +653,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
+		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/get-server tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

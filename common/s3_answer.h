@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents and the id of a multipart upload. Uses expat. An answer
+ * longer than S3_ANSWER_MAX, one that nests deeper than four elements and one with a document type are refused.
+ */
+#ifndef COXSWAIN_COMMON_S3_ANSWER_H
+#define COXSWAIN_COMMON_S3_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define S3_ANSWER_MAX ((size_t)8 * 1024 * 1024)
+#define S3_KEY_MAX 1024 /* bytes of an object's key, by S3's definition */
+#define S3_ETAG_MAX 128
+
+struct s3_object {
+    char *key;
+    int64_t size;
+    char etag[S3_ETAG_MAX]; /* with its quotes, as If-Match wants it; "" if the server gave none */
+};
+
+/* Objects in the order of their keys. Begin with {0}. */
+struct s3_list {
+    struct s3_object *objects;
+    size_t count;
+    char *next_page; /* token of the next page; NULL after the last one */
+};
+void s3_list_release(struct s3_list *list);
+
+/* Appends the objects of one page, which must have been asked for with encoding-type=url, and sets list->next_page. ERROR_CORRUPT if the
+ * answer is not such a page; ERROR_TOO_LARGE if the list would have more than `most` objects. */
+int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *list, struct error *error);
+
+/* An error document. `code` is "" if the answer is none. */
+struct s3_failure {
+    char code[64];
+    char message[256];
+};
+void s3_failure_parse(const char *xml, size_t length, struct s3_failure *ret_failure);
+
+/* Returns the id of a multipart upload that was begun (free()). ERROR_CORRUPT if the answer has none. */
+int s3_upload_id_parse(const char *xml, size_t length, char **ret_id, struct error *error);
+
+#endif

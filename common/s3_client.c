@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/s3_client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/s3_signature.h"
+
+#define PATIENCE_MS 120000
+#define WAIT_LEAST_MS 100
+#define WAIT_MOST_MS 5000
+#define CONNECT_MS 10000
+#define SILENCE_SECONDS 30 /* without a byte, until a connection counts as dead */
+#define CREDENTIAL_MAX 16384
+#define HANDLES_MAX 64 /* idle connections that are kept */
+
+struct s3_client {
+    char *endpoint, *host, *bucket, *region, *credentials;
+    int64_t patience_ms;
+    pthread_mutex_t lock;
+    CURL *idle[HANDLES_MAX];
+    unsigned idle_count;
+    bool granted; /* a request has been granted */
+};
+
+/* One request, and what came of its last attempt. */
+struct exchange {
+    struct s3_client *client;
+    const char *method, *key, *query; /* the query sorted and escaped, as it is signed */
+    struct curl_slist *headers;
+    const void *body;
+    size_t body_length;
+    char crc[9]; /* of the object that is written; "": none */
+    /* Sends it over a new connection: over one that was kept, libcurl itself may send the request a second time. */
+    bool counts_attempts;
+    struct s3_range *range; /* NULL: the answer is collected */
+    int64_t received;       /* of the range */
+    bool sink_failed;
+    struct error sink_error;
+    CURL *handle;
+    long status;
+    struct buffer answer;
+    struct s3_head head;
+    int64_t retry_after_ms, total; /* total: of the object, from Content-Range; -1: not told */
+    bool again;                    /* an earlier attempt may have been carried out */
+};
+
+/* ---------------------------------------------------------------- life */
+
+static void start_library(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int check_options(const struct s3_options *options, struct error *error)
+{
+    const char *endpoint = options->endpoint ? options->endpoint : "";
+    const char *host = strncmp(endpoint, "https://", 8) == 0  ? endpoint + 8
+                       : strncmp(endpoint, "http://", 7) == 0 ? endpoint + 7
+                                                              : "";
+    size_t length = strcspn(host, "/?#@");
+    if (length == 0 || (host[length] != '\0' && strcmp(host + length, "/") != 0))
+        return error_set(error, ERROR_INVALID,
+                         "endpoint \"%s\" is no address of an object storage; write https://host or http://host:port, "
+                         "without a path",
+                         endpoint);
+    if (!options->bucket || *options->bucket == '\0' || strchr(options->bucket, '/'))
+        return error_set(error, ERROR_INVALID, "bucket \"%s\" is no name of a bucket",
+                         options->bucket ? options->bucket : "");
+    return 0;
+}
+
+/* As HTTP has it: without the port if that is the scheme's. */
+static char *host_header(const char *endpoint)
+{
+    bool is_tls = strncmp(endpoint, "https", 5) == 0;
+    char *host = memory_copy_string(strstr(endpoint, "://") + 3);
+    const char *usual = is_tls ? ":443" : ":80";
+    size_t length = strlen(host), tail = strlen(usual);
+    if (length > tail && strcmp(host + length - tail, usual) == 0)
+        host[length - tail] = '\0';
+    return host;
+}
+
+int s3_client_new(const struct s3_options *options, struct s3_client **ret_client, struct error *error)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (check_options(options, error) < 0)
+        return -1;
+    pthread_once(&once, start_library);
+    struct s3_client *client = memory_allocate(1, sizeof *client);
+    size_t length = strlen(options->endpoint);
+    client->endpoint = memory_copy_bytes(options->endpoint, length - (options->endpoint[length - 1] == '/'));
+    client->bucket = memory_copy_string(options->bucket);
+    client->host = host_header(client->endpoint);
+    client->region = memory_copy_string(options->region && *options->region ? options->region : "us-east-1");
+    client->credentials = memory_copy_string(options->credentials);
+    client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
+    pthread_mutex_init(&client->lock, NULL);
+    *ret_client = client;
+    return 0;
+}
+
+void s3_client_free(struct s3_client *client)
+{
+    while (client->idle_count > 0)
+        curl_easy_cleanup(client->idle[--client->idle_count]);
+    pthread_mutex_destroy(&client->lock);
+    free(client->endpoint);
+    free(client->bucket);
+    free(client->host);
+    free(client->region);
+    free(client->credentials);
+    free(client);
+}
+
+static CURL *handle_take(struct s3_client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    CURL *handle = client->idle_count > 0 ? client->idle[--client->idle_count] : NULL;
+    pthread_mutex_unlock(&client->lock);
+    if (handle)
+        curl_easy_reset(handle); /* keeps the connection */
+    return handle ? handle : curl_easy_init();
+}
+
+static void handle_give_back(struct s3_client *client, CURL *handle)
+{
+    pthread_mutex_lock(&client->lock);
+    bool kept = client->idle_count < HANDLES_MAX;
+    if (kept)
+        client->idle[client->idle_count++] = handle;
+    pthread_mutex_unlock(&client->lock);
+    if (!kept)
+        curl_easy_cleanup(handle);
+}
+
+/* ---------------------------------------------------------------- credentials */
+
+/* The file of that name without the white space around it, else the variable. *ret_text is NULL if there is neither. */
+static int credential_read(const struct s3_client *client, const char *name, char **ret_text, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, CREDENTIAL_MAX);
+    struct error why = ERROR_INIT;
+    *ret_text = NULL;
+    if (client->credentials) {
+        SCOPED_FREE char *path = memory_format("%s/%s", client->credentials, name);
+        if (buffer_read_file(&text, path, &why) == 0) {
+            const char *begin = buffer_text(&text) + strspn(buffer_text(&text), " \t\r\n");
+            *ret_text = memory_copy_bytes(begin, strcspn(begin, " \t\r\n"));
+            return 0;
+        }
+        if (why.kind != ERROR_NOT_FOUND) {
+            if (error)
+                *error = why;
+            return -1;
+        }
+    }
+    *ret_text = memory_copy_string(getenv(name));
+    return 0;
+}
+
+/* Adds the headers of the signature. */
+static int sign(const struct exchange *exchange, const char *path, struct curl_slist **headers, struct error *error)
+{
+    SCOPED_FREE char *key = NULL, *secret = NULL, *token = NULL;
+    const struct s3_client *client = exchange->client;
+    if (credential_read(client, "AWS_ACCESS_KEY_ID", &key, error) < 0 ||
+        credential_read(client, "AWS_SECRET_ACCESS_KEY", &secret, error) < 0 ||
+        credential_read(client, "AWS_SESSION_TOKEN", &token, error) < 0)
+        return -1;
+    if (!key || !*key || !secret || !*secret)
+        return error_set(
+            error, ERROR_FORBIDDEN,
+            "there are no credentials for object storage: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY %s%s",
+            client->credentials ? "in the Secret, as files in " : "in the environment",
+            client->credentials ? client->credentials : "");
+    struct s3_signing signing = {.method = exchange->method,
+                                 .host = client->host,
+                                 .path = path,
+                                 .query = exchange->query,
+                                 .crc = *exchange->crc ? exchange->crc : NULL,
+                                 .body = exchange->body,
+                                 .length = exchange->body_length,
+                                 .key = key,
+                                 .secret = secret,
+                                 .token = token && *token ? token : NULL,
+                                 .region = client->region,
+                                 .now_ms = clock_now_ms()};
+    char *lines[S3_SIGNED_HEADERS];
+    unsigned count = s3_sign(&signing, lines);
+    for (unsigned i = 0; i < count; i++) {
+        *headers = curl_slist_append(*headers, lines[i]);
+        free(lines[i]);
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- one attempt */
+
+/* Percent-encodes as the signature wants it: all but letters, digits, "-._~", and in a path "/". */
+static char *escape(const char *text, bool is_path)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *result = memory_allocate(3 * strlen(text) + 1, 1), *end = result;
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+                     strchr("-._~", byte) || (is_path && byte == '/');
+        if (plain) {
+            *end++ = (char)byte;
+        } else {
+            *end++ = '%';
+            *end++ = digits[byte >> 4];
+            *end++ = digits[byte & 15];
+        }
+    }
+    return result;
+}
+
+static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    size_t length = size * count;
+    long status = 0;
+    curl_easy_getinfo(exchange->handle, CURLINFO_RESPONSE_CODE, &status);
+    struct s3_range *range = exchange->range;
+    if (!range || status / 100 != 2)
+        return buffer_append(&exchange->answer, bytes, length, &exchange->sink_error) == 0 ? length : 0;
+    /* A server that knows no ranges sends the whole object, which is of use only from its beginning. */
+    if ((status != 206 && range->offset + exchange->received > 0) ||
+        (int64_t)length > range->length - exchange->received) {
+        exchange->sink_failed = true;
+        error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent more than the bytes that were asked for");
+        return 0;
+    }
+    if (range->memory) {
+        memcpy((char *)range->memory + exchange->received, bytes, length);
+    } else {
+        for (size_t done = 0; done < length;) {
+            ssize_t written = pwrite(range->file, bytes + done, length - done,
+                                     (off_t)(range->file_offset + exchange->received + (int64_t)done));
+            if (written <= 0) {
+                exchange->sink_failed = true;
+                error_set_errno(&exchange->sink_error, "write the local copy of %s", exchange->key);
+                return 0;
+            }
+            done += (size_t)written;
+        }
+    }
+    exchange->received += (int64_t)length;
+    return length;
+}
+
+/* The value of a header line if it has that name. */
+static const char *header_value(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    if (strncasecmp(line, name, length) != 0 || line[length] != ':')
+        return NULL;
+    return line + length + 1 + strspn(line + length + 1, " \t");
+}
+
+static size_t header_comes(char *bytes, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    SCOPED_FREE char *line = memory_copy_bytes(bytes, size * count);
+    line[strcspn(line, "\r\n")] = '\0';
+    const char *value;
+    struct s3_head *head = &exchange->head;
+    if ((value = header_value(line, "ETag")) && strlen(value) < S3_ETAG_MAX)
+        memcpy(head->etag, value, strlen(value) + 1);
+    if ((value = header_value(line, S3_META_CRC)) && strlen(value) == 8) {
+        char *end;
+        head->crc = (uint32_t)strtoul(value, &end, 16);
+        head->has_crc = *end == '\0';
+    }
+    if ((value = header_value(line, "Content-Range")) && (value = strchr(value, '/')))
+        exchange->total = strtoll(value + 1, NULL, 10);
+    if ((value = header_value(line, "Retry-After")))
+        exchange->retry_after_ms = strtol(value, NULL, 10) * 1000;
+    return size * count;
+}
+
+static void set_method(const struct exchange *exchange, CURL *handle)
+{
+    if (strcmp(exchange->method, "HEAD") == 0)
+        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+    if (exchange->body) { /* PUT, too, so that libcurl knows the body when it signs the request */
+        curl_easy_setopt(handle, CURLOPT_POST, 1L);
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->body_length);
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, exchange->body);
+    }
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, exchange->method);
+}
+
+static void set_range(const struct exchange *exchange, CURL *handle)
+{
+    const struct s3_range *range = exchange->range;
+    SCOPED_FREE char *text =
+        memory_format("%" PRId64 "-%" PRId64, range->offset + exchange->received, range->offset + range->length - 1);
+    curl_easy_setopt(handle, CURLOPT_RANGE, text);
+}
+
+static void set_limits(CURL *handle)
+{
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* a connection for each request */
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_SECONDS);
+    curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 262144L);
+    curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, 262144L);
+    curl_easy_setopt(handle, CURLOPT_USERAGENT, "coxswain");
+}
+
+/* libcurl's result; ERROR_FORBIDDEN before anything is sent if there are no credentials. */
+static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error *error)
+{
+    struct s3_client *client = exchange->client;
+    CURL *handle = handle_take(client);
+    if (!handle)
+        return error_set(error, ERROR_NO_SPACE, "no memory for a connection");
+    buffer_clear(&exchange->answer);
+    exchange->handle = handle;
+    exchange->status = 0;
+    exchange->head = (struct s3_head){.size = -1};
+    exchange->total = exchange->retry_after_ms = -1;
+    struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
+    for (const struct curl_slist *item = exchange->headers; item; item = item->next)
+        headers = curl_slist_append(headers, item->data);
+    SCOPED_FREE char *host = memory_format("Host: %s", client->host), *key = escape(exchange->key, true);
+    SCOPED_FREE char *path = memory_format("/%s%s%s", client->bucket, *key ? "/" : "", key);
+    SCOPED_FREE char *url =
+        memory_format("%s%s%s%s", client->endpoint, path, *exchange->query ? "?" : "", exchange->query);
+    SCOPED_FREE char *authority = memory_format("%s/ca.crt", client->credentials ? client->credentials : "");
+    headers = curl_slist_append(headers, host);
+    int result = sign(exchange, path, &headers, error);
+    if (result == 0) {
+        if (client->credentials && access(authority, R_OK) == 0)
+            curl_easy_setopt(handle, CURLOPT_CAINFO, authority);
+        set_limits(handle);
+        set_method(exchange, handle);
+        if (exchange->range)
+            set_range(exchange, handle);
+        curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, (long)exchange->counts_attempts);
+        curl_easy_setopt(handle, CURLOPT_URL, url);
+        curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+        curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, body_comes);
+        curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange);
+        curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, header_comes);
+        curl_easy_setopt(handle, CURLOPT_HEADERDATA, exchange);
+        *ret_result = curl_easy_perform(handle);
+        curl_off_t length = -1;
+        curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &exchange->status);
+        curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+        exchange->head.size = exchange->total >= 0 ? exchange->total : length;
+    }
+    curl_slist_free_all(headers);
+    exchange->handle = NULL;
+    handle_give_back(client, handle);
+    return result;
+}
+
+/* ---------------------------------------------------------------- what an answer means */
+
+struct meaning {
+    const char *code;
+    enum error_kind kind;
+    const char *sentence;
+};
+static const struct meaning meanings[] = {
+    {"InvalidAccessKeyId", ERROR_FORBIDDEN, "the server does not know this access key; correct AWS_ACCESS_KEY_ID"},
+    {"SignatureDoesNotMatch", ERROR_FORBIDDEN, "the secret key is wrong; correct AWS_SECRET_ACCESS_KEY"},
+    {"ExpiredToken", ERROR_FORBIDDEN, "the session token has expired; renew the credentials"},
+    {"TokenRefreshRequired", ERROR_FORBIDDEN, "the session token has expired; renew the credentials"},
+    {"InvalidToken", ERROR_FORBIDDEN, "the session token is wrong; correct AWS_SESSION_TOKEN"},
+    {"InvalidTokenId", ERROR_FORBIDDEN, "the session token is wrong; correct AWS_SESSION_TOKEN"},
+    {"RequestTimeTooSkewed", ERROR_FORBIDDEN, "this machine's clock and the server's are too far apart; set them"},
+    {"AccessDenied", ERROR_FORBIDDEN,
+     "these credentials may not do it; grant them reading, writing, listing and deleting in the bucket"},
+    {"NoSuchBucket", ERROR_NOT_FOUND, "there is no such bucket; create it or correct its name"},
+    {"NoSuchKey", ERROR_NOT_FOUND, "there is no such object"},
+    {"PreconditionFailed", ERROR_ALREADY_EXISTS, "there is an object of that name already"},
+    {"PermanentRedirect", ERROR_INVALID, "the bucket is in another region; correct region and endpoint"},
+    {"AuthorizationHeaderMalformed", ERROR_INVALID, "the bucket is in another region; correct region"},
+};
+
+/* These may pass, though some come with a status of 400, or of 200 after an upload in parts. */
+static const char *const passing[] = {"InternalError",      "SlowDown",
+                                      "SlowDownRead",       "SlowDownWrite",
+                                      "ServiceUnavailable", "RequestTimeout",
+                                      "OperationAborted",   "ConditionalRequestConflict",
+                                      "IncompleteBody",     "XAmzContentSHA256Mismatch",
+                                      "BadDigest",          NULL};
+
+static bool is_passing(const struct exchange *exchange, const struct s3_failure *failure)
+{
+    for (const char *const *code = passing; *code; code++)
+        if (strcmp(failure->code, *code) == 0)
+            return true;
+    long status = exchange->status;
+    return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
+}
+
+static const struct meaning *find_meaning(const struct exchange *exchange, const struct s3_failure *failure)
+{
+    static const struct meaning forbidden = {"", ERROR_FORBIDDEN, "the server refuses these credentials"},
+                                absent = {"", ERROR_NOT_FOUND, "there is no such object or bucket"},
+                                exists = {"", ERROR_ALREADY_EXISTS, "there is an object of that name already"},
+                                other = {"", ERROR_UNSUPPORTED, "the server refuses the request"};
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (strcmp(failure->code, meanings[i].code) == 0)
+            return &meanings[i];
+    long status = exchange->status;
+    return status == 401 || status == 403 ? &forbidden : status == 404 ? &absent : status == 412 ? &exists : &other;
+}
+
+static int describe(const struct exchange *exchange, enum error_kind kind, const char *sentence, const char *detail,
+                    struct error *error)
+{
+    const struct s3_client *client = exchange->client;
+    if (error)
+        error->http_status = (int)exchange->status;
+    int result = error_set(error, kind, "%s %s/%s%s%s: %s%s%s", exchange->method, client->endpoint, client->bucket,
+                           *exchange->key ? "/" : "", exchange->key, sentence, *detail ? ": " : "", detail);
+    if (error)
+        error->http_status = (int)exchange->status;
+    return result;
+}
+
+enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_AGAIN_IF_GRANTED, VERDICT_FINAL };
+
+static enum verdict judge_answer(struct exchange *exchange, struct error *error)
+{
+    struct s3_failure failure;
+    s3_failure_parse(buffer_text(&exchange->answer), exchange->answer.length, &failure);
+    bool short_range = exchange->range && exchange->received < exchange->range->length;
+    if (exchange->status / 100 == 2 && failure.code[0] == '\0' && !short_range)
+        return VERDICT_DONE;
+    if (exchange->status / 100 == 2 && short_range) {
+        describe(exchange, ERROR_CORRUPT, "the object ends earlier than expected", "", error);
+        return VERDICT_AGAIN;
+    }
+    if (is_passing(exchange, &failure)) {
+        SCOPED_FREE char *detail = memory_format("HTTP %ld %s", exchange->status, failure.code);
+        describe(exchange, ERROR_UNAVAILABLE, "the server is overloaded or out of order", detail, error);
+        return VERDICT_AGAIN;
+    }
+    if (exchange->range && exchange->status == 412) {
+        describe(exchange, ERROR_CONFLICT, "the object has been replaced while it was read", "", error);
+        return VERDICT_FINAL;
+    }
+    if (exchange->range && exchange->status == 416) {
+        describe(exchange, ERROR_CORRUPT, "the object is shorter than expected", "", error);
+        return VERDICT_FINAL;
+    }
+    const struct meaning *meaning = find_meaning(exchange, &failure);
+    SCOPED_FREE char *detail =
+        *meaning->code ? NULL : memory_format("HTTP %ld %s %s", exchange->status, failure.code, failure.message);
+    describe(exchange, meaning->kind, meaning->sentence, detail ? detail : "", error);
+    return meaning->kind == ERROR_FORBIDDEN ? VERDICT_AGAIN_IF_GRANTED : VERDICT_FINAL;
+}
+
+static enum verdict judge_failure(struct exchange *exchange, CURLcode result, struct error *error)
+{
+    const char *why = curl_easy_strerror(result);
+    switch (result) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+        describe(exchange, ERROR_UNAVAILABLE,
+                 "the endpoint cannot be reached; correct it, or see whether the server runs", why, error);
+        return VERDICT_AGAIN;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        describe(exchange, ERROR_FORBIDDEN,
+                 "the server's certificate is not trusted; give its authority as ca.crt beside the credentials", why,
+                 error);
+        return VERDICT_FINAL;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+        describe(exchange, ERROR_INVALID, "the endpoint is no address", why, error);
+        return VERDICT_FINAL;
+    default:
+        describe(exchange, ERROR_UNAVAILABLE, "the connection was lost", why, error);
+        return VERDICT_AGAIN;
+    }
+}
+
+static enum verdict try_once(struct exchange *exchange, struct error *error)
+{
+    CURLcode result = CURLE_OK;
+    if (attempt(exchange, &result, error) < 0)
+        return VERDICT_AGAIN_IF_GRANTED;
+    if (exchange->sink_failed) {
+        if (error)
+            *error = exchange->sink_error;
+        error_wrap(error, "GET %s", exchange->key);
+        return VERDICT_FINAL;
+    }
+    if (result == CURLE_OK || (result == CURLE_WRITE_ERROR && exchange->sink_error.kind))
+        return judge_answer(exchange, error);
+    return judge_failure(exchange, result, error);
+}
+
+static bool granted(struct s3_client *client, bool now)
+{
+    pthread_mutex_lock(&client->lock);
+    client->granted = client->granted || now;
+    bool result = client->granted;
+    pthread_mutex_unlock(&client->lock);
+    return result;
+}
+
+static void wait_ms(int64_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Sends the request until it is answered for good. */
+static int perform(struct exchange *exchange, struct error *error)
+{
+    struct s3_client *client = exchange->client;
+    struct error last = ERROR_INIT;
+    int64_t pause = WAIT_LEAST_MS, received = exchange->received, since = clock_monotonic_ms();
+    buffer_release(&exchange->answer);
+    buffer_init(&exchange->answer, S3_ANSWER_MAX);
+    for (unsigned attempts = 1;; attempts++) {
+        enum verdict verdict = try_once(exchange, &last);
+        if (verdict == VERDICT_DONE) {
+            granted(client, true);
+            return 0;
+        }
+        if (exchange->received > received) { /* it gets on */
+            received = exchange->received;
+            pause = WAIT_LEAST_MS;
+            since = clock_monotonic_ms();
+        }
+        int64_t wait = exchange->retry_after_ms > pause ? exchange->retry_after_ms : pause;
+        wait = wait > WAIT_MOST_MS ? WAIT_MOST_MS : wait;
+        bool given_up = clock_monotonic_ms() + wait - since > client->patience_ms;
+        if (verdict == VERDICT_FINAL || (verdict == VERDICT_AGAIN_IF_GRANTED && !granted(client, false)) || given_up) {
+            if (error)
+                *error = last;
+            if (given_up && verdict != VERDICT_FINAL)
+                error_wrap(error, "given up after %u attempts", attempts);
+            return -1;
+        }
+        exchange->again = true;
+        wait_ms(wait + (clock_monotonic_ns() >> 10) % (wait / 4)); /* so that threads do not come back together */
+        pause *= 2;
+    }
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void exchange_release(struct exchange *exchange)
+{
+    curl_slist_free_all(exchange->headers);
+    buffer_release(&exchange->answer);
+}
+#define SCOPED_EXCHANGE SCOPED(exchange_release) struct exchange
+
+static void add_header(struct exchange *exchange, const char *name, const char *value)
+{
+    SCOPED_FREE char *line = memory_format("%s: %s", name, value);
+    exchange->headers = curl_slist_append(exchange->headers, line);
+}
+
+static void add_crc(struct exchange *exchange, uint32_t crc)
+{
+    snprintf(exchange->crc, sizeof exchange->crc, "%08" PRIx32, crc);
+}
+
+int s3_head(struct s3_client *client, const char *key, struct s3_head *ret_head, struct error *error)
+{
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "HEAD", .key = key, .query = ""};
+    if (perform(&exchange, error) < 0)
+        return -1;
+    *ret_head = exchange.head;
+    return 0;
+}
+
+int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_head *ret_head, struct error *error)
+{
+    struct s3_range copy = *range;
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = range->key, .query = "", .range = &copy};
+    if (range->length <= 0)
+        return error_set(error, ERROR_INVALID, "no bytes of %s are asked for", range->key);
+    if (range->etag && *range->etag)
+        add_header(&exchange, "If-Match", range->etag);
+    if (perform(&exchange, error) < 0)
+        return -1;
+    if (ret_head)
+        *ret_head = exchange.head;
+    return 0;
+}
+
+int s3_get_whole(struct s3_client *client, const char *key, struct buffer *buffer, struct error *error)
+{
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = key, .query = ""};
+    if (perform(&exchange, error) < 0)
+        return -1;
+    const struct s3_head *head = &exchange.head;
+    if (head->has_crc && crc32c(0, buffer_text(&exchange.answer), exchange.answer.length) != head->crc)
+        return error_set(error, ERROR_CORRUPT, "%s: the bytes differ from those that were written", key);
+    return buffer_append(buffer, buffer_text(&exchange.answer), exchange.answer.length, error);
+}
+
+/* Whether the object holds these bytes. */
+static bool holds(struct s3_client *client, const char *key, const void *bytes, size_t length)
+{
+    SCOPED_BUFFER found;
+    buffer_init(&found, length + 1);
+    return length < S3_ANSWER_MAX && s3_get_whole(client, key, &found, NULL) == 0 && found.length == length &&
+           memcmp(buffer_text(&found), bytes, length) == 0;
+}
+
+int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t length, enum s3_put_condition condition,
+           struct error *error)
+{
+    SCOPED_EXCHANGE exchange = {
+        .client = client, .method = "PUT", .key = key, .query = "", .body = length ? bytes : "", .body_length = length};
+    struct error why = ERROR_INIT;
+    add_header(&exchange, "Content-Type", "application/octet-stream");
+    add_crc(&exchange, crc32c(0, bytes, length));
+    exchange.counts_attempts = condition == S3_PUT_IF_ABSENT;
+    if (condition == S3_PUT_IF_ABSENT)
+        add_header(&exchange, "If-None-Match", "*");
+    if (perform(&exchange, &why) == 0)
+        return 0;
+    if (condition == S3_PUT_IF_ABSENT && why.kind == ERROR_ALREADY_EXISTS && exchange.again &&
+        holds(client, key, bytes, length))
+        return 0;
+    if (error)
+        *error = why;
+    return -1;
+}
+
+int s3_delete(struct s3_client *client, const char *key, struct error *error)
+{
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "DELETE", .key = key, .query = ""};
+    struct error why = ERROR_INIT;
+    if (perform(&exchange, &why) == 0 || (why.kind == ERROR_NOT_FOUND && !strstr(why.message, "no such bucket")))
+        return 0;
+    if (error)
+        *error = why;
+    return -1;
+}
+
+int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3_list *ret_list, struct error *error)
+{
+    struct s3_list list = {0};
+    SCOPED_FREE char *escaped = escape(prefix, false);
+    do {
+        SCOPED_FREE char *token = list.next_page ? escape(list.next_page, false) : NULL;
+        SCOPED_FREE char *query =
+            memory_format("%s%s%sencoding-type=url&list-type=2&prefix=%s", token ? "continuation-token=" : "",
+                          token ? token : "", token ? "&" : "", escaped);
+        SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = "", .query = query};
+        if (perform(&exchange, error) < 0 ||
+            s3_list_parse(buffer_text(&exchange.answer), exchange.answer.length, most, &list, error) < 0) {
+            s3_list_release(&list);
+            return -1;
+        }
+    } while (list.next_page);
+    *ret_list = list;
+    return 0;
+}
+
+int s3_parts_begin(struct s3_client *client, const char *key, uint32_t crc, char **ret_id, struct error *error)
+{
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "POST", .key = key, .query = "uploads=", .body = ""};
+    add_header(&exchange, "Content-Type", "application/octet-stream");
+    add_crc(&exchange, crc);
+    if (perform(&exchange, error) < 0)
+        return -1;
+    return s3_upload_id_parse(buffer_text(&exchange.answer), exchange.answer.length, ret_id, error);
+}
+
+int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsigned number, const void *bytes,
+                 size_t length, char ret_etag[S3_ETAG_MAX], struct error *error)
+{
+    SCOPED_FREE char *escaped = escape(id, false);
+    SCOPED_FREE char *query = memory_format("partNumber=%u&uploadId=%s", number, escaped);
+    SCOPED_EXCHANGE exchange = {.client = client,
+                                .method = "PUT",
+                                .key = key,
+                                .query = query,
+                                .body = length ? bytes : "",
+                                .body_length = length};
+    add_header(&exchange, "Content-Type", "application/octet-stream");
+    if (perform(&exchange, error) < 0)
+        return -1;
+    if (exchange.head.etag[0] == '\0')
+        return error_set(error, ERROR_CORRUPT, "the server gave no ETag for part %u of %s", number, key);
+    memcpy(ret_etag, exchange.head.etag, S3_ETAG_MAX);
+    return 0;
+}
+
+int s3_parts_end(struct s3_client *client, const char *key, const char *id, char (*etags)[S3_ETAG_MAX], unsigned count,
+                 uint32_t crc, int64_t size, struct error *error)
+{
+    SCOPED_BUFFER body;
+    buffer_init(&body, (size_t)4 * 1024 * 1024);
+    buffer_append_string(&body, "<CompleteMultipartUpload>", NULL);
+    for (unsigned i = 0; i < count; i++)
+        buffer_format(&body, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>", i + 1, etags[i]);
+    if (buffer_append_string(&body, "</CompleteMultipartUpload>", error) < 0)
+        return -1;
+    SCOPED_FREE char *escaped = escape(id, false);
+    SCOPED_FREE char *query = memory_format("uploadId=%s", escaped);
+    SCOPED_EXCHANGE exchange = {.client = client,
+                                .method = "POST",
+                                .key = key,
+                                .query = query,
+                                .body = buffer_text(&body),
+                                .body_length = body.length};
+    struct error why = ERROR_INIT;
+    exchange.counts_attempts = true;
+    add_header(&exchange, "Content-Type", "application/xml");
+    if (perform(&exchange, &why) == 0)
+        return 0;
+    struct s3_head head;
+    if (exchange.again && s3_head(client, key, &head, NULL) == 0 && head.size == size && head.has_crc &&
+        head.crc == crc)
+        return 0;
+    if (error)
+        *error = why;
+    return -1;
+}
+
+void s3_parts_abort(struct s3_client *client, const char *key, const char *id)
+{
+    SCOPED_FREE char *escaped = escape(id, false);
+    SCOPED_FREE char *query = memory_format("uploadId=%s", escaped);
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "DELETE", .key = key, .query = query};
+    perform(&exchange, NULL);
+}

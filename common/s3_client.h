@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Speaks with object storage that has the interface of S3: AWS, Google Cloud Storage, MinIO, Ceph and others. Blocking calls on libcurl's
+ * easy handles, signed by s3_signature.h; any number of threads may use one client at the same time, each call has a connection of its
+ * own, and connections are kept. Files as a whole, in parallel: s3_transfer.h.
+ *
+ * Buckets are addressed by path (https://endpoint/bucket/key), which every server understands.
+ *
+ * Credentials are read again for every request, so that a Secret that is rotated takes effect in the middle of a transfer. Each is a file in
+ * the folder `credentials`, or else an environment variable of the same name:
+ *
+ *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+ *   AWS_SESSION_TOKEN     optional, of temporary credentials
+ *   ca.crt                optional, only a file: the certificates (PEM) that the server's is verified with
+ *
+ * Requests that fail for a passing reason (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
+ * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last progress. Credentials that are refused count as a
+ * passing reason once this client has had a request granted: they are being rotated.
+ *
+ * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),
+ * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (given up trying), INVALID (wrong options).
+ */
+#ifndef COXSWAIN_COMMON_S3_CLIENT_H
+#define COXSWAIN_COMMON_S3_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "common/s3_answer.h"
+
+struct s3_client;
+
+/* Strings are copied. */
+struct s3_options {
+    const char *endpoint; /* "https://s3.eu-central-1.amazonaws.com", "http://minio:9000": without a path */
+    const char *bucket;
+    const char *region;      /* NULL: us-east-1, which servers other than AWS accept */
+    const char *credentials; /* folder; NULL: the environment alone */
+    int64_t patience_ms;     /* 0: two minutes */
+};
+
+int s3_client_new(const struct s3_options *options, struct s3_client **ret_client, struct error *error);
+/* No call may be running. */
+void s3_client_free(struct s3_client *client);
+
+/* What the server tells of an object beside its bytes. `crc` is what s3_put and s3_upload stored: other programs' objects have none. */
+struct s3_head {
+    int64_t size;
+    char etag[S3_ETAG_MAX];
+    bool has_crc;
+    uint32_t crc; /* CRC-32C of the whole object */
+};
+int s3_head(struct s3_client *client, const char *key, struct s3_head *ret_head, struct error *error);
+
+/* Part of an object. The bytes go to `memory`, or into a file from `file_offset` on. */
+struct s3_range {
+    const char *key;
+    const char *etag; /* ERROR_CONFLICT if the object has another by now; NULL: any */
+    int64_t offset, length;
+    void *memory; /* NULL: the file */
+    int file;
+    int64_t file_offset;
+};
+/* Reads exactly `length` bytes: a connection that is cut goes on where it was. ERROR_CORRUPT if the object ends earlier. ret_head (may be
+ * NULL) is what the server told of the whole object. */
+int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_head *ret_head, struct error *error);
+
+/* Appends a whole object, verified if it has a CRC, to the buffer. ERROR_TOO_LARGE beyond the buffer's ceiling. */
+int s3_get_whole(struct s3_client *client, const char *key, struct buffer *buffer, struct error *error);
+
+enum s3_put_condition {
+    S3_PUT_ALWAYS,
+    /* Fails with ERROR_ALREADY_EXISTS if there is an object of that name: of any number of writers exactly one succeeds. Found to hold exactly
+     * these bytes after an attempt whose answer was lost, the object counts as written by this call. */
+    S3_PUT_IF_ABSENT,
+};
+/* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which is part of the signature. */
+int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t length, enum s3_put_condition condition,
+           struct error *error);
+
+/* An object that is not there counts as deleted. */
+int s3_delete(struct s3_client *client, const char *key, struct error *error);
+
+/* All objects whose keys begin with `prefix`, at most `most`. */
+int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3_list *ret_list, struct error *error);
+
+/* Upload in parts of at least 5 MiB, but for the last one, numbered from 1. The object appears as a whole with `end`. */
+int s3_parts_begin(struct s3_client *client, const char *key, uint32_t crc, char **ret_id, struct error *error);
+int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsigned number, const void *bytes,
+                 size_t length, char ret_etag[S3_ETAG_MAX], struct error *error);
+/* `crc` and `size` are those of the whole: if the answer to an attempt is lost, they tell that it has succeeded. */
+int s3_parts_end(struct s3_client *client, const char *key, const char *id, char (*etags)[S3_ETAG_MAX], unsigned count,
+                 uint32_t crc, int64_t size, struct error *error);
+/* Removes the parts of an upload that is given up. */
+void s3_parts_abort(struct s3_client *client, const char *key, const char *id);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/s3_transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/regular_file.h"
+
+#define RANGE_BYTES ((int64_t)8 * 1024 * 1024)
+#define PART_BYTES ((int64_t)16 * 1024 * 1024)
+#define PARTS_MAX 9000 /* S3 allows 10,000 */
+
+/* ---------------------------------------------------------------- threads that share work */
+
+struct pool {
+    pthread_mutex_t lock;
+    /* Does one more piece. 0: done, 1: nothing is left, -1: failed. */
+    int (*work)(void *job, struct error *error);
+    void *job;
+    bool failed;
+    struct error error;
+};
+
+static bool pool_goes_on(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool result = !pool->failed;
+    pthread_mutex_unlock(&pool->lock);
+    return result;
+}
+
+static void *pool_thread(void *context)
+{
+    struct pool *pool = context;
+    int result = 0;
+    while (result == 0 && pool_goes_on(pool)) {
+        struct error error = ERROR_INIT;
+        result = pool->work(pool->job, &error);
+        pthread_mutex_lock(&pool->lock);
+        if (result < 0 && !pool->failed) {
+            pool->failed = true;
+            pool->error = error;
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return NULL;
+}
+
+/* The caller's thread works, too. */
+static int pool_run(struct pool *pool, unsigned connections, struct error *error)
+{
+    pthread_t threads[S3_CONNECTIONS_MAX];
+    unsigned count = 0;
+    pthread_mutex_init(&pool->lock, NULL);
+    while (count + 1 < connections && count < S3_CONNECTIONS_MAX &&
+           pthread_create(&threads[count], NULL, pool_thread, pool) == 0)
+        count++;
+    pool_thread(pool);
+    while (count > 0)
+        pthread_join(threads[--count], NULL);
+    pthread_mutex_destroy(&pool->lock);
+    if (pool->failed && error)
+        *error = pool->error;
+    return pool->failed ? -1 : 0;
+}
+
+/* ---------------------------------------------------------------- download */
+
+struct incoming {
+    char *partial;
+    int file;
+    int64_t begun, finished; /* bytes */
+    bool has_crc;
+    uint32_t crc;
+};
+
+struct download_job {
+    struct s3_client *client;
+    const struct s3_download *files;
+    struct incoming *states;
+    size_t count, next;
+    int64_t bytes;
+    pthread_mutex_t lock;
+};
+
+/* `index` tells apart two downloads to the same path. */
+static char *partial_path(const char *path, size_t index)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return memory_format("%.*s" S3_PARTIAL_PREFIX "%zu", (int)(name - path), path, index);
+}
+
+static int open_partial(struct incoming *state, size_t index, const struct s3_download *file, struct error *error)
+{
+    state->partial = partial_path(file->path, index);
+    unlink(state->partial);
+    state->file = open(state->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (state->file < 0)
+        return error_set_errno(error, "create %s", state->partial);
+    if (file->size > 0 && (errno = posix_fallocate(state->file, 0, file->size)) != 0)
+        return error_set_errno(error, "make room for the %lld bytes of %s", (long long)file->size, file->key);
+    return 0;
+}
+
+static int file_crc(int file, const char *path, uint32_t *ret_crc, struct error *error)
+{
+    const size_t size = (size_t)1 << 20;
+    SCOPED_FREE char *bytes = memory_allocate(size, 1);
+    uint32_t crc = 0;
+    off_t offset = 0;
+    for (ssize_t got; (got = pread(file, bytes, size, offset)) != 0; offset += got) {
+        if (got < 0)
+            return error_set_errno(error, "read %s", path);
+        crc = crc32c(crc, bytes, (size_t)got);
+    }
+    *ret_crc = crc;
+    return 0;
+}
+
+/* Gives it its name. */
+static int finish_file(struct incoming *state, const struct s3_download *file, struct error *error)
+{
+    uint32_t crc = 0;
+    if (state->has_crc && file_crc(state->file, state->partial, &crc, error) < 0)
+        return -1;
+    if (state->has_crc && crc != state->crc)
+        return error_set(error, ERROR_CORRUPT, "%s: the bytes differ from those that were written", file->key);
+    if (rename(state->partial, file->path) < 0)
+        return error_set_errno(error, "rename %s", state->partial);
+    close(state->file);
+    state->file = -1;
+    free(state->partial);
+    state->partial = NULL;
+    return 0;
+}
+
+/* Takes the next piece: *ret_index, *ret_offset, *ret_length. Under the lock. */
+static int take_piece(struct download_job *job, size_t *ret_index, int64_t *ret_offset, int64_t *ret_length,
+                      struct error *error)
+{
+    if (job->next == job->count)
+        return 1;
+    const struct s3_download *file = &job->files[job->next];
+    struct incoming *state = &job->states[job->next];
+    if (!state->partial && open_partial(state, job->next, file, error) < 0)
+        return -1;
+    int64_t left = file->size - state->begun;
+    *ret_index = job->next;
+    *ret_offset = state->begun;
+    *ret_length = left < RANGE_BYTES ? left : RANGE_BYTES;
+    state->begun += *ret_length;
+    job->next += state->begun == file->size;
+    return 0;
+}
+
+static int download_piece(void *context, struct error *error)
+{
+    struct download_job *job = context;
+    size_t index;
+    int64_t offset, length;
+    pthread_mutex_lock(&job->lock);
+    int taken = take_piece(job, &index, &offset, &length, error);
+    pthread_mutex_unlock(&job->lock);
+    if (taken != 0)
+        return taken;
+    const struct s3_download *file = &job->files[index];
+    struct incoming *state = &job->states[index];
+    struct s3_range range = {.key = file->key,
+                             .etag = file->etag,
+                             .offset = offset,
+                             .length = length,
+                             .file = state->file,
+                             .file_offset = offset};
+    struct s3_head head = {.size = file->size};
+    if (length > 0 && s3_get(job->client, &range, &head, error) < 0)
+        return -1;
+    pthread_mutex_lock(&job->lock);
+    state->finished += length;
+    job->bytes += length;
+    state->has_crc = head.has_crc;
+    state->crc = head.crc;
+    bool complete = state->finished == file->size;
+    pthread_mutex_unlock(&job->lock);
+    return complete ? finish_file(state, file, error) : 0;
+}
+
+int s3_download(struct s3_client *client, const struct s3_download *files, size_t count, unsigned connections,
+                int64_t *ret_bytes, struct error *error)
+{
+    struct download_job job = {.client = client, .files = files, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
+    job.states = memory_allocate(count + 1, sizeof *job.states);
+    struct pool pool = {.work = download_piece, .job = &job};
+    int result = pool_run(&pool, connections, error);
+    for (size_t i = 0; i < count; i++) {
+        if (!job.states[i].partial)
+            continue;
+        if (job.states[i].file >= 0)
+            close(job.states[i].file);
+        unlink(job.states[i].partial);
+        free(job.states[i].partial);
+    }
+    free(job.states);
+    if (ret_bytes)
+        *ret_bytes = job.bytes;
+    return result;
+}
+
+/* ---------------------------------------------------------------- upload */
+
+struct upload_job {
+    struct s3_client *client;
+    const char *key, *path, *id;
+    int file;
+    int64_t size, part_bytes;
+    unsigned count, next;
+    char (*etags)[S3_ETAG_MAX];
+    pthread_mutex_t lock;
+};
+
+static int read_exactly(int file, const char *path, char *bytes, size_t length, int64_t offset, struct error *error)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(file, bytes + done, length - done, (off_t)(offset + (int64_t)done));
+        if (got < 0)
+            return error_set_errno(error, "read %s", path);
+        if (got == 0)
+            return error_set(error, ERROR_CONFLICT, "%s became shorter while it was uploaded", path);
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int upload_part(void *context, struct error *error)
+{
+    struct upload_job *job = context;
+    pthread_mutex_lock(&job->lock);
+    unsigned index = job->next;
+    job->next += index < job->count;
+    pthread_mutex_unlock(&job->lock);
+    if (index == job->count)
+        return 1;
+    int64_t offset = index * job->part_bytes, left = job->size - offset;
+    size_t length = (size_t)(left < job->part_bytes ? left : job->part_bytes);
+    SCOPED_FREE char *bytes = malloc(length);
+    if (!bytes)
+        return error_set(error, ERROR_NO_SPACE, "no memory for a part of %zu bytes of %s", length, job->path);
+    if (read_exactly(job->file, job->path, bytes, length, offset, error) < 0)
+        return -1;
+    return s3_parts_put(job->client, job->key, job->id, index + 1, bytes, length, job->etags[index], error);
+}
+
+static int upload_in_parts(struct upload_job *job, unsigned connections, uint32_t crc, struct error *error)
+{
+    SCOPED_FREE char *id = NULL;
+    job->part_bytes = job->size / PARTS_MAX > PART_BYTES ? job->size / PARTS_MAX + 1 : PART_BYTES;
+    job->count = (unsigned)((job->size + job->part_bytes - 1) / job->part_bytes);
+    if (s3_parts_begin(job->client, job->key, crc, &id, error) < 0)
+        return -1;
+    job->id = id;
+    job->etags = memory_allocate(job->count, sizeof *job->etags);
+    struct pool pool = {.work = upload_part, .job = job};
+    int result = pool_run(&pool, connections, error);
+    if (result == 0)
+        result = s3_parts_end(job->client, job->key, id, job->etags, job->count, crc, job->size, error);
+    if (result < 0)
+        s3_parts_abort(job->client, job->key, id);
+    free(job->etags);
+    return result;
+}
+
+int s3_upload(struct s3_client *client, const char *key, const char *path, unsigned connections, struct error *error)
+{
+    SCOPED_CLOSE int file = -1;
+    off_t size = 0;
+    uint32_t crc = 0;
+    if (regular_file_open(path, &file, &size, error) < 0)
+        return -1;
+    struct upload_job job = {
+        .client = client, .key = key, .path = path, .file = file, .size = size, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (size > PART_BYTES)
+        return file_crc(file, path, &crc, error) < 0 ? -1 : upload_in_parts(&job, connections, crc, error);
+    SCOPED_FREE char *bytes = memory_allocate((size_t)size + 1, 1);
+    if (read_exactly(file, path, bytes, (size_t)size, 0, error) < 0)
+        return -1;
+    return s3_put(client, key, bytes, (size_t)size, S3_PUT_ALWAYS, error);
+}

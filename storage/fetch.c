@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "storage/fetch.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/directory.h"
+#include "common/memory.h"
+#include "common/s3_transfer.h"
+
+bool fetch_path_is_safe(const char *path)
+{
+    for (const char *part = path;; part += strcspn(part, "/") + 1) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && *part == '.') || (length == 2 && strncmp(part, "..", 2) == 0))
+            return false;
+        if (part[length] == '\0')
+            return length > 0;
+    }
+}
+
+struct plan {
+    const struct fetch_request *request;
+    struct s3_list lists[FETCH_PATHS_MAX];
+    unsigned list_count;
+    struct s3_download *files;
+    size_t count, kept;
+    int64_t bytes; /* of all, kept or not */
+};
+
+static void plan_release(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        free((char *)plan->files[i].path);
+    free(plan->files);
+    for (unsigned i = 0; i < plan->list_count; i++)
+        s3_list_release(&plan->lists[i]);
+}
+
+static int make_parent(const char *path, struct error *error)
+{
+    SCOPED_FREE char *parent = memory_copy_bytes(path, (size_t)(strrchr(path, '/') - path));
+    return directory_make(parent, error);
+}
+
+/* A file has its name only once it is complete. */
+static int add_object(struct plan *plan, const struct s3_object *object, const char *path, struct error *error)
+{
+    struct stat status;
+    plan->bytes += object->size;
+    SCOPED_FREE char *local = memory_format("%s/%s", plan->request->folder, path);
+    if (stat(local, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == object->size) {
+        plan->kept++;
+        return 0;
+    }
+    if (make_parent(local, error) < 0)
+        return -1;
+    if ((plan->count & (plan->count - 1)) == 0)
+        plan->files = memory_resize(plan->files, plan->count ? 2 * plan->count : 1, sizeof *plan->files);
+    plan->files[plan->count++] = (struct s3_download){object->key, object->etag, object->size, local};
+    local = NULL;
+    return 0;
+}
+
+/* Whether an object's path is `wanted`, below it, or fits its pattern. */
+static bool belongs(const char *path, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    if (strchr(wanted, '*'))
+        return fnmatch(wanted, path, FNM_PATHNAME) == 0;
+    return length == 0 || (strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/'));
+}
+
+static int add_path(struct plan *plan, struct s3_client *client, const char *wanted, struct error *error)
+{
+    const struct fetch_request *request = plan->request;
+    const char *slash = *request->prefix ? "/" : "";
+    SCOPED_FREE char *prefix = memory_format("%s%s%.*s", request->prefix, slash, (int)strcspn(wanted, "*"), wanted);
+    size_t skipped = strlen(request->prefix) + strlen(slash), found = 0;
+    struct s3_list *list = &plan->lists[plan->list_count];
+    if (s3_list(client, prefix, FETCH_OBJECTS_MAX, list, error) < 0)
+        return -1;
+    plan->list_count++;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct s3_object *object = &list->objects[i];
+        const char *path = object->key + skipped;
+        if (!belongs(path, wanted) || (*path && path[strlen(path) - 1] == '/'))
+            continue;
+        if (!fetch_path_is_safe(path))
+            return error_set(
+                error, ERROR_INVALID,
+                "the object \"%s\" cannot be a file: its key has an empty part, \".\" or \"..\"; rename it",
+                object->key);
+        if (add_object(plan, object, path, error) < 0)
+            return -1;
+        found++;
+    }
+    if (found == 0)
+        return error_set(error, ERROR_NOT_FOUND,
+                         "the bucket has no object at %s%s%s; correct the prefix or the path, or upload it",
+                         request->prefix, slash, wanted);
+    return 0;
+}
+
+/* Whether another of the paths leads to all that this one leads to. */
+static bool is_covered(const struct fetch_request *request, unsigned index)
+{
+    const char *path = request->paths[index];
+    for (unsigned i = 0; i < request->path_count; i++)
+        if (i != index && belongs(path, request->paths[i]) && (i < index || !belongs(request->paths[i], path)))
+            return true;
+    return false;
+}
+
+int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
+          struct error *error)
+{
+    SCOPED(plan_release) struct plan plan = {.request = request};
+    int64_t bytes = 0;
+    if (request->path_count == 0 && add_path(&plan, client, "", error) < 0)
+        return -1;
+    for (unsigned i = 0; i < request->path_count; i++)
+        if (!is_covered(request, i) && add_path(&plan, client, request->paths[i], error) < 0)
+            return -1;
+    if (request->ceiling > 0 && plan.bytes > request->ceiling)
+        return error_set(error, ERROR_TOO_LARGE,
+                         "the objects have %" PRId64 " bytes, and the local cache may have %" PRId64
+                         "; raise cacheSize, or choose fewer objects by prefix or path",
+                         plan.bytes, request->ceiling);
+    if (s3_download(client, plan.files, plan.count, request->connections, &bytes, error) < 0)
+        return -1;
+    *ret_result = (struct fetch_result){.files = plan.count, .kept = plan.kept, .bytes = bytes};
+    return 0;
+}

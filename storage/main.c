@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * coxswain-storage: copies files between a pod and object storage. The operator runs it in the pods of jobs whose storage is a bucket; by
+ * hand it shows what is in a bucket.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/contract/exit_code.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/s3_client.h"
+#include "common/s3_transfer.h"
+#include "common/version.h"
+#include "storage/fetch.h"
+
+#define EXIT_USAGE 64
+#define CONNECTIONS_DEFAULT 16
+#define LISTED_MAX ((size_t)10000000)
+
+static const char usage[] =
+    "usage: coxswain-storage fetch FOLDER [PATH…]       copy all objects below the prefix, or at these paths, into a "
+    "folder\n"
+    "       coxswain-storage get KEY FILE               copy one object\n"
+    "       coxswain-storage put FILE KEY [--if-absent] write one; with --if-absent exit 3 if there is an object of "
+    "that name\n"
+    "       coxswain-storage list [PREFIX]              sizes and keys\n"
+    "       coxswain-storage remove KEY…                no error if there is none\n"
+    "\n"
+    "  --endpoint URL        https://host or http://host:port\n"
+    "  --bucket NAME\n"
+    "  --region NAME         (default: us-east-1)\n"
+    "  --prefix TEXT         of fetch: the objects' keys begin with it and a slash\n"
+    "  --credentials FOLDER  with the files AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if needed, AWS_SESSION_TOKEN "
+    "and ca.crt;\n"
+    "                        without it, or for files that are not there, variables of the same names\n"
+    "  --ceiling BYTES       of fetch: fail rather than copy more (default: no ceiling)\n"
+    "  --connections N       at most 64 (default: 16)\n"
+    "  --patience SECONDS    for which a request that fails for a passing reason is tried again (default: 120)\n"
+    "  --log-format WORD     text or json (default: text)\n"
+    "  --help, --version\n";
+
+struct options {
+    struct s3_options s3;
+    const char *prefix;
+    int64_t ceiling, connections;
+    bool if_absent;
+};
+
+static int wrong(const char *what, const char *needed)
+{
+    fprintf(stderr, "coxswain-storage: %s: %s; see --help\n", what, needed);
+    return -1;
+}
+
+static int read_number(const char *option, const char *text, int64_t least, int64_t most, int64_t *ret_number)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    if (*text == '\0' || *end || number < least || number > most) {
+        SCOPED_FREE char *needed = memory_format("give a number from %" PRId64 " to %" PRId64, least, most);
+        return wrong(option, needed);
+    }
+    *ret_number = number;
+    return 0;
+}
+
+static int read_option(struct options *options, int option, char *text)
+{
+    enum log_format format;
+    switch (option) {
+    case 'e':
+        options->s3.endpoint = text;
+        return 0;
+    case 'b':
+        options->s3.bucket = text;
+        return 0;
+    case 'r':
+        options->s3.region = text;
+        return 0;
+    case 'p':
+        options->prefix = text;
+        return 0;
+    case 'c':
+        options->s3.credentials = text;
+        return 0;
+    case 'm':
+        return read_number("--ceiling", text, 1, INT64_MAX, &options->ceiling);
+    case 'n':
+        return read_number("--connections", text, 1, S3_CONNECTIONS_MAX, &options->connections);
+    case 't':
+        if (read_number("--patience", text, 1, 86400, &options->s3.patience_ms) < 0)
+            return -1;
+        options->s3.patience_ms *= 1000;
+        return 0;
+    case 'a':
+        options->if_absent = true;
+        return 0;
+    case 'f':
+        if (!log_format_parse(text, &format))
+            return wrong("--log-format", "write text or json");
+        log_configure(LOG_INFO, format);
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int read_options(int count, char **arguments, struct options *options)
+{
+    static const struct option table[] = {{"endpoint", required_argument, NULL, 'e'},
+                                          {"bucket", required_argument, NULL, 'b'},
+                                          {"region", required_argument, NULL, 'r'},
+                                          {"prefix", required_argument, NULL, 'p'},
+                                          {"credentials", required_argument, NULL, 'c'},
+                                          {"ceiling", required_argument, NULL, 'm'},
+                                          {"connections", required_argument, NULL, 'n'},
+                                          {"patience", required_argument, NULL, 't'},
+                                          {"if-absent", no_argument, NULL, 'a'},
+                                          {"log-format", required_argument, NULL, 'f'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
+    for (int option; (option = getopt_long(count, arguments, "", table, NULL)) != -1;) {
+        if (option == 'h' || option == 'v') {
+            fputs(option == 'h' ? usage : "coxswain-storage " COXSWAIN_VERSION "\n", stdout);
+            exit(0);
+        }
+        if (read_option(options, option, optarg) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- commands */
+
+struct command_line {
+    struct s3_client *client;
+    const struct options *options;
+    char **words; /* after the command */
+    int count;
+};
+
+static int command_fetch(const struct command_line *line, struct error *error)
+{
+    struct fetch_request request = {.prefix = line->options->prefix,
+                                    .folder = line->words[0],
+                                    .ceiling = line->options->ceiling,
+                                    .connections = (unsigned)line->options->connections};
+    if (line->count - 1 > FETCH_PATHS_MAX)
+        return error_set(error, ERROR_INVALID, "at most %d paths", FETCH_PATHS_MAX);
+    for (int i = 1; i < line->count; i++)
+        request.paths[request.path_count++] = line->words[i];
+    struct fetch_result result;
+    int64_t begin_ms = clock_monotonic_ms();
+    if (fetch(line->client, &request, &result, error) < 0)
+        return -1;
+    char duration[32];
+    clock_format_duration(clock_monotonic_ms() - begin_ms, duration, sizeof duration);
+    SCOPED_FREE char *files = memory_format("%zu", result.files), *kept = memory_format("%zu", result.kept),
+                     *bytes = memory_format("%" PRId64, result.bytes);
+    log_info("the files are there", "folder", request.folder, "fetched", files, "already_there", kept, "bytes", bytes,
+             "after", duration, NULL);
+    return 0;
+}
+
+static int command_get(const struct command_line *line, struct error *error)
+{
+    struct s3_head head;
+    if (s3_head(line->client, line->words[0], &head, error) < 0)
+        return -1;
+    struct s3_download file = {line->words[0], head.etag, head.size, line->words[1]};
+    return s3_download(line->client, &file, 1, (unsigned)line->options->connections, NULL, error);
+}
+
+static int command_put(const struct command_line *line, struct error *error)
+{
+    const char *file = line->words[0], *key = line->words[1];
+    if (!line->options->if_absent)
+        return s3_upload(line->client, key, file, (unsigned)line->options->connections, error);
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, (size_t)64 * 1024 * 1024);
+    return buffer_read_file(&bytes, file, error) < 0
+               ? -1
+               : s3_put(line->client, key, buffer_text(&bytes), bytes.length, S3_PUT_IF_ABSENT, error);
+}
+
+static int command_list(const struct command_line *line, struct error *error)
+{
+    struct s3_list list;
+    if (s3_list(line->client, line->count > 0 ? line->words[0] : "", LISTED_MAX, &list, error) < 0)
+        return -1;
+    for (size_t i = 0; i < list.count; i++)
+        printf("%" PRId64 " %s\n", list.objects[i].size, list.objects[i].key);
+    s3_list_release(&list);
+    return 0;
+}
+
+static int command_remove(const struct command_line *line, struct error *error)
+{
+    for (int i = 0; i < line->count; i++)
+        if (s3_delete(line->client, line->words[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+static const struct command {
+    const char *name;
+    int least, most; /* words after it */
+    int (*run)(const struct command_line *line, struct error *error);
+} commands[] = {
+    {"fetch", 1, 1 + FETCH_PATHS_MAX, command_fetch},
+    {"get", 2, 2, command_get},
+    {"put", 2, 2, command_put},
+    {"list", 0, 1, command_list},
+    {"remove", 1, 1000, command_remove},
+};
+
+static const struct command *find_command(int count, char **words)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (count > 0 && strcmp(commands[i].name, words[0]) == 0 && count - 1 >= commands[i].least &&
+            count - 1 <= commands[i].most)
+            return &commands[i];
+    return NULL;
+}
+
+/* Wrong input and missing objects would fail again: the job is told so at once. */
+static int exit_status(const struct error *error)
+{
+    switch (error->kind) {
+    case ERROR_INVALID:
+    case ERROR_NOT_FOUND:
+    case ERROR_TOO_LARGE:
+    case ERROR_FORBIDDEN:
+    case ERROR_CORRUPT:
+        return EXIT_CODE_BAD_DATA;
+    case ERROR_ALREADY_EXISTS:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+int main(int count, char **arguments)
+{
+    struct options options = {.prefix = "", .connections = CONNECTIONS_DEFAULT};
+    struct error error = ERROR_INIT;
+    if (read_options(count, arguments, &options) < 0)
+        return EXIT_USAGE;
+    const struct command *command = find_command(count - optind, arguments + optind);
+    if (!command) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    struct command_line line = {.options = &options, .words = arguments + optind + 1, .count = count - optind - 1};
+    int result = s3_client_new(&options.s3, &line.client, &error);
+    if (result == 0) {
+        result = command->run(&line, &error);
+        s3_client_free(line.client);
+    }
+    if (result == 0)
+        return 0;
+    log_error(error.message, NULL);
+    return exit_status(&error);
+}

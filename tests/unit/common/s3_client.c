@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a real server does not say on request. tests/s3 has one.
+ */
+#include "common/s3_client.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "tests/unit/scripted_server.h"
+
+static struct scripted_server server;
+static struct s3_client *client;
+static struct error error;
+static char text[64];
+
+static void start(scripted_handler *handler)
+{
+    signal(SIGPIPE, SIG_IGN);
+    setenv("AWS_ACCESS_KEY_ID", "key", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    unsetenv("AWS_SESSION_TOKEN");
+    scripted_server_start(&server, handler, NULL);
+    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
+    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
+    error = (struct error)ERROR_INIT;
+    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+}
+
+static void end(void)
+{
+    s3_client_free(client);
+    scripted_server_stop(&server);
+}
+
+static int get(const char *key, int64_t length)
+{
+    struct s3_range range = {.key = key, .etag = "\"e\"", .offset = 2, .length = length, .memory = text};
+    return s3_get(client, &range, NULL, &error);
+}
+
+TestSuite(s3_client, .timeout = 60);
+
+#define ERROR_TEXT(code) "<Error><Code>" code "</Code></Error>"
+
+static void busy_twice(struct scripted_request *request)
+{
+    if (request->number < 2)
+        scripted_reply(request, request->number ? 400 : 503, ERROR_TEXT("SlowDown"));
+    else
+        scripted_reply_with(request, 206, "ETag: \"e\"\r\nContent-Range: bytes 2-6/9\r\n", "hello");
+}
+
+Test(s3_client, a_busy_server_is_asked_again)
+{
+    start(busy_twice);
+    cr_assert_eq(get("a b", 5), 0, "%s", error.message);
+    cr_assert_eq(memcmp(text, "hello", 5), 0);
+    cr_assert_eq(server.requests, 3);
+    cr_assert_str_eq(server.log[0], "GET /runs/a%20b");
+    end();
+}
+
+static void cut_once(struct scripted_request *request)
+{
+    if (request->number == 0) {
+        scripted_send(request, "HTTP/1.1 206 X\r\nContent-Length: 5\r\n\r\nhe");
+        request->close = true;
+    } else {
+        cr_assert_not_null(strstr(request->head, "Range: bytes=4-6\r\n"));
+        cr_assert_not_null(strstr(request->head, "If-Match: \"e\"\r\n"));
+        scripted_reply_with(request, 206, "", "llo");
+    }
+}
+
+Test(s3_client, a_cut_connection_goes_on_where_it_was)
+{
+    start(cut_once);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    cr_assert_eq(memcmp(text, "hello", 5), 0);
+    end();
+}
+
+SCRIPTED_REPLY(more_than_asked, 206, "hello, world")
+SCRIPTED_REPLY(replaced, 412, ERROR_TEXT("PreconditionFailed"))
+SCRIPTED_REPLY(whole_object, 200, "hello")
+
+Test(s3_client, wrong_ranges_are_found)
+{
+    start(more_than_asked);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT);
+    end();
+    start(whole_object);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT);
+    end();
+    start(replaced);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_CONFLICT);
+    cr_assert_eq(server.requests, 1);
+    end();
+}
+
+/* The first attempt is carried out, but its answer is lost. */
+static char stored[64];
+static void lose_first_answer(struct scripted_request *request)
+{
+    if (strncmp(request->line, "PUT", 3) == 0 && request->number == 0) {
+        snprintf(stored, sizeof stored, "%.60s", request->body);
+        request->close = true;
+    } else if (strncmp(request->line, "PUT", 3) == 0) {
+        scripted_reply(request, 412, ERROR_TEXT("PreconditionFailed"));
+    } else {
+        scripted_reply(request, 200, stored);
+    }
+}
+
+static void another_was_first(struct scripted_request *request)
+{
+    if (strncmp(request->line, "PUT", 3) == 0 && request->number == 0)
+        request->close = true;
+    else if (strncmp(request->line, "PUT", 3) == 0)
+        scripted_reply(request, 412, ERROR_TEXT("PreconditionFailed"));
+    else
+        scripted_reply(request, 200, "theirs");
+}
+
+Test(s3_client, a_conditional_put_whose_answer_is_lost_counts_if_it_was_ours)
+{
+    start(lose_first_answer);
+    cr_assert_eq(s3_put(client, "m", "ours!!", 6, S3_PUT_IF_ABSENT, &error), 0, "%s", error.message);
+    end();
+    start(another_was_first);
+    cr_assert_lt(s3_put(client, "m", "ours!!", 6, S3_PUT_IF_ABSENT, &error), 0);
+    cr_assert_eq(error.kind, ERROR_ALREADY_EXISTS);
+    end();
+}
+
+static void give_other_bytes(struct scripted_request *request)
+{
+    char header[64];
+    snprintf(header, sizeof header, "x-amz-meta-coxswain-crc32c: %08x\r\n", crc32c(0, "right", 5));
+    scripted_reply_with(request, 200, header, request->number == 0 ? "right" : "wrong");
+}
+
+Test(s3_client, wrong_bytes_are_found)
+{
+    start(give_other_bytes);
+    SCOPED_BUFFER buffer;
+    buffer_init(&buffer, 100);
+    cr_assert_eq(s3_get_whole(client, "a", &buffer, &error), 0, "%s", error.message);
+    cr_assert_lt(s3_get_whole(client, "a", &buffer, &error), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT);
+    end();
+}
+
+static const char *refusal;
+static void refuse(struct scripted_request *request)
+{
+    scripted_reply(request, 403, refusal);
+}
+
+Test(s3_client, refusals_are_one_sentence_and_come_at_once)
+{
+    static const struct {
+        const char *answer, *words;
+    } cases[] = {{ERROR_TEXT("InvalidAccessKeyId"), "correct AWS_ACCESS_KEY_ID"},
+                 {ERROR_TEXT("SignatureDoesNotMatch"), "correct AWS_SECRET_ACCESS_KEY"},
+                 {ERROR_TEXT("RequestTimeTooSkewed"), "clock"},
+                 {ERROR_TEXT("NoSuchBucket"), "create it or correct its name"},
+                 {ERROR_TEXT("AuthorizationHeaderMalformed"), "correct region"},
+                 {"", "refuses these credentials"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        refusal = cases[i].answer;
+        start(refuse);
+        cr_assert_lt(get("a", 5), 0);
+        cr_assert_not_null(strstr(error.message, cases[i].words), "%s", error.message);
+        cr_assert_null(strchr(error.message, '\n'));
+        cr_assert_eq(server.requests, 1);
+        end();
+    }
+}
+
+static void rotate(struct scripted_request *request)
+{
+    bool is_new = strstr(request->head, "Credential=new/") != NULL;
+    if (request->number == 0 || is_new) {
+        scripted_reply_with(request, 206, "", "hello");
+    } else {
+        setenv("AWS_ACCESS_KEY_ID", "new", 1);
+        scripted_reply(request, 403, ERROR_TEXT("ExpiredToken"));
+    }
+}
+
+Test(s3_client, credentials_that_are_rotated_take_effect)
+{
+    start(rotate);
+    cr_assert_eq(get("a", 5), 0);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 3);
+    end();
+}
+
+static void error_in_success(struct scripted_request *request)
+{
+    scripted_reply(request, 200, request->number ? "<CompleteMultipartUploadResult/>" : ERROR_TEXT("InternalError"));
+}
+
+Test(s3_client, an_error_that_comes_with_200_is_one)
+{
+    char etags[1][S3_ETAG_MAX] = {"\"e\""};
+    start(error_in_success);
+    cr_assert_eq(s3_parts_end(client, "a", "id", etags, 1, 0, 5, &error), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 2);
+    end();
+}
+
+Test(s3_client, wrong_options_are_refused)
+{
+    static const char *const endpoints[] = {"",           "s3.example.com", "ftp://x", "http://",
+                                            "http://a/b", "http://u@a",     NULL};
+    for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++) {
+        struct s3_options options = {.endpoint = endpoints[i], .bucket = "b"};
+        cr_assert_lt(s3_client_new(&options, &client, &error), 0);
+        cr_assert_eq(error.kind, ERROR_INVALID);
+    }
+}
