@@ -116,6 +116,9 @@
 /* A storage is mounted at STORAGE_ROOT "/" name. */
 #define STORAGE_ROOT "/coxswain/storage"
 
+/* Folders with the credentials of object storage, in the containers that copy files: S3_DIRECTORY "/" number of the storage. */
+#define S3_DIRECTORY "/coxswain/s3"
+
 /* Linux limits an environment variable to 128 KiB; the job document must stay below that. */
 #define JOB_DOCUMENT_MAX (96 * 1024)
 

@@ -960,6 +960,71 @@ OBJECT_TYPE(checkpoint_type, "Checkpoint", checkpoint_fields);
         .name = field_name, .kind = FIELD_VOLUME, MEMBER(storage_spec, source), LONE, .description = words_about_it    \
     }
 
+static const struct field s3_secret_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, secret_name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 253),
+     FORMAT(DOTTED_NAME),
+     .description = "Name of a Secret in the job's namespace with the keys AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
+                    "and, if needed, "
+                    "AWS_SESSION_TOKEN and ca.crt. It may be rotated while the job runs."},
+};
+static OBJECT_TYPE(s3_secret_type, "S3 secret", s3_secret_fields);
+
+static const struct field s3_fields[] = {
+    {.name = "endpoint",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, endpoint),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(8, 253),
+     FORMAT(ENDPOINT),
+     .description = "Address of the server: https://s3.eu-central-1.amazonaws.com, https://storage.googleapis.com, "
+                    "http://minio:9000."},
+    {.name = "bucket",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, bucket),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(3, 63),
+     FORMAT(DOTTED_NAME),
+     .description = "Name of the bucket."},
+    {.name = "prefix",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, prefix),
+     LONE,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description =
+         "The keys of the storage's objects begin with it and a slash. Default: the whole bucket is the storage."},
+    {.name = "region",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, region),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "Region that requests are signed for. Default: us-east-1, which servers other than AWS accept."},
+    {.name = "secretRef",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct s3_spec),
+     LONE,
+     .type = &s3_secret_type,
+     .description = "Credentials. Only the containers that copy files see them."},
+    {.name = "cacheSize",
+     .kind = FIELD_STRING,
+     MEMBER(s3_spec, cache_size),
+     LONE,
+     RANGE(1, 20),
+     FORMAT(BYTES),
+     .fallback = "10Gi",
+     .description = "The most that the pod's local copy of the objects may take; larger ones fail the job."},
+};
+static OBJECT_TYPE(s3_type, "S3", s3_fields);
+
 static const struct field storage_fields[] = {
     {.name = "name",
      .kind = FIELD_STRING,
@@ -986,6 +1051,13 @@ static const struct field storage_fields[] = {
     VOLUME("secret", "A Secret, as in a pod's volumes."),
     VOLUME("projected", "Several sources in one folder, as in a pod's volumes."),
     VOLUME("image", "The files of a container image, read-only: {reference: …, pullPolicy: …}, as in a pod's volumes."),
+    {.name = "s3",
+     .kind = FIELD_OBJECT,
+     MEMBER(storage_spec, s3),
+     COMPANION(storage_spec, s3.enabled),
+     .type = &s3_type,
+     .description = "Objects of a bucket with the interface of S3, read-only: each pod copies what the job reads "
+                    "before it starts."},
 };
 OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
 

@@ -285,9 +285,20 @@ struct progress_spec {
     bool push;                                  /* the script sends it to the operator; see push_report.h */
 };
 
+/* A bucket with the interface of S3. */
+struct s3_spec {
+    bool enabled; /* the section is there */
+    const char *endpoint, *bucket;
+    const char *prefix;      /* NULL: the whole bucket */
+    const char *region;      /* NULL: us-east-1 */
+    const char *secret_name; /* NULL: no credentials but those that the pod's environment has */
+    const char *cache_size;  /* a quantity */
+};
+
 struct storage_spec {
     const char *name;
     bool read_only;
+    struct s3_spec s3;
     const struct json
         *source; /* {"persistentVolumeClaim": {…}}: the volume source as given; the document's; NULL in a worker */
 };

@@ -376,6 +376,11 @@ static bool storage_writable(const struct json *self, const char *path)
     return !json_boolean_at(storage, "readOnly", false);
 }
 
+static bool storage_is_volume(const struct json *self, const char *path)
+{
+    return !json_member(rule_element_named(json_member(self, "storage"), rule_string(self, path)), "s3");
+}
+
 static bool data_storage(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -392,6 +397,18 @@ static bool checkpoint_writable(const struct json *self, const struct json *old)
 {
     (void)old;
     return storage_writable(self, "checkpoint.storage");
+}
+
+static bool checkpoint_volume(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_is_volume(self, "checkpoint.storage");
+}
+
+static bool export_volume(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_is_volume(self, "export.storage");
 }
 
 static bool export_storage(const struct json *self, const struct json *old)
@@ -417,6 +434,11 @@ static bool export_writable(const struct json *self, const struct json *old)
     {                                                                                                                  \
         (void)old;                                                                                                     \
         return storage_writable(self, #section ".checkpoint.storage");                                                 \
+    }                                                                                                                  \
+    static bool section##_checkpoint_volume(const struct json *self, const struct json *old)                           \
+    {                                                                                                                  \
+        (void)old;                                                                                                     \
+        return storage_is_volume(self, #section ".checkpoint.storage");                                                \
     }
 FOREIGN_CHECKPOINT(pytorch)
 FOREIGN_CHECKPOINT(tensorflow)
@@ -457,6 +479,7 @@ static const char *const volume_sources[] = {"persistentVolumeClaim",
                                              "secret",
                                              "projected",
                                              "image",
+                                             "s3",
                                              NULL};
 
 static int volume_source_count(const struct json *storage)
@@ -696,6 +719,11 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define WRITABLE(section)                                                                                              \
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
     "!self.storage.exists(s, s.name == self." section ".storage && s.readOnly)"
+#define IN_A_VOLUME(section)                                                                                           \
+    "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
+    "!self.storage.exists(s, s.name == self." section ".storage && has(s.s3))"
+#define NOT_SAVED_TO_S3                                                                                                \
+    "is object storage, which jobs cannot save to; save to a volume, such as a persistentVolumeClaim"
 #define EXISTING(section)                                                                                              \
     "has(self.trainingClass) || !has(self." section ") || !has(self." section                                          \
     ".storage) || " STORED("self." section ".storage")
@@ -708,7 +736,8 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     AND_SOURCE("emptyDir")                                                                                             \
     AND_SOURCE("nfs")                                                                                                  \
     AND_SOURCE("csi")                                                                                                  \
-    AND_SOURCE("ephemeral") AND_SOURCE("configMap") AND_SOURCE("secret") AND_SOURCE("projected") AND_SOURCE("image")
+    AND_SOURCE("ephemeral")                                                                                            \
+    AND_SOURCE("configMap") AND_SOURCE("secret") AND_SOURCE("projected") AND_SOURCE("image") AND_SOURCE("s3")
 
 /* As worker_rules.c counts them. */
 #define ELASTIC "has(self.workers.maxReplicas)"
@@ -743,6 +772,12 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
      .holds = section##_checkpoint_storage,                                                                            \
      .cel = "!has(self." #section ") || " EXISTING(#section ".checkpoint"),                                            \
      .message = "is not the name of a storage of this job; add it to storage or correct it"},                          \
+        {.name = #section "CheckpointVolume",                                                                          \
+         .about = &training_job_spec_type,                                                                             \
+         .field = #section ".checkpoint.storage",                                                                      \
+         .holds = section##_checkpoint_volume,                                                                         \
+         .cel = "!has(self." #section ") || " IN_A_VOLUME(#section ".checkpoint"),                                     \
+         .message = NOT_SAVED_TO_S3},                                                                                  \
     {                                                                                                                  \
         .name = #section "CheckpointWritable", .about = &training_job_spec_type,                                       \
         .field = #section ".checkpoint.storage", .holds = section##_checkpoint_writable,                               \
@@ -1081,6 +1116,20 @@ const struct rule rules[] = {
      .holds = checkpoint_writable,
      .cel = OURS WRITABLE("coxswain.checkpoint"),
      .message = "is read-only; save to a storage that can be written"},
+    {.name = "CheckpointVolume",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.checkpoint.storage",
+     .holds = checkpoint_volume,
+     .cel = OURS IN_A_VOLUME("coxswain.checkpoint"),
+     .message = NOT_SAVED_TO_S3},
+    {.name = "ExportVolume",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.export.storage",
+     .holds = export_volume,
+     .cel = OURS IN_A_VOLUME("coxswain.export"),
+     .message = NOT_SAVED_TO_S3},
     {.name = "ExportStorage",
      .in_documents = true,
      .about = &training_job_spec_type,

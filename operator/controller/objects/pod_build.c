@@ -16,6 +16,7 @@
 #include "operator/controller/objects/environment_build.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/gang.h"
+#include "operator/controller/objects/object_storage.h"
 #include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/queue_build.h"
 
@@ -36,10 +37,16 @@ int pod_builder_init(struct pod_builder *builder, const struct training_job *job
         return error_set(error, ERROR_INVALID,
                          own ? "spec.image: required, since the operator was started without --worker-image"
                              : "spec.image: required for this framework");
+    const char *storage_image = own ? image : options->worker_image;
+    if (object_storage_is_used(&job->document) && (!storage_image || *storage_image == '\0'))
+        return error_set(error, ERROR_INVALID,
+                         "spec.storage: s3 needs an operator that was started with --worker-image, whose image "
+                         "has the program that copies the files");
     char *document;
     if (environment_document(job, &document, error) < 0)
         return -1;
-    *builder = (struct pod_builder){.job = job, .options = options, .image = image, .document = document};
+    *builder = (struct pod_builder){
+        .job = job, .options = options, .image = image, .storage_image = storage_image, .document = document};
     return 0;
 }
 
@@ -100,7 +107,7 @@ static void set_mounts(struct json *container, const struct pod_builder *builder
         struct json *mount = json_append(mounts, json_new_object());
         json_set_string(mount, "name", storage->name);
         json_set_string(mount, "mountPath", path);
-        if (storage->read_only)
+        if (storage->read_only || storage->s3.enabled)
             json_set_boolean(mount, "readOnly", true);
     }
     if (crew_key_is_needed(job))
@@ -117,9 +124,12 @@ static void set_volumes(struct json *spec, const struct pod_builder *builder)
     const struct job_document *document = &job->document;
     struct json *volumes = json_set(spec, "volumes", json_new_array());
     for (unsigned i = 0; i < document->storage_count; i++) {
+        if (document->storage[i].s3.enabled)
+            continue;
         struct json *volume = json_append(volumes, json_copy(document->storage[i].source));
         json_set_string(volume, "name", document->storage[i].name);
     }
+    object_storage_add_volumes(volumes, document);
     if (crew_key_is_needed(job))
         crew_key_add_volume(volumes, job);
     if (crew_certificate_is_needed(job))
@@ -191,11 +201,24 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     return container;
 }
 
+/* They run before those of the template, which may read the files. */
+static void set_fetches(struct json *spec, const struct pod_builder *builder)
+{
+    struct json *list = json_set_array(spec, "initContainers");
+    object_storage_add_fetches(list, builder->job, builder->storage_image);
+    for (struct json *item = json_first(list); item; item = json_next(item)) {
+        set_container_security(item);
+        json_set_string(item, "terminationMessagePolicy", "FallbackToLogsOnError");
+    }
+}
+
 static struct json *default_spec(const struct pod_builder *builder, enum role role, const struct json *environment)
 {
     const struct training_job *job = builder->job;
     struct json *spec = json_new_object();
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
+    if (object_storage_is_used(&job->document))
+        set_fetches(spec, builder);
     set_volumes(spec, builder);
     set_pod_security(spec);
     json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);

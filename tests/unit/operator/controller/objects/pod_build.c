@@ -392,3 +392,51 @@ Test(pod_build, a_name_that_was_free_before_is_kept_by_a_job_that_has_run)
     SCOPED_JSON *own = build_after(true, &job, 0, &error);
     cr_assert_null(own, "it was never free there");
 }
+
+static bool has_word(const struct json *words, const char *word)
+{
+    for (const struct json *item = json_first(words); item; item = json_next(item))
+        if (strcmp(json_string(item, ""), word) == 0)
+            return true;
+    return false;
+}
+
+static const struct json *mount_of(const struct json *container, const char *path)
+{
+    for (const struct json *item = json_first(json_member(container, "volumeMounts")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "mountPath", ""), path) == 0)
+            return item;
+    return NULL;
+}
+
+Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse("{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"
+              "\"storage\":[{\"name\":\"corpus\",\"s3\":{\"endpoint\":\"http://"
+              "minio:9000\",\"bucket\":\"data\",\"prefix\":\"/a/b\","
+              "\"secretRef\":{\"name\":\"reader\"},\"cacheSize\":\"2Ki\"}}],"
+              "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"mlp\"},"
+              "\"data\":{\"format\":\"IDX\",\"storage\":\"corpus\",\"path\":\"mnist\",\"train\":{\"images\":\"i\","
+              "\"labels\":\"l\"}},"
+              "\"init\":{\"storage\":\"corpus\",\"path\":\"w.safetensors\"},"
+              "\"training\":{\"epochs\":1,\"batchSize\":64}}" TAIL);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *fetch = json_first(json_at(pod, "spec.initContainers")), *words = json_member(fetch, "command");
+    static const char *const wanted[] = {
+        "coxswain-storage", "fetch",   "http://minio:9000", "a/b",           "2048",
+        "/coxswain/s3/0",   "mnist/i", "mnist/l",           "w.safetensors", "/coxswain/storage/corpus"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        cr_assert(has_word(words, wanted[i]), "%s", wanted[i]);
+    cr_assert_str_eq(json_string_at(fetch, "image", ""), "coxswain-worker");
+    cr_assert_not(json_boolean_at(fetch, "securityContext.allowPrivilegeEscalation", true));
+    cr_assert_not(json_boolean_at(mount_of(fetch, "/coxswain/storage/corpus"), "readOnly", false));
+    cr_assert_not_null(mount_of(fetch, "/coxswain/s3/0"));
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/corpus"), "readOnly", false));
+    cr_assert_null(mount_of(trainer, "/coxswain/s3/0"), "the trainer must not see the credentials");
+    cr_assert_str_eq(json_string_at(json_first(json_at(pod, "spec.volumes")), "emptyDir.sizeLimit", ""), "2Ki");
+}

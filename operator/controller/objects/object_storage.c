@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/object_storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "operator/controller/objects/job_secret.h"
+#include "operator/controller/objects/quantity.h"
+
+bool object_storage_is_used(const struct job_document *document)
+{
+    for (unsigned i = 0; i < document->storage_count; i++)
+        if (document->storage[i].s3.enabled)
+            return true;
+    return false;
+}
+
+/* By number, because the name of a storage may take all the room that the name of a volume has. */
+static char *secret_volume(unsigned index)
+{
+    return memory_format("coxswain-s3-%u", index);
+}
+
+void object_storage_add_volumes(struct json *volumes, const struct job_document *document)
+{
+    for (unsigned i = 0; i < document->storage_count; i++) {
+        const struct storage_spec *storage = &document->storage[i];
+        if (!storage->s3.enabled)
+            continue;
+        struct json *volume = json_append(volumes, json_new_object());
+        json_set_string(volume, "name", storage->name);
+        json_set_string(json_set_object(volume, "emptyDir"), "sizeLimit", storage->s3.cache_size);
+        SCOPED_FREE char *name = secret_volume(i);
+        if (storage->s3.secret_name)
+            job_secret_add_volume(volumes, name, storage->s3.secret_name);
+    }
+}
+
+/* ---------------------------------------------------------------- what a job reads */
+
+static void add_path(struct json *words, const char *folder, const char *path)
+{
+    if (!path)
+        return;
+    SCOPED_FREE char *whole = memory_format("%s%s%s", folder ? folder : "", folder ? "/" : "", path);
+    json_append_string(words, whole + (*whole == '/'));
+}
+
+static void add_data_files(struct json *words, const char *folder, const struct data_files *files)
+{
+    add_path(words, folder, files->images);
+    add_path(words, folder, files->labels);
+    add_path(words, folder, files->text);
+    add_path(words, folder, files->files);
+    for (unsigned i = 0; i < files->input_count; i++)
+        add_path(words, folder, files->inputs[i].file);
+}
+
+static bool is_named(const char *storage, const char *name)
+{
+    return storage && strcmp(storage, name) == 0;
+}
+
+static void add_paths(struct json *words, const struct training_job *job, const char *name)
+{
+    const struct job_document *document = &job->document;
+    if (job->framework != FRAMEWORK_COXSWAIN)
+        return;
+    if (is_named(document->data.storage, name)) {
+        size_t before = json_count(words);
+        add_data_files(words, document->data.path, &document->data.train);
+        if (json_count(words) == before && !document->data.path)
+            return; /* the data is a folder, and that is the whole storage */
+        if (json_count(words) == before)
+            add_path(words, NULL, document->data.path);
+        add_data_files(words, document->data.path, &document->data.validation);
+    }
+    if (is_named(document->init_storage, name))
+        add_path(words, NULL, document->init_path);
+    if (is_named(document->model.program_storage, name))
+        add_path(words, NULL, document->model.program_path);
+}
+
+/* ---------------------------------------------------------------- the containers */
+
+static void add_option(struct json *words, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    json_append_string(words, option);
+    json_append_string(words, value);
+}
+
+static void add_mount(struct json *mounts, const char *volume, const char *path)
+{
+    struct json *mount = json_append(mounts, json_new_object());
+    json_set_string(mount, "name", volume);
+    json_set_string(mount, "mountPath", path);
+}
+
+static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    const struct s3_spec *s3 = &storage->s3;
+    SCOPED_FREE char *name = memory_format("coxswain-fetch-%u", index), *volume = secret_volume(index),
+                     *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name),
+                     *secrets = memory_format("%s/%u", S3_DIRECTORY, index);
+    int64_t thousandths = 0;
+    quantity_parse(s3->cache_size, &thousandths);
+    SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000);
+    struct json *container = json_append(list, json_new_object());
+    json_set_string(container, "name", name);
+    json_set_string(container, "image", image);
+    struct json *words = json_set_array(container, "command");
+    json_append_string(words, "coxswain-storage");
+    json_append_string(words, "fetch");
+    add_option(words, "--endpoint", s3->endpoint);
+    add_option(words, "--bucket", s3->bucket);
+    add_option(words, "--prefix", s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL);
+    add_option(words, "--region", s3->region);
+    add_option(words, "--credentials", s3->secret_name ? secrets : NULL);
+    add_option(words, "--ceiling", ceiling);
+    json_append_string(words, "--");
+    json_append_string(words, folder);
+    add_paths(words, job, storage->name);
+    struct json *mounts = json_set_array(container, "volumeMounts");
+    add_mount(mounts, storage->name, folder);
+    if (s3->secret_name)
+        job_secret_add_mount(mounts, volume, secrets);
+}
+
+void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image)
+{
+    for (unsigned i = 0; i < job->document.storage_count; i++)
+        if (job->document.storage[i].s3.enabled)
+            add_fetch(init_containers, job, i, image);
+}
