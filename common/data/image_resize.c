@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/scope.h"
+#include "common/vectorised.h"
 
 #define ONE 65536 /* the sum of an output pixel's weights */
 
@@ -65,33 +66,38 @@ static bool axis_init(struct axis *axis)
     return true;
 }
 
-/* Writes a row of `columns->wanted` pixels, as numbers of 8 bits before and 8 behind the point. */
-static void resize_row(const struct axis *columns, const uint8_t *row, int64_t channels, uint16_t *ret_row)
+VECTORISED static void add_row(uint32_t weight, const uint8_t *row, int64_t count, uint32_t *sums)
+{
+    for (int64_t i = 0; i < count; i++)
+        sums[i] += weight * row[i];
+}
+
+/* Rows go first, since whole rows are added at a time. Writes a row of numbers of 8 bits before and 8 behind the point. */
+static void resize_rows(const struct axis *rows, int64_t output, const uint8_t *pixels, int64_t stride, int64_t count,
+                        uint32_t *sums, uint16_t *ret_row)
+{
+    const uint32_t *weights = rows->weights + output * rows->taps;
+    int64_t first = rows->first[output];
+    for (int64_t i = 0; i < count; i++)
+        sums[i] = 128;
+    for (int64_t i = 0; i < rows->taps && first + i < rows->length; i++)
+        if (weights[i] > 0)
+            add_row(weights[i], pixels + (rows->from + first + i) * stride, count, sums);
+    for (int64_t i = 0; i < count; i++)
+        ret_row[i] = (uint16_t)(sums[i] >> 8);
+}
+
+static void resize_columns(const struct axis *columns, const uint16_t *row, int64_t channels, uint8_t *ret_pixels)
 {
     for (int64_t x = 0; x < columns->wanted; x++) {
         const uint32_t *weights = columns->weights + x * columns->taps;
         int64_t first = columns->first[x], left = columns->length - first;
         int64_t taps = columns->taps < left ? columns->taps : left;
-        const uint8_t *from = row + (columns->from + first) * channels;
         for (int64_t c = 0; c < channels; c++) {
-            uint32_t sum = 128;
-            for (int64_t i = 0; i < taps; i++)
-                sum += weights[i] * from[i * channels + c];
-            ret_row[x * channels + c] = (uint16_t)(sum >> 8);
-        }
-    }
-}
-
-static void resize_columns(const struct axis *rows, const uint16_t *between, int64_t row_values, uint8_t *ret_pixels)
-{
-    for (int64_t y = 0; y < rows->wanted; y++) {
-        const uint32_t *weights = rows->weights + y * rows->taps;
-        int64_t left = rows->length - rows->first[y], taps = rows->taps < left ? rows->taps : left;
-        for (int64_t x = 0; x < row_values; x++) {
             uint32_t sum = 1u << 23;
             for (int64_t i = 0; i < taps; i++)
-                sum += weights[i] * between[(rows->first[y] + i) * row_values + x];
-            ret_pixels[y * row_values + x] = (uint8_t)(sum >> 24);
+                sum += weights[i] * row[(first + i) * channels + c];
+            ret_pixels[x * channels + c] = (uint8_t)(sum >> 24);
         }
     }
 }
@@ -122,14 +128,15 @@ int image_resize(const struct image *image, bool crop, int64_t width, int64_t he
     }
     if (crop)
         crop_to(&columns, &rows);
-    int64_t row_values = width * image->channels;
-    SCOPED_FREE uint16_t *between = malloc((size_t)(rows.length * row_values) * sizeof *between);
-    if (!between || !axis_init(&columns) || !axis_init(&rows))
+    int64_t channels = image->channels, count = columns.length * channels;
+    SCOPED_FREE uint32_t *sums = malloc((size_t)count * sizeof *sums);
+    SCOPED_FREE uint16_t *row = malloc((size_t)count * sizeof *row);
+    if (!sums || !row || !axis_init(&columns) || !axis_init(&rows))
         return error_set(error, ERROR_NO_SPACE, "no memory to resize an image of %lldx%lld pixels to %lldx%lld",
                          (long long)image->width, (long long)image->height, (long long)width, (long long)height);
-    for (int64_t y = 0; y < rows.length; y++)
-        resize_row(&columns, image->pixels + (rows.from + y) * image->width * image->channels, image->channels,
-                   between + y * row_values);
-    resize_columns(&rows, between, row_values, ret_pixels);
+    for (int64_t y = 0; y < height; y++) {
+        resize_rows(&rows, y, image->pixels + columns.from * channels, image->width * channels, count, sums, row);
+        resize_columns(&columns, row, channels, ret_pixels + y * width * channels);
+    }
     return 0;
 }

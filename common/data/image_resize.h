@@ -12,7 +12,7 @@
 #include "common/data/image.h"
 
 /* Writes height x width x channels bytes. `crop`: of an image with other proportions the largest part in the middle that has the wanted
- * ones is taken; else it is stretched. `width` and `height` are at least 1. ERROR_NO_SPACE without memory for the intermediate rows. */
+ * ones is taken; else it is stretched. `width` and `height` are at least 1. ERROR_NO_SPACE without memory for an intermediate row. */
 int image_resize(const struct image *image, bool crop, int64_t width, int64_t height, uint8_t *ret_pixels,
                  struct error *error);
 

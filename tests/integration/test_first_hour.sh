@@ -174,6 +174,10 @@ mkdir pictures new
 pictures pictures <digits/my-images-idx3-ubyte && mv pictures/{bar0/000.png,bar9/009.png} new/ && cp new/009.png 'new/two words.png'
 learn pictures 'found folders of images: 698 examples of 28x28x1 pixels after resizing, 10 classes, 139 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "a folder of images" "$(tail -n 3 err out)"
+weights=.local/state/coxswain/default-pictures/volumes/default/runs/pictures/model.safetensors
+cox 0 run pictures.yaml --volume "data=$work/pictures" --set metadata.name=alone --set spec.workers.replicas=1 --set spec.coxswain.training.logicalShards=2 \
+    --set spec.coxswain.training.epochs=5 && cmp "$weights" "${weights/default-pictures/default-alone}"
+verdict $? "one worker learns the bits of two from images" "$(tail -n 3 err out)"
 cox 0 predict pictures --data new && [[ $(wc -l <out) == 3 ]] &&
     printed '^000.png: class bar0 [0-9.]* %, class bar[0-9] [0-9.]* %' '^009.png: class bar9 ' '^two words.png: class bar9 ' &&
     cox 0 predict pictures 0 --data new/009.png && printed '^class bar9: '

@@ -14,6 +14,7 @@
 #include "common/job/training_job.h"
 #include "common/memory.h"
 #include "operator/cli/first_job.h"
+#include "tests/unit/common/data/image_files.h"
 
 static char folder[] = "/tmp/cox-shape-XXXXXX";
 static const char *column; /* of the labels; NULL: the last one */
@@ -292,4 +293,53 @@ Test(data_shape, shapes_that_no_model_takes)
     npy.shape[1] = 0;
     put_array("X_train.npy", npy, values, 0);
     refused("X_train.npy: ");
+}
+
+/* ---------------------------------------------------------------- images */
+
+static void put_picture(const char *class, int number, bool colour, unsigned width, unsigned height)
+{
+    static const unsigned char pixels[64 * 3 * 256];
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, class);
+    SCOPED_FREE char *name = memory_format("%s/%d.png", class, number);
+    static struct file_in_memory file;
+    (void)mkdir(path, 0700);
+    write_png(&file, &(struct png_kind){colour ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, 8, 0, NULL, 0, NULL}, width,
+              height, pixels, (size_t)width * (colour ? 3 : 1));
+    put(name, file.bytes, file.length);
+}
+
+Test(data_shape, images_of_one_size_keep_it)
+{
+    for (int i = 0; i < 10; i++)
+        put_picture(i % 2 ? "cats" : "dogs", i, false, 40, 28);
+    SCOPED_JSON *job = job_for("10 examples of 28x40x1 pixels after resizing, 2 classes");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.model.preset", ""), "lenet");
+    cr_expect_eq(json_integer(json_element(json_at(job, "spec.coxswain.model.inputShape"), 1), 0), 40);
+    cr_expect_eq(json_integer_at(job, "spec.coxswain.model.classes", 0), 2);
+    cr_expect_eq(json_integer_at(job, "spec.coxswain.data.validation.sample", 0), 2);
+    cr_expect_null(json_at(job, "spec.coxswain.data.train"));
+    cr_expect_null(json_at(job, "spec.coxswain.data.standardize"));
+}
+
+Test(data_shape, images_of_several_sizes_become_squares)
+{
+    for (int i = 0; i < 10; i++)
+        put_picture(i % 2 ? "cats" : "dogs", i, i == 3, 60, 20 + (unsigned)i);
+    json_free(job_for("10 examples of 25x25x3 pixels after resizing, 2 classes"));
+}
+
+Test(data_shape, large_images_become_small_squares)
+{
+    for (int i = 0; i < 4; i++)
+        put_picture(i % 2 ? "cats" : "dogs", i, true, 200, 64);
+    json_free(job_for("4 examples of 64x64x3 pixels after resizing, 2 classes"));
+}
+
+Test(data_shape, an_image_that_is_damaged_is_named)
+{
+    put_picture("cats", 1, true, 20, 20);
+    put_picture("dogs", 1, true, 20, 20);
+    put("dogs/2.jpg", "\xff\xd8", 2);
+    refused("dogs/2.jpg: the JPEG file is damaged or cut off");
 }
