@@ -66,3 +66,29 @@ bool chief_line_resumes(const char *line, int64_t *ret_step)
     *ret_step = step;
     return true;
 }
+
+bool chief_line_pace(const char *line, struct chief_pace *ret_pace)
+{
+    struct chief_pace pace = {.count = 0};
+    long long step;
+    int at = 0, length;
+    if (sscanf(line, "pace of the crew to step %lld: %lf ms a step; own parts%n", &step, &pace.step_ms, &at) != 2 ||
+        at == 0)
+        return false;
+    for (line += at; pace.count < CHIEF_MEMBERS_MAX; line += length) {
+        char role[9];
+        unsigned index;
+        double own_ms;
+        length = 0;
+        if (sscanf(line, " %8[a-z] %5u %lf ms%n", role, &index, &own_ms, &length) != 3 || length == 0)
+            break;
+        snprintf(pace.members[pace.count].name, CHIEF_MEMBER_NAME_MAX, "%s %u", role, index);
+        pace.members[pace.count++].own_ms = own_ms;
+        length += line[length] == ',';
+    }
+    pace.step = step;
+    if (pace.count == 0 || step < 0 || !isfinite(pace.step_ms))
+        return false;
+    *ret_pace = pace;
+    return true;
+}

@@ -19,6 +19,19 @@ struct chief_validation {
     double loss, accuracy; /* accuracy: 0 to 1; NAN: not in the line */
 };
 
+/* How long the members of a crew take over their own parts of a step. */
+#define CHIEF_MEMBERS_MAX 64
+#define CHIEF_MEMBER_NAME_MAX 24
+struct chief_pace {
+    int64_t step; /* the last one it is about */
+    double step_ms;
+    unsigned count;
+    struct {
+        char name[CHIEF_MEMBER_NAME_MAX]; /* "worker 1" */
+        double own_ms;
+    } members[CHIEF_MEMBERS_MAX];
+};
+
 /* The unit of a rate, such as "examples". */
 #define CHIEF_UNIT_MAX 32
 
@@ -31,6 +44,8 @@ bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNI
 bool chief_line_whole_again(const char *line, int64_t *ret_step);
 /* A checkpoint that is complete: "checkpoint of step 200: 12.3 MB in 0.04 s". */
 bool chief_line_checkpoint(const char *line, int64_t *ret_step);
+/* "pace of the crew to step 120: 13.4 ms a step; own parts worker 0 11.2 ms, worker 1 12.0 ms". */
+bool chief_line_pace(const char *line, struct chief_pace *ret_pace);
 /* The checkpoint that a new crew continues from. */
 bool chief_line_resumes(const char *line, int64_t *ret_step);
 

@@ -131,7 +131,7 @@ def gate():
 def the_list(page):
     page.get(URL)
     check("the token leaves the address", until(lambda: "token" not in page.current_url), page.current_url)
-    check("the list shows the jobs and the sweep", until(lambda: all(name in text(page, ".rows") for name in ("digits", "broken", "rates"))), text(page, "main"))
+    check("the list shows the jobs and the sweep", until(lambda: set(page.execute_script("return [...rows.values()].map((row) => row.NAME)")) >= {"digits", "broken", "rates"} and text(page, ".rows")), text(page, "main"))
     field = page.find_element(By.ID, "filter")
     field.send_keys("broken")  # among the trials of the sweeps it may not be in sight
     check("the job that fails is shown as failed", until(lambda: "Failed" in text(page, ".rows")), text(page, ".rows"))
@@ -192,6 +192,32 @@ def tabs(page):
     page.find_element(By.ID, "tab-manifest").click()
     check("the manifest is there", until(lambda: "kind: TrainingJob" in text(page, "#panel-manifest")), text(page, "main"))
     page.find_element(By.ID, "tab-curves").click()
+
+
+def crew(page):
+    open_job(page, "digits")
+    page.find_element(By.ID, "tab-crew").click()
+    check("the crew has a row for each worker, from the chief's log", until(lambda: "worker 0" in text(page, "#crew") and "worker 1" in text(page, "#crew")
+          and page.find_elements(By.CSS_SELECTOR, "#timeline path.own")), text(page, "#panel-crew"))
+    check("with what it computes and waits", " of " in text(page, "#crew tbody tr td:nth-child(2)") and "%" in text(page, "#crew tbody tr td:nth-child(3)"), text(page, "#crew"))
+    late = page.execute_script("""
+        const paces = Array.from({length: 1000}, (_, i) => [10 * (i + 1), 10, [4, i < 500 ? 4 : 9, i < 900 ? 5 : null]]);
+        const given = {members: ["worker 0", "worker 1", "worker 2"], paces}, host = document.createElement("div"), figure = document.createElement("figure");
+        document.getElementById("panel-crew").append(figure, host);
+        timeline(figure, host, given, [{kind: "restart", x: 5000, text: "restart"}]);
+        const said = [...host.querySelectorAll("tbody tr")].map((row) => row.textContent);
+        const found = {columns: timelineColumns(given).length, said, late: [...figure.querySelectorAll("path.late")].map((path) => (path.getAttribute("d").match(/M/g) || []).length), marks: figure.querySelectorAll("line.restart").length,
+            elements: figure.querySelectorAll("*").length};
+        figure.remove();
+        host.remove();
+        return found;""")
+    check("who is late is red and in words, and a thousand lines are a few elements", late["columns"] <= 160 and late["late"][0] == late["late"][2] == 0 and 60 <= late["late"][1] <= 80
+          and "also now" in late["said"][1] and "in 50 %" in late["said"][1] and "never" in late["said"][0] and "not in the crew" in late["said"][2] and late["marks"] == 1 and late["elements"] < 40, late)
+    check("a crew of one has a sentence", "at least two workers" in page.execute_script("""
+        const figure = document.createElement("figure"), host = document.createElement("div");
+        timeline(figure, host, {members: [], paces: []}, []);
+        return figure.textContent;"""))
+    shot(page, "crew")
 
 
 def use_of_models(page):
@@ -544,6 +570,21 @@ def many(page):
         return [document.querySelectorAll(".rows .row").length, Math.min(...times)];""")
     check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and figures[1] < 250, figures)
     print("# elements, and milliseconds of an update:", figures)
+    points = page.execute_script("""
+        const points = Array.from({length: 1000000}, (_, i) => [i, Math.sin(i / 5000) + (i === 777777 ? 9 : 0), false]);
+        const figure = document.createElement("figure");
+        document.getElementById("main").append(figure);
+        const begun = performance.now();
+        chart(figure, {title: "large", series: [{name: "a", className: "first", points}]});
+        const took = performance.now() - begun, path = figure.querySelector("path.curve").getAttribute("d"), ys = path.match(/ [0-9.]+/g).map(Number);
+        const pointed = performance.now();
+        figure.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: 300, clientY: 100}));
+        const result = {drawn: path.match(/[ML]/g).length, elements: figure.querySelectorAll("*").length, took, moved: performance.now() - pointed, peak: Math.min(...ys) < 40, said: figure.querySelector(".value").textContent};
+        figure.remove();
+        return result;""")
+    check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 2404 and points["elements"] < 60 and points["peak"]
+          and points["took"] < 30000 and points["moved"] < 1000 and points["said"].startswith("step "), points)
+    print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"]))
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()
 
@@ -617,7 +658,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

@@ -13,6 +13,7 @@
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
+#include "worker/train/crew_pace.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
@@ -40,6 +41,7 @@ struct loop {
     int64_t steps;                 /* in which they were */
     bool formed;                   /* this process has been in a whole crew */
     struct stragglers *stragglers; /* by seat, of the world in force */
+    struct crew_pace pace;
 };
 
 static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
@@ -151,6 +153,20 @@ static void forget_paces(struct loop *loop)
         kin[world->members[rank]] = strategy_kin(trainer->strategy, rank);
     stragglers_free(loop->stragglers);
     loop->stragglers = stragglers_new(trainer->crew.size, trainer->crew.size > 1 ? kin : NULL);
+    crew_pace_clear(&loop->pace);
+}
+
+/* Says every few seconds how long each member takes over its own part of a step. */
+static void tell_pace(struct loop *loop, const struct strategy_result *result, int64_t steps, int64_t ns)
+{
+    const struct trainer *trainer = loop->trainer;
+    int64_t now_ns = clock_monotonic_ns();
+    char text[CREW_PACE_TEXT_MAX];
+    if (!trainer_is_chief(trainer))
+        return;
+    crew_pace_add(&loop->pace, strategy_world(trainer->strategy), result, steps, ns, now_ns);
+    if (crew_pace_line(&loop->pace, trainer->crew.seats, result->step, now_ns, text))
+        report_say(trainer->report, "%s", text);
 }
 
 /* Names members that are much slower than the rest, and reports when they keep up again. */
@@ -378,11 +394,13 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     loop->sent += traffic_sent() - sent_before;
     loop->steps += result.step - number + 1;
     report_traffic(trainer->report, loop->sent, loop->steps);
-    report_applied(trainer, &result, rate, result.step - number + 1, clock_monotonic_ns() - started);
+    int64_t ns = clock_monotonic_ns() - started;
+    report_applied(trainer, &result, rate, result.step - number + 1, ns);
     if (strategy_is_loose(trainer->strategy))
         tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
     tell_stragglers(loop, &result);
+    tell_pace(loop, &result, result.step - number + 1, ns);
     if (saving_consider(trainer, &result, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
     enum outcome outcome = leave_if_asked(loop, &result, error);

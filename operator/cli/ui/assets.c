@@ -22,6 +22,7 @@ EMBED(sweep_chart, "sweep_chart.js");
 EMBED(compare, "compare.js");
 EMBED(layer_graph, "layer_graph.js");
 EMBED(model, "model.js");
+EMBED(timeline, "timeline.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
 {
@@ -34,6 +35,7 @@ const struct ui_asset *ui_asset_find(const char *path)
         {"/compare.js", "text/javascript; charset=utf-8", ui_compare, ui_compare_end},
         {"/layer_graph.js", "text/javascript; charset=utf-8", ui_layer_graph, ui_layer_graph_end},
         {"/model.js", "text/javascript; charset=utf-8", ui_model, ui_model_end},
+        {"/timeline.js", "text/javascript; charset=utf-8", ui_timeline, ui_timeline_end},
     };
     for (size_t i = 0; i < sizeof assets / sizeof *assets; i++)
         if (strcmp(assets[i].path, path) == 0)

@@ -134,7 +134,7 @@ function chart(figure, options) {
     }
     for (const one of series) {
         const group = svg("g", {class: one.className}, picture);
-        const points = decimate(one.points, lowX, highX);
+        const points = one.drawn = decimate(one.points, lowX, highX);
         if (!one.dots)
             svg("path", {class: "curve", d: points.map((p, i) => (i === 0 || p[2] ? "M" : "L") + screenX(p[0]).toFixed(1) + " " + placeY(p[1]).toFixed(1)).join("")}, group);
         if (one.dots || !one.bare && points.length <= 40)
@@ -150,7 +150,7 @@ function chart(figure, options) {
             return;
         }
         const at = lowX + (x - LEFT) / (right - LEFT) * (highX - lowX);
-        const nearest = filled.map((one) => [one, one.points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best)]);
+        const nearest = filled.map((one) => [one, one.drawn.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best)]);
         const place = nearest.reduce((best, [, p]) => Math.abs(p[0] - at) < Math.abs(best - at) ? p[0] : best, nearest[0][1][0]);
         line.setAttribute("visibility", "visible");
         line.setAttribute("x1", screenX(place));

@@ -7,12 +7,13 @@
 
 #include "operator/cli/chief_line.h"
 
+_Static_assert(sizeof(((struct history *)0)->members[0]) == CHIEF_MEMBER_NAME_MAX, "a name fits");
 _Static_assert(sizeof((struct history *)0)->unit == CHIEF_UNIT_MAX, "a unit fits");
 
 void history_init(struct history *history)
 {
     memset(history, 0, sizeof *history);
-    history->stride = 1;
+    history->stride = history->pace_stride = 1;
     history->last_step = -1;
     history->version = 1;
 }
@@ -89,15 +90,52 @@ static void take_test(struct history *history, const struct chief_validation *te
     history->version++;
 }
 
+/* HISTORY_MEMBERS_MAX: there is no room for another name. */
+static unsigned member_of(struct history *history, const char *name)
+{
+    unsigned at = 0;
+    while (at < history->member_count && strcmp(history->members[at], name) != 0)
+        at++;
+    if (at == history->member_count && at < HISTORY_MEMBERS_MAX)
+        snprintf(history->members[history->member_count++], CHIEF_MEMBER_NAME_MAX, "%s", name);
+    return at;
+}
+
+static void take_pace(struct history *history, const struct chief_pace *told)
+{
+    history->version++;
+    if (++history->paces_skipped < history->pace_stride)
+        return;
+    history->paces_skipped = 0;
+    if (history->pace_count == HISTORY_PACES_MAX) {
+        for (unsigned i = 0; i < HISTORY_PACES_MAX / 2; i++)
+            history->paces[i] = history->paces[2 * i];
+        history->pace_count = HISTORY_PACES_MAX / 2;
+        history->pace_stride *= 2;
+    }
+    struct history_pace *pace = &history->paces[history->pace_count++];
+    *pace = (struct history_pace){.step = told->step, .step_ms = (float)told->step_ms};
+    for (unsigned i = 0; i < HISTORY_MEMBERS_MAX; i++)
+        pace->own_ms[i] = NAN;
+    for (unsigned i = 0; i < told->count; i++) {
+        unsigned member = member_of(history, told->members[i].name);
+        if (member < HISTORY_MEMBERS_MAX)
+            pace->own_ms[member] = (float)told->members[i].own_ms;
+    }
+}
+
 void history_take_line(struct history *history, const char *line)
 {
     struct chief_step step;
     struct chief_validation test;
+    struct chief_pace pace;
     int64_t number;
     if (chief_line_step(line, &step))
         take_step(history, line, &step);
     else if (chief_line_validation(line, &test))
         take_test(history, &test);
+    else if (chief_line_pace(line, &pace))
+        take_pace(history, &pace);
     else if (chief_line_whole_again(line, &number))
         add_mark(history, HISTORY_WHOLE_AGAIN, number);
     else if (chief_line_checkpoint(line, &number) || chief_line_resumes(line, &number))
@@ -157,6 +195,22 @@ static void write_marks(const struct history *history, struct json *marks)
     }
 }
 
+static void write_crew(const struct history *history, struct json *crew)
+{
+    struct json *members = json_set_array(crew, "members"), *paces = json_set_array(crew, "paces");
+    for (unsigned i = 0; i < history->member_count; i++)
+        json_append_string(members, history->members[i]);
+    for (unsigned i = 0; i < history->pace_count; i++) {
+        const struct history_pace *pace = &history->paces[i];
+        struct json *row = json_append(paces, json_new_array());
+        json_append(row, json_new_integer(pace->step));
+        append_figure(row, (double)pace->step_ms);
+        struct json *own = json_append(row, json_new_array());
+        for (unsigned member = 0; member < history->member_count; member++)
+            append_figure(own, (double)pace->own_ms[member]);
+    }
+}
+
 struct json *history_json(const struct history *history, uint64_t known_version)
 {
     struct json *document = json_new_object();
@@ -167,5 +221,6 @@ struct json *history_json(const struct history *history, uint64_t known_version)
     write_points(history, json_set_array(document, "points"));
     write_tests(history, json_set_array(document, "tests"));
     write_marks(history, json_set_array(document, "marks"));
+    write_crew(history, json_set_object(document, "crew"));
     return document;
 }

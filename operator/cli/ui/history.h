@@ -36,7 +36,18 @@ struct history_mark {
     int64_t step;
 };
 
+/* How long the members of the crew took over their own parts of a step (chief_line.h). */
+#define HISTORY_PACES_MAX 512 /* more are halved, as points are */
+#define HISTORY_MEMBERS_MAX 64
+struct history_pace {
+    int64_t step;
+    float step_ms, own_ms[HISTORY_MEMBERS_MAX]; /* NAN: not in the crew */
+};
+
 struct history {
+    struct history_pace paces[HISTORY_PACES_MAX];
+    char members[HISTORY_MEMBERS_MAX][24];
+    unsigned pace_count, member_count, pace_stride, paces_skipped;
     struct history_point points[HISTORY_POINTS_MAX];
     struct history_test tests[HISTORY_TESTS_MAX];
     struct history_mark marks[HISTORY_MARKS_MAX];
@@ -56,7 +67,8 @@ void history_take_line(struct history *history, const char *line);
 /* Takes the step of the newest checkpoint, from the job's status, which may be older than what the log says; -1: none. */
 void history_take_checkpoint(struct history *history, int64_t step);
 
-/* Returns {"version", "unit", "points": [[step, loss, rate, begins]], "tests": [[step, loss, accuracy]], "marks": [[event, step]]}; of
+/* Returns {"version", "unit", "points": [[step, loss, rate, begins]], "tests": [[step, loss, accuracy]], "marks": [[event, step]], "crew":
+ * {"members": [name], "paces": [[step, milliseconds of a step, [own milliseconds of each member]]]}}; of
  * the version that the caller has, only {"version"}. Free it with json_free. */
 struct json *history_json(const struct history *history, uint64_t known_version);
 

@@ -504,9 +504,12 @@ function jobView(place) {
     const layerTable = make("div", {id: "layers"}), layerFigure = make("figure", {id: "layer-graph", tabindex: 0, role: "region", "aria-label": "diagram of the layers", hidden: true}), layersSaid = make("p", {class: "faint", id: "layers-said", role: "status", "aria-live": "polite"});
     let layersOf = null; // the spec whose layers are shown
     let current = "curves", curves = null, document_ = null, logText = null, unread = 0, gone = false;
-    const set = tabs([["curves", "Curves"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["use", "Try the model"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); if (again) again.now(); });
+    const set = tabs([["curves", "Curves"], ["crew", "Crew"], ["pods", "Pods and conditions"], ["log", "Log"], ["layers", "Layers"], ["use", "Try the model"], ["manifest", "Manifest"], ["describe", "Describe"]], (name) => { current = name; drawCurves(); drawCrew(); if (again) again.now(); });
     set.panels.curves.append(make("div", {class: "filters"}, make("label", {}, logarithmic, " logarithmic loss")), make("div", {class: "charts"}, lossFigure, rateFigure, accuracyFigure),
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
+    const crewFigure = make("figure", {id: "timeline"}), crewTable = make("div", {id: "crew"});
+    set.panels.crew.append(crewFigure, crewTable,
+        make("p", {class: "legend", text: "A column is as high as the member's own part of a step; the rest is waiting for others and communication. Red: at least 1.3 times the median of the crew. Red dashes: the chief was replaced. Yellow dashes: the crew was whole again after a loss."}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.layers.append(layersSaid, layerFigure, layerTable);
@@ -516,11 +519,17 @@ function jobView(place) {
     set.panels.describe.append(description);
     main.replaceChildren(make("h2", {}, place.name + " ", top.state), top.why, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
-    function drawCurves() {
-        if (!curves || current !== "curves") return;
-        const marks = curves.marks.map(([event, step]) => ({
+    const marksOf = () => curves.marks.map(([event, step]) => ({
             kind: {restart: "restart", "whole again": "whole", checkpoint: "checkpoint"}[event], x: step,
             text: {restart: `a new chief began with step ${step}`, "whole again": `the crew was whole again with step ${step}`, checkpoint: `checkpoint of step ${step}`}[event]}));
+
+    function drawCrew() {
+        if (curves && current === "crew") timeline(crewFigure, crewTable, curves.crew, marksOf());
+    }
+
+    function drawCurves() {
+        if (!curves || current !== "curves") return;
+        const marks = marksOf();
         const {training, rates, held, right} = pointsOf(curves);
         const empty = "No steps are known: the curves come from lines such as step 20/300 loss 0.5 in the chief's log.";
         chart(lossFigure, {title: "Loss", series: [{name: "training", className: "first", points: training}, {name: "held out", className: "second", points: held}], marks, logarithmic: logarithmic.checked, empty});
@@ -601,9 +610,9 @@ function jobView(place) {
             model.update(document_);
             setText(manifest, document_.manifest);
             setText(description, document_.description);
-            if (current === "curves") {
+            if (current === "curves" || current === "crew") {
                 const answer = await ask(addressed("/api/curves", place, {known: curves ? curves.version : 0}));
-                if (answer.points) { curves = answer; drawCurves(); }
+                if (answer.points) { curves = answer; drawCurves(); drawCrew(); }
             }
             if (current === "layers") await readLayers();
             if (current === "log") {
@@ -626,7 +635,7 @@ function jobView(place) {
     let again = null;
     set.show("curves");
     again = repeat(read);
-    const resized = () => drawCurves();
+    const resized = () => { drawCurves(); drawCrew(); };
     addEventListener("resize", resized);
     return {refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
 }

@@ -4,7 +4,7 @@
  * and is answered at once; a request for a job, a sweep or a log waits in a queue, and is answered by ui_server_work, which makes
  * blocking requests of the cluster. Meanwhile the loop goes on, so the list and the page stay alive.
  *
- * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js  /layer_graph.js  /model.js
+ * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js  /layer_graph.js  /model.js  /timeline.js
  * GET  /api/list?since=VERSION
  * GET  /api/job /api/layers /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=

@@ -126,3 +126,41 @@ Test(ui_history, a_version_that_is_known_is_not_sent_again)
     cr_expect_null(json_at(same, "points"));
     cr_expect_eq(json_integer_at(same, "version", 0), (int64_t)history->version);
 }
+
+Test(ui_history, the_pace_of_the_crew_is_kept_by_member)
+{
+    SCOPED_FREE struct history *history = history_new();
+    history_take_line(history,
+                      "pace of the crew to step 120: 13.5 ms a step; own parts worker 0 11.2 ms, worker 1 12.0 ms");
+    history_take_line(history,
+                      "pace of the crew to step 240: 14.0 ms a step; own parts chief 0 3.0 ms, worker 1 12.5 ms");
+    static const char *const others[] = {"pace of the crew to step 3: 4 ms a step; own parts",
+                                         "pace of the crew to step 3",
+                                         "pace of the crew to step 3: nan ms a step; own parts worker 0 1 ms",
+                                         "pace of the crew to step -3: 1 ms a step; own parts worker 0 1 ms"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        history_take_line(history, others[i]);
+    cr_assert_eq(history->pace_count, 2);
+    SCOPED_JSON *document = history_json(history, 0);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 10000);
+    cr_assert_eq(json_print(json_at(document, "crew"), &text, NULL), 0);
+    cr_expect_str_eq(
+        buffer_text(&text),
+        "{\"members\":[\"worker 0\",\"worker 1\",\"chief 0\"],\"paces\":[[120,13.5,[11.199999809265137,12,null]],"
+        "[240,14,[null,12.5,3]]]}");
+}
+
+Test(ui_history, many_paces_and_members_stay_within_bounds)
+{
+    SCOPED_FREE struct history *history = history_new();
+    for (int step = 1; step <= 5 * HISTORY_PACES_MAX; step++) {
+        SCOPED_FREE char *line =
+            memory_format("pace of the crew to step %d: 2.0 ms a step; own parts worker %d 1.0 ms", step, step);
+        history_take_line(history, line);
+    }
+    cr_expect_eq(history->member_count, HISTORY_MEMBERS_MAX);
+    cr_expect(history->pace_count >= HISTORY_PACES_MAX / 2 && history->pace_count <= HISTORY_PACES_MAX);
+    cr_expect_eq(history->paces[0].step, 1);
+    cr_expect(history->paces[history->pace_count - 1].step > 4 * HISTORY_PACES_MAX);
+}

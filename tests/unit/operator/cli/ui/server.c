@@ -209,6 +209,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/sweep_chart.js", NULL, 200, "function parallel"},
         {"GET", "/compare.js", NULL, 200, "function compareView"},
         {"GET", "/layer_graph.js", NULL, 200, "function layerGraph"},
+        {"GET", "/timeline.js", NULL, 200, "function timeline"},
         {"GET", "/model.js", NULL, 200, "function modelPanel"},
         {"POST", "/page.js", NULL, 404, "nothing at this address"},
         {"GET", "/page.js/", NULL, 404, "nothing at this address"},
