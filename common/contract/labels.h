@@ -34,6 +34,10 @@
  * successor is created. */
 #define LABEL_CURRENT "coxswain.dev/current"
 
+/* On pods: the names of the nodes that their affinity excludes because of failures or notices, with
+ * commas between them. */
+#define ANNOTATION_AVOIDED_NODES "coxswain.dev/avoided-nodes"
+
 /* Standard labels, so that dashboards group our pods. */
 #define LABEL_APP_NAME "app.kubernetes.io/name"             /* "coxswain" */
 #define LABEL_APP_INSTANCE "app.kubernetes.io/instance"     /* the job's name */

@@ -1502,6 +1502,16 @@ static const struct field class_run_policy_fields[] = {
          "the API, whatever its node says. Default: jobs with coxswain, after 60 s, and only if the node is gone, not "
          "ready or marked as unreachable or out of service; other frameworks, never. Set it only if the node is known "
          "to be gone: otherwise two pods may run."},
+    {.name = "avoidNodeConditions",
+     .kind = FIELD_STRING_LIST,
+     MEMBER(run_policy, avoided_conditions),
+     COMPANION(run_policy, avoided_condition_count),
+     .flags = FIELD_MUTABLE,
+     RANGE(1, AVOIDED_CONDITIONS_MAX),
+     BETWEEN(1, 316),
+     .description =
+         "Types of conditions of nodes, such as GpuUnhealthy: new pods are not placed on a node where one is "
+         "True, and pods that run there are ended, so that they can save, and replaced elsewhere."},
     {.name = "nodeAvoidance",
      .kind = FIELD_OBJECT,
      MEMBER(run_policy, node_avoidance),

@@ -102,6 +102,8 @@ struct node_avoidance_spec {
     int64_t unschedulable_seconds;
 };
 
+#define AVOIDED_CONDITIONS_MAX 8
+
 struct run_policy {
     int64_t backoff_limit;
     int64_t active_deadline_seconds;    /* FIELD_UNSET: none */
@@ -112,6 +114,8 @@ struct run_policy {
     int64_t force_delete_after_seconds; /* FIELD_UNSET: the framework's default */
     struct failure_policy failure_policy;
     struct node_avoidance_spec node_avoidance;
+    const char *avoided_conditions[AVOIDED_CONDITIONS_MAX]; /* types of conditions of nodes */
+    unsigned avoided_condition_count;
     struct gang_spec gang;
     const char *priority_class_name;
 };

@@ -49,6 +49,8 @@ struct controller {
     struct kube_client *client;
     struct controller_options options;
     struct informer *jobs, *pods, *services;
+    struct informer *nodes; /* those with troubles alone; empty where the operator may not see them */
+    bool nodes_refused;     /* which was said */
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
     struct optional_api *workloads, *flavors;          /* Kueue's */
     struct optional_api *classes[TRAINING_CLASS_KIND_COUNT];
@@ -293,6 +295,20 @@ static void check_push(const struct controller *controller, struct job_entry *en
     entry->log.flaw_told = false;
 }
 
+/* The list lies in the arena. */
+static void troubles_fill(const struct controller *controller, struct plan_input *input, struct arena *arena)
+{
+    const char *key;
+    const void *item;
+    size_t count = informer_count(controller->nodes);
+    if (count == 0)
+        return;
+    const struct node_trouble **list = arena_allocate(arena, count, sizeof *list);
+    for (size_t at = 0; input->trouble_count < count && informer_next(controller->nodes, &at, &key, &item);)
+        list[input->trouble_count++] = item;
+    input->troubles = list;
+}
+
 /* The views of its pods lie in the arena. */
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct training_job *job,
                        struct plan_input *input, struct arena *arena)
@@ -338,6 +354,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
     for (unsigned i = 0; i < STATUS_TIME_COUNT; i++)
         input->moved_ms[i] = status_moves_by(entry->status_moves, &job->status, (enum status_time)i);
     gang_fill(controller, entry, job, &input->gang);
+    troubles_fill(controller, input, arena);
 }
 
 static void take_document(struct job_entry *entry, const struct training_job *job, struct plan_input *input,
@@ -824,6 +841,61 @@ static void prepare_classes(struct controller *controller)
     }
 }
 
+static void *parse_node(void *context, const struct json *object)
+{
+    (void)context;
+    return node_trouble_new(object);
+}
+
+/* Queues the jobs that have pods on the node. */
+static void node_troubled(void *context, const char *node, const void *item)
+{
+    struct controller *controller = context;
+    const char *key;
+    void *value;
+    (void)item;
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &value);)
+        if (job_entry_has_pod_on(value, node))
+            work_queue_add(controller->queue, value);
+}
+
+/* Pods of any job may wait for the node, which they avoid. */
+static void node_changed(void *context, const char *node, const void *old, const void *item)
+{
+    const struct node_trouble *before = old, *after = item;
+    (void)node;
+    if (strcmp(before->conditions, after->conditions) != 0 || strcmp(before->notice, after->notice) != 0)
+        look_at_all(context);
+}
+
+/* A cluster's administrator may not let the operator see nodes, and the embedded control plane has none. */
+static void nodes_trouble(void *context, const struct error *error)
+{
+    struct controller *controller = context;
+    const struct error *refusal = informer_refusal(controller->nodes);
+    if (!refusal)
+        log_debug("watching nodes failed, trying again", "why", error->message, NULL);
+    else if (!controller->nodes_refused && refusal->kind != ERROR_NOT_FOUND)
+        log_info("nodes cannot be watched: pods stay on nodes that are about to be removed", "why", refusal->message,
+                 NULL);
+    controller->nodes_refused |= refusal != NULL;
+}
+
+static void start_nodes(struct controller *controller)
+{
+    struct informer_options nodes = base_options(controller, KUBE_NODES);
+    nodes.name_space = NULL;
+    nodes.parse = parse_node;
+    nodes.item_free = free;
+    nodes.on_added = node_troubled;
+    nodes.on_changed = node_changed;
+    nodes.on_deleted = shared_event;
+    nodes.on_synced = NULL;
+    nodes.on_access_restored = NULL;
+    nodes.on_failure = nodes_trouble;
+    controller->nodes = informer_start(controller->client, &nodes);
+}
+
 static void start_informers(struct controller *controller)
 {
     struct informer_options jobs = base_options(controller, JOBS);
@@ -840,6 +912,7 @@ static void start_informers(struct controller *controller)
     controller->jobs = informer_start(controller->client, &jobs);
     controller->pods = informer_start(controller->client, &pods);
     controller->services = informer_start(controller->client, &services);
+    start_nodes(controller);
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -885,6 +958,7 @@ void controller_stop(struct controller *controller)
     informer_free(controller->jobs);
     informer_free(controller->pods);
     informer_free(controller->services);
+    informer_free(controller->nodes);
     for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
         optional_api_stop(controller->groups[scheduler]);
     optional_api_stop(controller->workloads);

@@ -448,6 +448,15 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
         status_moves_clock_set(entry->status_moves, status, by_ms);
 }
 
+bool job_entry_has_pod_on(const struct job_entry *entry, const char *node)
+{
+    struct pod_room room;
+    for (size_t i = 0; i < entry->pod_count; i++)
+        if (strcmp(pod_record_view(entry->pods[i], &room).node, node) == 0)
+            return true;
+    return false;
+}
+
 const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena)
 {
     const struct pod_view **views = pod_record_views(entry->pods, entry->pod_count, arena);

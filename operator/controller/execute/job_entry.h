@@ -189,6 +189,9 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
  * `by_ms`. `status` NULL: there is no job. */
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);
 
+/* Returns whether one of the entry's pods has this node. */
+bool job_entry_has_pod_on(const struct job_entry *entry, const char *node);
+
 /* Returns views of the entry's pods for a plan, in `arena`, with times adjusted to the present
  * clock. The records must outlive the views. */
 const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena);

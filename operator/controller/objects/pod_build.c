@@ -349,13 +349,23 @@ static void add_avoided(struct json *term, const struct pod_builder *builder)
     }
 }
 
+/* Names of nodes have at most 253 characters. */
+#define AVOIDED_TEXT_MAX 32768
+
 /* Adds a requirement to every term of the template's required node affinity, because one term is enough for the scheduler. A
  * term without any requirement matches no node, and must not match all others. On some clouds a node's name is a domain name and the
  * value of its label is the first part of it. */
-static void avoid_nodes(struct json *spec, const struct pod_builder *builder)
+static void avoid_nodes(struct json *pod, const struct pod_builder *builder)
 {
     if (builder->avoided_node_count == 0)
         return;
+    SCOPED_BUFFER names;
+    buffer_init(&names, AVOIDED_TEXT_MAX);
+    for (size_t i = 0; i < builder->avoided_node_count; i++)
+        buffer_format(&names, "%s%s", i > 0 ? "," : "", builder->avoided_nodes[i]);
+    struct json *annotations = json_set_object(json_member(pod, "metadata"), "annotations");
+    json_set_string(annotations, ANNOTATION_AVOIDED_NODES, buffer_text(&names));
+    struct json *spec = json_member(pod, "spec");
     struct json *affinity = json_set_object(json_set_object(spec, "affinity"), "nodeAffinity");
     struct json *required = json_set_object(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
     struct json *terms = json_set_array(required, "nodeSelectorTerms");
@@ -388,7 +398,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);
     queue_place(pod, role, builder->placement);
-    avoid_nodes(spec, builder);
+    avoid_nodes(pod, builder);
     gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;

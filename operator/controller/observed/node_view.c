@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/observed/node_view.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+#include "common/buffer.h"
+#include "common/memory.h"
 
 /* The node controller sets the first when the kubelet no longer reports, a person or a machine's controller the second when
  * the node is known to be switched off. */
@@ -25,4 +27,66 @@ enum node_state node_state_of(const struct json *node)
         if (strcmp(json_string_at(item, "type", ""), "Ready") == 0)
             ready = json_string_at(item, "status", "");
     return strcmp(ready, "True") != 0 || has_taint_of_dead(node) ? NODE_DEAD : NODE_ALIVE;
+}
+
+/* ---------------------------------------------------------------- nodes that go away or are not well */
+
+/* Of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
+static const char *notice_of(const struct json *node)
+{
+    static const char *const keys[] = {
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "cloud.google.com/impending-node-termination",
+        "aws-node-termination-handler/spot-itn",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "remediator.kubernetes.azure.com/unschedulable",
+        "remediator.aks.microsoft.com/unschedulable",
+    };
+    const struct json *taints = json_at(node, "spec.taints");
+    for (const struct json *taint = json_first(taints); taint; taint = json_next(taint))
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (strcmp(json_string_at(taint, "key", ""), keys[i]) == 0)
+                return keys[i];
+    return "";
+}
+
+#define CONDITIONS_TEXT_MAX 4096
+
+static void collect_conditions(const struct json *node, struct buffer *out)
+{
+    const struct json *conditions = json_at(node, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
+        const char *type = json_string_at(item, "type", "");
+        if (strcmp(json_string_at(item, "status", ""), "True") == 0 && strcmp(type, "Ready") != 0)
+            buffer_format(out, "%s\n", type);
+    }
+}
+
+struct node_trouble *node_trouble_new(const struct json *node)
+{
+    const char *name = json_string_at(node, "metadata.name", ""), *notice = notice_of(node);
+    SCOPED_BUFFER conditions;
+    buffer_init(&conditions, CONDITIONS_TEXT_MAX);
+    collect_conditions(node, &conditions);
+    if (*notice == '\0' && conditions.length == 0)
+        return NULL;
+    size_t name_size = strlen(name) + 1, conditions_size = strlen(buffer_text(&conditions)) + 1;
+    struct node_trouble *trouble = memory_allocate(1, sizeof *trouble + name_size + conditions_size);
+    char *text = (char *)(trouble + 1);
+    memcpy(text, name, name_size);
+    memcpy(text + name_size, buffer_text(&conditions), conditions_size);
+    *trouble = (struct node_trouble){.name = text, .notice = notice, .conditions = text + name_size};
+    return trouble;
+}
+
+bool node_trouble_has(const struct node_trouble *trouble, const char *type)
+{
+    size_t length = strlen(type);
+    for (const char *at = trouble->conditions; *at; at += strcspn(at, "\n") + 1)
+        if (strcspn(at, "\n") == length && strncmp(at, type, length) == 0)
+            return true;
+    return false;
 }

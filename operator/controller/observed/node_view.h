@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides from a node's JSON object whether the node can still terminate its pods. dead_node.c may
- * delete pods of a dead node by force. The operator does not watch nodes: it reads a node only if
- * one of the node's pods does not terminate in time.
+ * Reads from a node what the plan of a job needs. node_state_of decides whether the node can still
+ * terminate its pods: dead_node.c may delete pods of a dead node by force, and the operator reads the
+ * node for that when one of its pods does not terminate in time.
+ *
+ * A node_trouble is a node that is announced to go away, or that has conditions beyond Ready
+ * (node_leave.h). The informer's cache keeps such nodes only, so that it is empty in a healthy
+ * cluster. Where the operator may not watch nodes, there are none.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_VIEW_H
 #define COXSWAIN_CONTROLLER_NODE_VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/json.h"
@@ -23,6 +28,19 @@ struct node_look {
     enum node_state state;
     int64_t at_ms;
 };
+
+/* A single allocation; free with free(). */
+struct node_trouble {
+    const char *name;
+    const char *notice;     /* key of the taint by which a cloud or an autoscaler announces the node's end; "": none */
+    const char *conditions; /* types of conditions that are True, except Ready, each with a newline behind it */
+};
+
+/* Returns NULL if the node has neither a notice nor such a condition. */
+struct node_trouble *node_trouble_new(const struct json *node);
+
+/* Returns whether a condition of this type is True. */
+bool node_trouble_has(const struct node_trouble *trouble, const char *type);
 
 /* Returns NODE_ALIVE or NODE_DEAD for a node's JSON object. */
 enum node_state node_state_of(const struct json *node);

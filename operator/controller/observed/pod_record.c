@@ -18,7 +18,7 @@ static const size_t text_fields[] = {
     TEXT(memory_limit),   TEXT(unschedulable),
     TEXT(conditions),     TEXT(init_container),
     TEXT(node),           TEXT(container),
-    TEXT(disrupted_by),
+    TEXT(disrupted_by),   TEXT(avoided),
 #undef TEXT
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)

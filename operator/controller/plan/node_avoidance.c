@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/node_blame.h"
+#include "operator/controller/plan/node_leave.h"
 
 #define FAILURES_DEFAULT 3
 #define WINDOW_SECONDS_DEFAULT 3600
@@ -175,16 +176,15 @@ void node_avoidance_take_back(struct planning *planning)
 
 /* ---------------------------------------------------------------- giving up */
 
-/* When the newest of the avoided nodes began to be avoided, at the latest; FIELD_UNSET: none is. */
-static int64_t avoiding_since_ms(const struct planning *planning)
+/* Returns the failures' or the cluster's reason to avoid the node. */
+static bool is_avoided(struct planning *planning, const struct job_status *status, const char *node)
 {
-    int64_t since_ms = FIELD_UNSET;
-    for (unsigned i = 0; i < planning->old->node_failure_count; i++) {
-        const struct node_failure *failure = &planning->old->node_failures[i];
-        if (is_kept(planning, failure) && avoided_at(planning, planning->old, i).last && failure->at_ms > since_ms)
-            since_ms = failure->at_ms;
-    }
-    return since_ms;
+    if (avoided_node(planning, status, node).last)
+        return true;
+    for (size_t i = 0; i < planning->input->trouble_count; i++)
+        if (strcmp(planning->input->troubles[i]->name, node) == 0)
+            return node_leave_reason(planning, planning->input->troubles[i]) != NULL;
+    return false;
 }
 
 static bool finds_no_node(const struct slot *slot)
@@ -193,43 +193,82 @@ static bool finds_no_node(const struct slot *slot)
     return pod && pod_view_alive(pod) && !pod_view_deleting(pod) && !pod->scheduled && *pod->unschedulable;
 }
 
+/* Takes the next name from a list with commas. */
+static const char *next_name(struct planning *planning, const char **list)
+{
+    size_t length = strcspn(*list, ",");
+    const char *name = planning_format(planning, "%.*s", (int)length, *list);
+    *list += length + ((*list)[length] == ',');
+    return name;
+}
+
 static bool is_not_avoided(struct planning *planning, const struct node_failure *failure)
 {
     return !failure->node || !avoided_node(planning, planning->old, failure->node).last;
 }
 
-/* The API keeps whole seconds of a pod's creation. */
-static bool avoids(const struct slot *slot, int64_t since_ms)
+static bool avoids_failures(struct planning *planning, const struct pod_view *pod)
 {
-    return slot->occupant->created_ms + 999 >= since_ms;
+    for (const char *list = pod->avoided; *list;)
+        if (avoided_node(planning, planning->old, next_name(planning, &list)).last)
+            return true;
+    return false;
 }
 
-bool node_avoidance_plan(struct planning *planning)
+/* Returns whether the pod excludes a node that new pods do not exclude. */
+static bool avoids_too_much(struct planning *planning, const struct pod_view *pod)
 {
-    int64_t since_ms = avoiding_since_ms(planning);
+    for (const char *list = pod->avoided; *list;)
+        if (!is_avoided(planning, planning->next, next_name(planning, &list)))
+            return true;
+    return false;
+}
+
+static bool has_waited(struct planning *planning, const struct pod_view *pod)
+{
     int64_t patience_ms =
         1000 * setting(planning->job->run_policy.node_avoidance.unschedulable_seconds, UNSCHEDULABLE_SECONDS_DEFAULT);
+    if (planning->now_ms >= pod->created_ms + patience_ms)
+        return true;
+    planning_requeue(planning, pod->created_ms + patience_ms);
+    return false;
+}
+
+static void give_up(struct planning *planning)
+{
     const struct pod_view *stuck = NULL;
-    for (size_t i = 0; since_ms != FIELD_UNSET && i < planning->crew.slot_count; i++) {
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (!finds_no_node(slot) || !avoids(slot, since_ms))
-            continue;
-        int64_t due_ms = slot->occupant->created_ms + patience_ms;
-        if (planning->now_ms >= due_ms)
+        if (finds_no_node(slot) && avoids_failures(planning, slot->occupant) && has_waited(planning, slot->occupant))
             stuck = slot->occupant;
-        else
-            planning_requeue(planning, due_ms);
     }
     if (!stuck)
-        return false;
+        return;
     forget(planning, is_not_avoided);
-    planning_promise(planning, finds_no_node);
     planning_event(planning, true, "NodeAvoidanceEnded", "AvoidNode",
                    planning_format(planning,
                                    "pod %s has found no node for %" PRId64
-                                   " s while the job avoids nodes: they are avoided no longer, and pods without a node "
-                                   "are created again",
-                                   stuck->name, patience_ms / 1000));
+                                   " s while the job avoids nodes that failed pods: they are avoided no longer",
+                                   stuck->name, (planning->now_ms - stuck->created_ms) / 1000));
+}
+
+static bool is_outdated(const struct slot *slot)
+{
+    return slot->avoids_too_much;
+}
+
+/* A pod's affinity cannot be changed: one that has no node, and excludes nodes that it may use by now, is created again. */
+bool node_avoidance_plan(struct planning *planning)
+{
+    bool outdated = false;
+    give_up(planning);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        struct slot *slot = &planning->crew.slots[i];
+        slot->avoids_too_much = finds_no_node(slot) && avoids_too_much(planning, slot->occupant);
+        outdated |= slot->avoids_too_much;
+    }
+    if (outdated)
+        planning_promise(planning, is_outdated);
     return false;
 }
 
@@ -246,14 +285,25 @@ static void set_condition(struct planning *planning, const char *words)
                       "new pods may be placed on every node again");
 }
 
+/* Nodes that pods would have to leave again. Scheduler and API server cope with affinities of this length. */
+static void avoid_troubles(struct planning *planning)
+{
+    struct plan *plan = planning->plan;
+    for (size_t i = 0; i < planning->input->trouble_count && plan->avoided_node_count < NODES_AVOIDED_MAX; i++) {
+        const struct node_trouble *trouble = planning->input->troubles[i];
+        if (node_leave_reason(planning, trouble) && !avoided_node(planning, planning->next, trouble->name).last)
+            plan->avoided_nodes[plan->avoided_node_count++] = planning_format(planning, "%s", trouble->name);
+    }
+}
+
 void node_avoidance_update(struct planning *planning)
 {
     struct job_status *next = planning->next;
     struct plan *plan = planning->plan;
     const char *words = "";
-    if (next->node_failure_count == 0 && !condition_is(planning->old, CONDITION_AVOIDING_NODES, CONDITION_TRUE))
-        return;
-    plan->avoided_nodes = arena_allocate(&plan->arena, next->node_failure_count + 1, sizeof *plan->avoided_nodes);
+    size_t most = next->node_failure_count + planning->input->trouble_count;
+    if (most > 0)
+        plan->avoided_nodes = arena_allocate(&plan->arena, most, sizeof *plan->avoided_nodes);
     for (unsigned i = 0; i < next->node_failure_count && !status_terminal(next); i++) {
         if (!is_kept(planning, &next->node_failures[i]))
             continue;
@@ -264,5 +314,6 @@ void node_avoidance_update(struct planning *planning)
         words = planning_format(planning, "%s%s%s", words, *words ? "; " : "", describe(planning, &avoided));
         planning_requeue(planning, avoided.until_ms);
     }
+    avoid_troubles(planning);
     set_condition(planning, words);
 }

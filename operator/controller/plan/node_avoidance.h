@@ -11,7 +11,9 @@
  * time alone; so the list is all that has to survive a restart of the operator.
  *
  * If pods that avoid nodes find no node for unschedulableSeconds, the failures of these nodes are
- * forgotten and the pods are created again without the affinity.
+ * forgotten. Nodes that pods would have to leave (node_leave.h) are excluded as well, as long as they
+ * are announced to go away or have the condition. Pods without a node whose affinity excludes nodes
+ * that are no longer avoided are created again.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
 #define COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
@@ -20,6 +22,9 @@
 
 /* The most failures that the status keeps; older ones are dropped. */
 #define NODE_FAILURES_MAX 32
+
+/* The most nodes that a pod's affinity excludes. */
+#define NODES_AVOIDED_MAX 100
 
 /* Counts the failures of slots whose pods blame their nodes. A node counts once for all pods that end together. `cause`: the
  * slot whose pod ended first. Called by judge_plan. */

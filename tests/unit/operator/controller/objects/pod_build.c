@@ -163,6 +163,9 @@ static void expect_affinity(const char *affinity, const char *expected)
     cr_assert_eq(pod_build(&builder, ROLE_WORKER, 0, &pod, &error), 0, "%s", error.message);
     SCOPED_JSON *wanted = json_of(expected);
     cr_expect(json_equal(json_at(pod, "spec.affinity"), wanted), "%s", affinity);
+    const struct json *annotations = json_at(pod, "metadata.annotations");
+    cr_expect_str_eq(json_string(json_member(annotations, ANNOTATION_AVOIDED_NODES), ""),
+                     "gpu-7,ip-10-0-1-2.ec2.internal");
 }
 
 #define AVOIDED                                                                                                        \

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/memory.h"
+
 Test(node_view, only_a_node_that_reports_and_is_not_marked_is_alive)
 {
     static const struct {
@@ -31,4 +33,45 @@ Test(node_view, only_a_node_that_reports_and_is_not_marked_is_alive)
         cr_assert_eq(json_parse(cases[i].node, strlen(cases[i].node), 4096, &node, NULL), 0);
         cr_expect_eq(node_state_of(node), cases[i].state, "%s", cases[i].node);
     }
+}
+
+/* {notice, conditions}; NULL: the node is not kept. */
+static void expect_trouble(const char *text, const char *notice, const char *conditions)
+{
+    SCOPED_JSON *node = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 4096, &node, NULL), 0);
+    SCOPED_FREE struct node_trouble *trouble = node_trouble_new(node);
+    cr_assert_eq(trouble != NULL, notice != NULL, "%s", text);
+    if (!trouble)
+        return;
+    cr_expect_str_eq(trouble->name, "n");
+    cr_expect_str_eq(trouble->notice, notice);
+    cr_expect_str_eq(trouble->conditions, conditions);
+}
+
+#define NODE(taints, conditions)                                                                                       \
+    "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"taints\":[" taints "]},\"status\":{\"conditions\":[" conditions "]}}"
+#define READY "{\"type\":\"Ready\",\"status\":\"True\"}"
+
+Test(node_view, only_nodes_with_a_notice_or_a_condition_are_kept)
+{
+    expect_trouble("{}", NULL, NULL);
+    expect_trouble(NODE("", READY ",{\"type\":\"DiskPressure\",\"status\":\"False\"}"), NULL, NULL);
+    expect_trouble(NODE("{\"key\":\"nvidia.com/gpu\"},{\"key\":\"DeletionCandidateOfClusterAutoscaler\"},"
+                        "{\"key\":\"kubernetes.azure.com/scalesetpriority\",\"value\":\"spot\"}",
+                        READY),
+                   NULL, NULL);
+    expect_trouble(NODE("{\"key\":\"a\"},{\"key\":\"aws-node-termination-handler/spot-itn\"}", READY),
+                   "aws-node-termination-handler/spot-itn", "");
+    expect_trouble(NODE("", READY ",{\"type\":\"A\",\"status\":\"True\"},{\"type\":\"B\",\"status\":\"True\"}"), "",
+                   "A\nB\n");
+}
+
+Test(node_view, a_condition_is_found_by_its_whole_type)
+{
+    const struct node_trouble trouble = {"n", "", "GpuUnhealthy\nDisk\n"};
+    cr_expect(node_trouble_has(&trouble, "GpuUnhealthy") && node_trouble_has(&trouble, "Disk"));
+    cr_expect_not(node_trouble_has(&trouble, "Gpu"));
+    cr_expect_not(node_trouble_has(&trouble, "DiskPressure"));
+    cr_expect_not(node_trouble_has(&trouble, ""));
 }

@@ -228,6 +228,7 @@ static struct pod_view *unschedulable(void)
     pod->phase = POD_PENDING;
     pod->scheduled = pod->ready = false;
     pod->started_ms = FIELD_UNSET;
+    pod->avoided = "gpu-7";
     pod->unschedulable = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector";
     return pod;
 }
@@ -250,11 +251,28 @@ Test(node_avoidance, pods_that_find_no_other_node_are_created_again_without_the_
 Test(node_avoidance, what_else_keeps_a_pod_from_its_node_does_not_end_it)
 {
     fail_times(3, "gpu-7");
-    unschedulable()->created_ms = scene.input.now_ms - 10000; /* before its crew avoided a node */
+    unschedulable()->avoided = ""; /* it was created before its crew avoided a node */
     scene.input.now_ms += 2 * 300000;
     cr_assert_eq(avoided(), 1);
     scene_expect("worker.pending=none");
-    unschedulable()->created_ms = scene.input.now_ms - 600000 + 1;
-    scene.pods[1].unschedulable = ""; /* the scheduler has not looked at it */
+    unschedulable()->unschedulable = ""; /* the scheduler has not looked at it */
     cr_assert_eq(avoided(), 1);
+}
+
+Test(node_avoidance, a_pod_that_excludes_a_node_for_longer_than_needed_is_created_again)
+{
+    struct pod_view *pod = unschedulable();
+    pod->avoided = "gpu-8,gpu-7";
+    expect_plan("worker.pending=1 restart_count=0 events=0");
+    struct node_trouble troubles[] = {{"gpu-7", "karpenter.sh/disrupted", ""}, {"gpu-8", "", "GpuUnhealthy\n"}};
+    const struct node_trouble *list[] = {&troubles[0], &troubles[1]};
+    scene.input.troubles = list;
+    scene.input.trouble_count = 2;
+    expect_plan("worker.pending=1 (the condition is not one that the job avoids)");
+    scene.job.run_policy.avoided_conditions[0] = "GpuUnhealthy";
+    scene.job.run_policy.avoided_condition_count = 1;
+    expect_plan("worker.pending=none");
+    pod->scheduled = true;
+    scene.input.trouble_count = 0;
+    expect_plan("worker.pending=none (it has a node)");
 }

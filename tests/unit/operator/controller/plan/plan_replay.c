@@ -193,6 +193,8 @@ static void see_pods(void)
         *copy = model.pods[i].view;
         copy->adoptable &= *copy->owner_uid == '\0';
         copy->node = pod_view_ended(copy) ? nodes[copy->index % 2] : "";
+        if (copy->scheduled)
+            copy->avoided = "";
         model.pods[i].seen = true;
         model.cache.list[model.cache.count++] = copy;
     }
@@ -726,6 +728,14 @@ static void tell_workload(struct pods_ready pods)
     model.workload.pods_ready_reason = pods.reason;
 }
 
+static void create_pod(const struct action *action, const struct plan *plan)
+{
+    size_t count = model.pod_count;
+    server_create((struct place){action->role, action->index}, plan->incarnation, plan->attempt, false);
+    if (model.pod_count > count && plan->avoided_node_count > 0)
+        model.pods[count].view.avoided = nodes[strcmp(plan->avoided_nodes[0], nodes[0]) == 0 ? 0 : 1];
+}
+
 static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
@@ -796,7 +806,7 @@ static void operator_do(const struct action *action, const struct training_job *
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
-        server_create((struct place){action->role, action->index}, plan->incarnation, plan->attempt, false);
+        create_pod(action, plan);
         model.must_see_pods = true;
         break;
     case ACTION_LOOK_FOR_POD:

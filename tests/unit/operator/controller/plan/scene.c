@@ -104,6 +104,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .memory_limit = "",
         .unschedulable = "",
         .node = "",
+        .avoided = "",
         .disrupted_by = "",
         .conditions = "",
         .incarnation = incarnation,

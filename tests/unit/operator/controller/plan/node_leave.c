@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/node_leave.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/plan/node_avoidance.h"
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct node_trouble trouble;
+static const struct node_trouble *list[] = {&trouble};
+
+SCENE_SUITE(node_leave)
+{
+    scene_init(&scene, 3);
+    scene_run(&scene);
+    for (size_t i = 0; i < 3; i++)
+        scene.pods[i].node = i == 1 ? "node-b" : "node-a";
+    trouble = (struct node_trouble){.name = "node-a", .notice = "", .conditions = ""};
+    scene.input.troubles = list;
+    scene.input.trouble_count = 1;
+}
+
+Test(node_leave, pods_of_a_node_that_is_about_to_be_removed_are_ended_and_replaced)
+{
+    trouble.notice = "ToBeDeletedByClusterAutoscaler";
+    expect_plan("delete_pod=2 event=NodeLeft events=2 restart_count=0");
+    const struct action *action = &scene.plan.actions[0];
+    cr_assert_eq(action->pod, &scene.pods[0]);
+    cr_assert_eq(action->grace_seconds, -1, "it has its whole grace period");
+    cr_assert_str_eq(scene.plan.events[0].note,
+                     "pod digits-worker-0-1 is ended, so that it can save and be replaced: its node node-a is about to "
+                     "be removed (taint ToBeDeletedByClusterAutoscaler)");
+    cr_assert(scene.plan.events[0].of_action && scene.plan.events[0].action_number == 1);
+    scene.pods[0].deletion_ms = scene.pods[2].deletion_ms = scene.input.now_ms;
+    scene.pods[0].grace_ms = scene.pods[2].grace_ms = 30000;
+    expect_turn("delete_pod=0 disruptions=1 failures=0 worker.pending=0,2");
+    cr_assert_eq(scene.plan.avoided_node_count, 1);
+    cr_assert_str_eq(scene.plan.avoided_nodes[0], "node-a");
+    scene_expect("AvoidingNodes:absent=");
+}
+
+Test(node_leave, only_conditions_that_the_job_names_count)
+{
+    trouble.conditions = "MemoryPressure\nGpuUnhealthy\n";
+    expect_plan("actions=0");
+    cr_assert_eq(scene.plan.avoided_node_count, 0);
+    scene.job.run_policy.avoided_conditions[0] = "Gpu";
+    scene.job.run_policy.avoided_condition_count = 1;
+    expect_plan("actions=0");
+    scene.job.run_policy.avoided_conditions[1] = "GpuUnhealthy";
+    scene.job.run_policy.avoided_condition_count = 2;
+    expect_plan("delete_pod=2");
+    cr_assert(strstr(scene.plan.events[0].note, "its node node-a has the condition GpuUnhealthy"));
+}
+
+Test(node_leave, what_ends_or_waits_for_a_node_is_left_alone)
+{
+    trouble.notice = "karpenter.sh/disrupted";
+    scene_end_pod(&scene, &scene.pods[0], 0);
+    scene.pods[2].node = "";
+    expect_plan("delete_pod=0");
+}
+
+Test(node_leave, a_job_that_is_over_or_suspended_says_nothing)
+{
+    trouble.notice = "karpenter.sh/disrupted";
+    scene.job.suspend = true;
+    scene_turn(&scene);
+    expect_plan("delete_pod=3 Suspended:False=Suspending");
+    for (size_t i = 0; i < scene.plan.event_count; i++)
+        cr_expect_str_neq(scene.plan.events[i].reason, "NodeLeft");
+}
+
+Test(node_leave, no_affinity_excludes_more_nodes_than_a_pod_can_hold)
+{
+    static struct node_trouble troubles[NODES_AVOIDED_MAX + 20];
+    static const struct node_trouble *many[NODES_AVOIDED_MAX + 20];
+    static char names[NODES_AVOIDED_MAX + 20][16];
+    for (size_t i = 0; i < NODES_AVOIDED_MAX + 20; i++) {
+        snprintf(names[i], sizeof names[i], "spot-%zu", i);
+        troubles[i] = (struct node_trouble){names[i], "karpenter.sh/disrupted", ""};
+        many[i] = &troubles[i];
+    }
+    scene.input.troubles = many;
+    scene.input.trouble_count = NODES_AVOIDED_MAX + 20;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.avoided_node_count, NODES_AVOIDED_MAX);
+}
