@@ -230,8 +230,9 @@ struct job_status {
     int64_t recovered_restarts; /* restart_count when a crew had last run so long that its back-offs begin anew … */
     int64_t recovered_failures; /* … and failures with out_of_memory; FIELD_UNSET: none has */
     int64_t backoff_until_ms;   /* the latest of those of `replicas`; FIELD_UNSET: none */
-    int64_t certificate_generation;     /* the newest of the crew's certificates, FIELD_UNSET: none */
-    int64_t certificate_from_ms;        /* when the crew begins to present it */
+    int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;    /* when the crew begins to present it */
+    int64_t notice_since_ms; /* since when the end of the job is to be told to the sink; FIELD_UNSET: it is not */
     struct node_failure *node_failures; /* the newest, oldest first; decide which nodes new pods avoid */
     unsigned node_failure_count;
 };

@@ -42,6 +42,9 @@
 /* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
 #define UNSEEN_RETRY_MS 2000
 
+/* While more ends of jobs are to be told than the notifier takes. */
+#define NOTICE_RETRY_MS 30000
+
 /* How long a clock that was set may go unnoticed. */
 #define CLOCK_LOOK_MS 500
 
@@ -338,6 +341,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .look = look_of(controller, entry, job, now_ms),
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
+        .notice = entry->notice,
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .pods_changed_ms = entry->pods_changed_ms,
@@ -417,6 +421,14 @@ static void carry_out(struct controller *controller, struct job_entry *entry, co
     execute_plan(&controller->executor, entry, job, plan);
 }
 
+/* The status says that it is to be told. A full queue is tried again later. */
+static void tell_end(struct controller *controller, struct job_entry *entry, const struct plan *plan)
+{
+    if (controller->executor.notifier && plan->end_notice.id &&
+        !notifier_send(controller->executor.notifier, entry->key, &plan->end_notice))
+        work_queue_add_at(controller->queue, entry, plan->now_ms + NOTICE_RETRY_MS);
+}
+
 static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct training_job *job,
                           const char *invalid)
 {
@@ -438,6 +450,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     plan_job(&input, &plan);
     plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
+    tell_end(controller, entry, &plan);
     if (input.progress)
         job_entry_note_document(entry, &plan);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
@@ -556,6 +569,20 @@ static void executed(void *context, struct job_entry *entry, const struct error 
     entry->dirty = true; /* what was written may call for more */
     if (!controller->stopped)
         work_queue_done(controller->queue, entry);
+}
+
+/* The id of a notification about the end begins with the job's UID; that of a restart matters to nobody. */
+static void notified(void *context, const char *key, const char *id, bool delivered)
+{
+    struct controller *controller = context;
+    struct job_entry *entry = hash_map_get(&controller->entries, key);
+    const char *dot = strchr(id, '.');
+    SCOPED_FREE char *uid = memory_format("%.*s", dot ? (int)(dot - id) : 0, id);
+    if (controller->stopped || !entry || !job_entry_is_about(entry, uid) ||
+        (dot && strncmp(dot, ".restarting", 11) == 0))
+        return;
+    entry->notice = delivered ? NOTICE_DELIVERED : NOTICE_FAILED;
+    work_queue_add(controller->queue, entry);
 }
 
 static void progress_came(void *context, struct job_entry *entry)
@@ -917,6 +944,18 @@ static void start_informers(struct controller *controller)
 
 /* ---------------------------------------------------------------- life cycle */
 
+/* Without it jobs run as well. */
+static void start_notifier(struct controller *controller)
+{
+    struct error error = ERROR_INIT;
+    struct notifier_options options = {
+        .sink = controller->options.notification_sink, .done = notified, .context = controller};
+    if (options.sink &&
+        notifier_new(kube_client_loop(controller->client), &options, &controller->executor.notifier, &error) < 0)
+        log_error("no notifications are sent", "why", error.message, NULL);
+    controller->options.plan.notifies = controller->executor.notifier != NULL;
+}
+
 struct controller *controller_start(struct kube_client *client, struct http_client *pods_client,
                                     const struct controller_options *options)
 {
@@ -939,6 +978,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
         .done = executed,
         .context = controller,
     };
+    start_notifier(controller);
     prepare_groups(controller);
     prepare_queue(controller);
     prepare_classes(controller);
@@ -966,6 +1006,8 @@ void controller_stop(struct controller *controller)
     for (int kind = 0; kind < TRAINING_CLASS_KIND_COUNT; kind++)
         optional_api_stop(controller->classes[kind]);
     event_recorder_stop(controller->recorder);
+    notifier_free(controller->executor.notifier);
+    controller->executor.notifier = NULL;
 }
 
 void controller_free(struct controller *controller)
@@ -1116,5 +1158,7 @@ int controller_write_metrics(const struct controller *controller, struct buffer 
     write_refusals(controller, out);
     write_events(event_recorder_counts(controller->recorder), out);
     write_polls(progress_poller_counts(controller->poller), out);
+    if (controller->executor.notifier)
+        notifier_write_metrics(controller->executor.notifier, out);
     return reconcile_metrics_write(&controller->metrics, out, error);
 }

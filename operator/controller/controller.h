@@ -25,9 +25,10 @@
 struct controller;
 
 struct controller_options {
-    const char *name_space; /* NULL: all */
-    const char *instance;   /* for events */
-    bool holds_lease;       /* no other operator acts at the same time; false: one may */
+    const char *name_space;        /* NULL: all */
+    const char *instance;          /* for events */
+    bool holds_lease;              /* no other operator acts at the same time; false: one may */
+    const char *notification_sink; /* URL (notifier.h); NULL: no notifications are sent */
     struct plan_options plan;
 };
 

@@ -137,6 +137,7 @@ static void lead(void *context)
         .name_space = state->options.name_space,
         .instance = state->identity,
         .holds_lease = state->options.leader_elect,
+        .notification_sink = state->options.notification_sink,
         .plan = plan_options_default,
     };
     options.plan.pods.worker_image = state->options.worker_image;

@@ -24,6 +24,7 @@ const char *const options_usage =
     "  --progress-service NAME  the Service through which pods reach that port, without a selector, in the namespace "
     "of\n"
     "                           the Lease; a Secret there has the same name; default: pods reach the address itself\n"
+    "  --notification-sink URL  gets a CloudEvent when a job has succeeded, has failed or restarts; default: none\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
@@ -44,6 +45,7 @@ enum option_id {
     OPTION_METRICS,
     OPTION_PROGRESS,
     OPTION_PROGRESS_SERVICE,
+    OPTION_SINK,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
     OPTION_LEASE_NAME,
@@ -62,6 +64,7 @@ static const struct option long_options[] = {
     {"metrics-address", required_argument, NULL, OPTION_METRICS},
     {"progress-address", required_argument, NULL, OPTION_PROGRESS},
     {"progress-service", required_argument, NULL, OPTION_PROGRESS_SERVICE},
+    {"notification-sink", required_argument, NULL, OPTION_SINK},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
     {"lease-name", required_argument, NULL, OPTION_LEASE_NAME},
@@ -129,6 +132,21 @@ static int apply_lease_name(const char *value, struct options *options, struct e
     return 0;
 }
 
+/* Each request is one to this URL, which the program's arguments show to all who may see its pod. */
+static int apply_sink(const char *value, struct options *options, struct error *error)
+{
+    const char *host = strstr(value, "://");
+    bool known = strncmp(value, "https://", 8) == 0 || strncmp(value, "http://", 7) == 0;
+    if (!known || host[3] == '\0' || host[3] == '/')
+        return error_set(error, ERROR_INVALID,
+                         "--notification-sink: write a URL that begins with https:// or http://, and a host");
+    if (memchr(host, '@', 3 + strcspn(host + 3, "/?#")))
+        return error_set(error, ERROR_INVALID,
+                         "--notification-sink: leave the user name and the password out of the URL");
+    options->notification_sink = value;
+    return 0;
+}
+
 static int apply(int id, const char *value, struct options *options, struct error *error)
 {
     switch (id) {
@@ -167,6 +185,8 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_PROGRESS_SERVICE:
         options->progress_service = value;
         return 0;
+    case OPTION_SINK:
+        return apply_sink(value, options, error);
     default:
         return apply_log(id, value, options, error);
     }

@@ -27,7 +27,8 @@ struct options {
     uint16_t metrics_port;                     /* 0: any free one */
     char progress_address[OPTION_ADDRESS_MAX]; /* "": scripts cannot send their progress */
     uint16_t progress_port;
-    const char *progress_service; /* NULL: none */
+    const char *progress_service;  /* NULL: none */
+    const char *notification_sink; /* NULL: none */
     enum log_format log_format;
     enum log_level log_level;
     bool help, version;

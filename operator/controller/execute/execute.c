@@ -148,6 +148,8 @@ static void status_written(void *context, const struct kube_answer *answer)
         if (job_entry_is_about(execution->entry, execution->uid))
             job_entry_forget_finished(execution->entry, execution->plan.finished);
         emit_events(execution, true);
+        if (execution->executor.notifier && execution->plan.restart_notice.id)
+            notifier_send(execution->executor.notifier, execution->entry->key, &execution->plan.restart_notice);
     } else if (answer->error->kind != ERROR_NOT_FOUND) {
         execution_note_failure(execution, answer->error, "status");
         tell_of_refused_status(execution, answer->error);

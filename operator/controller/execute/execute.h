@@ -11,6 +11,7 @@
 #define COXSWAIN_CONTROLLER_EXECUTE_H
 
 #include "operator/controller/execute/job_entry.h"
+#include "operator/controller/execute/notifier.h"
 #include "operator/controller/plan/plan.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
@@ -19,6 +20,7 @@ struct executor {
     struct kube_client *client;
     struct event_recorder *recorder;
     const struct plan_options *options;
+    struct notifier *notifier; /* NULL: there is no sink */
     /* Called when every request of a plan has been answered. `failed` is the first error that is
      * worth a line in the log, or a conflict if there was no other; NULL: none. */
     void (*done)(void *context, struct job_entry *entry, const struct error *failed);

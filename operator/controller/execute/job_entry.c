@@ -339,6 +339,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
     entry->voice = CHIEF_HEARD;
+    entry->notice = NOTICE_OPEN;
     entry->document_is_evaluators = false;
     entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;

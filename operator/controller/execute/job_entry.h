@@ -117,6 +117,7 @@ struct job_entry {
     struct http_transfer *poll;
     char *asked_pod;             /* the UID of the chief's pod that is polled; NULL: none */
     int64_t unanswered_since_ms; /* since when that pod has not reported; FIELD_UNSET: it has, or was not polled */
+    enum notice_state notice;    /* see plan.h */
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_look log;
     struct progress_look look;

@@ -9,6 +9,7 @@
 #include "operator/controller/plan/first_crew.h"
 #include "operator/controller/plan/join.h"
 #include "operator/controller/plan/node_avoidance.h"
+#include "operator/controller/plan/notice.h"
 #include "operator/controller/plan/planning.h"
 #include "operator/controller/plan/progress_deadline.h"
 #include "operator/controller/plan/progress_status.h"
@@ -174,6 +175,7 @@ static void update_status(struct planning *planning)
     saves_update(planning);
     join_update(planning);
     node_avoidance_update(planning);
+    notice_update(planning);
 }
 
 /* When a condition last turned. */

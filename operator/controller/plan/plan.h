@@ -81,6 +81,7 @@ struct plan_options {
     int64_t dead_node_ms;          /* how long a deleted pod of ours may outlast its grace period on a dead node */
     int64_t unseen_node_ms;        /* the same if the operator may not read the node */
     int64_t certificate_period_ms; /* how long a crew presents one certificate */
+    bool notifies;                 /* the operator has a sink for notifications (notice.h) */
     int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
@@ -179,6 +180,16 @@ struct look_input {
     bool found;       /* the newest has a step, an epoch or a metric */
 };
 
+/* What became of the notification about the job's end. In memory only. */
+enum notice_state { NOTICE_OPEN, NOTICE_DELIVERED, NOTICE_FAILED };
+
+/* A notification to be sent (notice.h). */
+struct notice {
+    const char *id;   /* NULL: there is none */
+    const char *body; /* a CloudEvent as JSON */
+    int64_t until_ms; /* it is not tried again after that */
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -218,6 +229,7 @@ struct plan_input {
     struct look_input look;
     struct saves_input saves;
     struct strangers_input strangers;
+    enum notice_state notice;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
     bool queue_change_told; /* an event has said that the queue's label was changed though another queue gave quota */
@@ -289,7 +301,9 @@ struct plan {
     struct certificate_generation certificate; /* to be made by ACTION_CREATE_CERTIFICATE */
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
-    const char **avoided_nodes; /* new pods are not to be placed there (node_avoidance.h) */
+    struct notice end_notice;     /* of a job whose end is in the status; to be sent unless it is on its way */
+    struct notice restart_notice; /* to be sent once the status is written */
+    const char **avoided_nodes;   /* new pods are not to be placed there (node_avoidance.h) */
     size_t avoided_node_count;
     struct json *class_defaults; /* what the status pins of the job's class; NULL: nothing new. Freed with the plan */
     int64_t now_ms;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/notice.h"
 
 bool ttl_plan(struct planning *planning)
 {
@@ -8,7 +9,7 @@ bool ttl_plan(struct planning *planning)
         return false;
     int64_t due_ms = planning_time(planning, STATUS_TIME_COMPLETION) + 1000 * seconds;
     planning_requeue(planning, due_ms > planning->now_ms ? due_ms : PLAN_NEVER);
-    if (due_ms > planning->now_ms)
+    if (due_ms > planning->now_ms || notice_is_pending(planning))
         return false;
     planning_act(planning, ACTION_DELETE_JOB, NULL);
     return true;

@@ -40,6 +40,9 @@ Test(options, defaults_and_values)
     cr_assert_str_eq(options.progress_service, "reports");
     cr_assert_lt(parse(&options, &error, 2, "--progress-address=:0", "--progress-service=reports"), 0);
     cr_assert_eq(parse(&options, &error, 1, "--progress-address=127.0.0.2:0"), 0);
+    cr_assert_null(options.notification_sink);
+    cr_assert_eq(parse(&options, &error, 1, "--notification-sink=http://a/b@c"), 0);
+    cr_assert_str_eq(options.notification_sink, "http://a/b@c");
 }
 
 Test(options, mistakes_are_named)
@@ -48,6 +51,11 @@ Test(options, mistakes_are_named)
                                            {"--progress-address=8443", "8443"},
                                            {"--progress-address=:8443", "--progress-service"},
                                            {"--progress-service=reports", "--progress-address"},
+                                           {"--notification-sink=slack", "https://"},
+                                           {"--notification-sink=file:///etc/passwd", "https://"},
+                                           {"--notification-sink=https://", "a host"},
+                                           {"--notification-sink=https:///x", "a host"},
+                                           {"--notification-sink=https://me:secret@host/", "password"},
                                            {"--metrics-address=a:70000", "70000"},
                                            {"--log-format=xml", "text or json"},
                                            {"--lease-name=", "lower-case"},

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends notifications (plan/notice.h) to the sink that the operator's administrator named, each as one
+ * POST of a CloudEvent in structured mode. The sink is part of the command line and of nothing that a
+ * user of the cluster can write, so no user can make the operator send requests elsewhere; redirects
+ * are not followed.
+ *
+ * An answer of 2xx ends a notification. No answer, 408, 429 and 5xx are tried again after one second,
+ * then twice as long each time up to a minute, or when Retry-After says, until the notification's
+ * time is over. Any other answer ends it at once. At most NOTIFIER_QUEUE notifications wait; of more,
+ * none is taken.
+ */
+#ifndef COXSWAIN_CONTROLLER_NOTIFIER_H
+#define COXSWAIN_CONTROLLER_NOTIFIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/http_client.h"
+#include "operator/controller/plan/plan.h"
+
+#define NOTIFIER_QUEUE 1024
+
+struct notifier;
+
+/* `key` as given to notifier_send. */
+typedef void notifier_done(void *context, const char *key, const char *id, bool delivered);
+
+struct notifier_options {
+    const char *sink;      /* URL, http or https */
+    int64_t retry_base_ms; /* 0: 1000 */
+    notifier_done *done;   /* called from the loop, once for each notification that was taken */
+    void *context;
+};
+
+/* Copies `options`. */
+int notifier_new(struct event_loop *loop, const struct notifier_options *options, struct notifier **ret_notifier,
+                 struct error *error);
+/* Drops what was not delivered, without calls of `done`. NULL: does nothing. */
+void notifier_free(struct notifier *notifier);
+
+/* Takes a copy. A notification whose id waits already is not taken again. Returns false if the queue is full. */
+bool notifier_send(struct notifier *notifier, const char *key, const struct notice *notice);
+
+/* Appends Prometheus text: coxswain_notifications_total{result}. */
+void notifier_write_metrics(const struct notifier *notifier, struct buffer *out);
+
+#endif
