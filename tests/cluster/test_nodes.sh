@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sick nodes, with a real API server, scheduler and taint eviction controller on KWOK's nodes: pods that are lost with their node, avoided
+# nodes, no node that is left, nodes that are about to be removed or have a condition, pods of a dead node, and an operator that may not
+# watch nodes. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    kubectl uncordon node-0 node-1 node-2 >/dev/null 2>&1
+    kubectl taint nodes --all test.coxswain.dev/sick- >/dev/null 2>&1
+    kubectl taint nodes --all node.kubernetes.io/out-of-service- >/dev/null 2>&1
+    kubectl taint nodes --all aws-node-termination-handler/spot-itn- >/dev/null 2>&1
+    for i in 0 1 2; do condition "node-$i" False; done
+    kubectl apply -k "$root/deploy/rbac" >/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# node_of JOB INDEX: the node of the pod that is that worker now
+node_of() {
+    k get pod "$(current "$1" "$2")" -o 'jsonpath={.spec.nodeName}' 2>/dev/null
+}
+
+# lose NODE: its pods are deleted by the taint eviction controller, and it comes back
+lose() {
+    kubectl taint node "$1" test.coxswain.dev/sick=:NoExecute >/dev/null
+    sleep 3
+    kubectl taint node "$1" test.coxswain.dev/sick- >/dev/null
+}
+
+# avoided POD: the hostnames that its affinity excludes
+avoided() {
+    local term="requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+    k get pod "$1" -o "jsonpath={.spec.affinity.nodeAffinity.$term.matchExpressions[?(@.operator==\"NotIn\")].values[*]}" 2>/dev/null
+}
+
+# condition NODE STATUS: its condition GpuUnhealthy
+condition() {
+    kubectl patch node "$1" --subresource=status -p "{\"status\":{\"conditions\":[{\"type\":\"GpuUnhealthy\",\"status\":\"$2\",
+        \"reason\":\"Test\",\"message\":\"\"}]}}" >/dev/null 2>&1
+}
+
+# told JOB REASON: an event of the job
+told() {
+    k get events -o 'jsonpath={range .items[*]}{.involvedObject.name} {.reason}{"\n"}{end}' | grep -qx "$1 $2"
+}
+
+# plain_job NAME RUN_POLICY POD [ANNOTATIONS]: one worker, with fields of its pod's spec
+plain_job() {
+    k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  workers: {replicas: 1, template: {metadata: {annotations: {${4:-}}}, spec: {$3}}}
+  runPolicy: {$2}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
+YAML
+}
+
+avoiding() {
+    [[ $(status_of "$1" "conditions[?(@.type==\"AvoidingNodes\")].status") == "$2" ]]
+}
+
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+cluster_operator_start
+until_true 60 leader >/dev/null
+
+# ---------------------------------------------------------------- a node that fails pods is avoided
+node="node-0"
+kubectl cordon node-1 node-2 >/dev/null
+played_job sick 1 '{nodeAvoidance: {failures: 2, windowSeconds: 90}}' >/dev/null
+expect sick state Running
+old=$(current sick 0)
+lose "$node"
+until_true 90 replaced sick 0 "$old"
+[[ -z $(avoided "$(current sick 0)") && $(status_of sick 'controllerState.nodeFailures[0].node') == "$node" ]]
+verdict $? "a pod that is lost with its node is counted, by node" "$(status_of sick controllerState)"
+expect sick state Running
+kubectl uncordon node-1 node-2 >/dev/null
+old=$(current sick 0)
+kill -KILL "${operators[0]}"
+cluster_operator_start
+until_true 60 leader >/dev/null
+lose "$node"
+until_true 120 replaced sick 0 "$old"
+[[ $(avoided "$(current sick 0)") == "$node" && $(node_of sick 0) != "$node" ]]
+verdict $? "the second failure counts with the first over a restart of the operator: the successor avoids the node" \
+    "avoids '$(avoided "$(current sick 0)")', on '$(node_of sick 0)'; $(status_of sick controllerState)"
+avoiding sick True && [[ $(status_of sick 'conditions[?(@.type=="AvoidingNodes")].message') == *"node $node until "*"2 failures within 90 s, the last: the node was lost"* ]]
+verdict $? "a condition says which node, why and until when" "$(status_of sick conditions)"
+"$bin/cox" why sick -n "$space" | grep "new pods avoid node $node until" >/dev/null
+verdict $? "cox why says it" "$("$bin/cox" why sick -n "$space" 2>&1)"
+kubectl describe node "$node" | grep "AvoidedByTrainingJob.*$space/sick avoid node $node" >/dev/null
+verdict $? "kubectl describe node shows the event" "$(kubectl describe node "$node" | tail -n 5)"
+until_true 60 avoiding sick False
+verdict $? "the time passes" "$(status_of sick conditions)"
+old=$(current sick 0)
+k delete pod "$old" --wait=false >/dev/null
+until_true 90 replaced sick 0 "$old"
+[[ -z $(avoided "$(current sick 0)") ]]
+verdict $? "and the next pod may be placed on every node" "$(avoided "$(current sick 0)")"
+
+# ---------------------------------------------------------------- no other node is left
+plain_job only 'nodeAvoidance: {failures: 1, unschedulableSeconds: 8}' 'nodeSelector: {kubernetes.io/hostname: node-1}'
+expect only state Running
+old=$(current only 0)
+lose node-1
+until_true 60 avoiding only True
+verdict $? "the only node that the job can use is avoided" "$(status_of only conditions)"
+until_true 120 replaced only 0 "$old"
+[[ $(node_of only 0) == node-1 && -z $(avoided "$(current only 0)") ]]
+verdict $? "until its pod has found no other node: it runs there again" "$(k get pods -o wide; status_of only conditions)"
+told only NodeAvoidanceEnded
+verdict $? "which an event says" "$(k get events | tail -n 5)"
+[[ $(status_of only restarts.total) == 1 ]]
+verdict $? "and which costs no restart" "$(status_of only restarts)"
+
+# ---------------------------------------------------------------- a node that is about to be removed
+played_job spot 3 '{}' >/dev/null
+plain_job stays '' ''
+expect spot readySummary 3/3 && expect stays state Running
+node=$(node_of spot 1)
+kubectl taint node "$node" aws-node-termination-handler/spot-itn=notice:NoSchedule >/dev/null
+moved() {
+    local i
+    for i in 0 1 2; do [[ -n $(current spot $i) && $(node_of spot $i) != "$node" ]] || return; done
+    status_is spot readySummary 3/3
+}
+until_true 90 moved
+verdict $? "pods leave a node that is about to be removed" "$(k get pods -o wide)"
+told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* && $(status_of spot restarts.disruptions) -ge 1 ]]
+verdict $? "as a disruption, which an event explains" "$(status_of spot restarts)"
+[[ $(avoided "$(current spot 1)") == "$node" ]]
+verdict $? "their successors exclude it" "$(avoided "$(current spot 1)")"
+kubectl taint node "$node" aws-node-termination-handler/spot-itn- >/dev/null
+k delete tj spot stays --wait=false >/dev/null
+
+# ---------------------------------------------------------------- conditions of nodes
+plain_job picky 'avoidNodeConditions: [GpuUnhealthy]' ''
+plain_job any '' ''
+expect picky state Running && expect any state Running
+kept=$(current any 0)
+old=$(current picky 0)
+for i in 0 1 2; do condition "node-$i" True; done
+waits() {
+    [[ $(current picky 0) != "$old" && $(status_of picky 'conditions[?(@.type=="Scheduled")].reason') == Unschedulable ]]
+}
+until_true 90 waits
+verdict $? "a job that avoids a condition leaves its node, and waits for one without" "$(k get pods -o wide; status_of picky conditions)"
+[[ $(current any 0) == "$kept" ]]
+verdict $? "another job stays" "$(k get pods)"
+condition node-2 False
+on_the_well_one() {
+    [[ $(node_of picky 0) == node-2 ]]
+}
+until_true 90 on_the_well_one
+verdict $? "once a node is well again the pod is created anew and runs there" "$(k get pods -o wide)"
+for i in 0 1; do condition "node-$i" False; done
+
+# ---------------------------------------------------------------- a node that does not end its pods
+plain_job hangs '' 'terminationGracePeriodSeconds: 1' 'test.coxswain.dev/hangs: "true"'
+expect hangs state Running
+old=$(current hangs 0)
+node=$(node_of hangs 0)
+k delete pod "$old" --wait=false >/dev/null
+sleep 75
+k get pod "$old" >/dev/null && ! told hangs PodForceDeleted
+verdict $? "a pod that does not end stays while its node is ready" "$(k get pods -o wide)"
+kubectl taint node "$node" node.kubernetes.io/out-of-service=:NoSchedule >/dev/null
+gone() {
+    ! k get pod "$old" >/dev/null 2>&1
+}
+until_true 60 gone && told hangs PodForceDeleted
+verdict $? "and is removed by force once the node is out of service" "$(k get pods -o wide; k get events | tail -n 5)"
+k delete tj --all --wait=false >/dev/null
+k delete pods --all --force --grace-period=0 >/dev/null 2>&1
+operators_judged
+
+# ---------------------------------------------------------------- without the right to watch nodes
+cluster_operators_end
+kubectl get clusterrole coxswain-operator -o json | python3 -c 'import json, sys
+role = json.load(sys.stdin)
+role["rules"] = [rule for rule in role["rules"] if rule.get("resources") != ["nodes"]]
+json.dump(role, sys.stdout)' | kubectl replace -f - >/dev/null
+operators=()
+mv "$work/operator-0.log" "$work/first.log"
+cluster_operator_start
+played_job blind 1 '{}' >/dev/null
+expect blind state Running && sleep 25
+verdict $? "an operator that may not watch nodes runs jobs" "$(tail -n 5 "$work/operator-0.log")"
+[[ $(grep -c 'nodes cannot be watched' "$work/operator-0.log") == 1 ]]
+verdict $? "and says so once" "$(grep nodes "$work/operator-0.log" | head -n 5)"
+k delete tj --all --wait=false >/dev/null
