@@ -111,3 +111,28 @@ uint32_t crc32c(uint32_t crc, const void *bytes, size_t length)
 }
 
 #endif
+
+/* ---------------------------------------------------------------- joining */
+
+/* The product of two polynomials modulo that of the checksum; the highest bit is the coefficient of x^0. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (; a; a <<= 1) {
+        product ^= a & 0x80000000u ? b : 0;
+        b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
+    }
+    return product;
+}
+
+/* A byte after a piece multiplies the piece's checksum by x^8. */
+uint32_t crc32c_join(uint32_t first, uint32_t second, uint64_t second_length)
+{
+    uint32_t power = 0x80000000u >> 8; /* x^8, squared for each bit of the length */
+    for (; second_length > 0; second_length >>= 1) {
+        if (second_length & 1)
+            first = multiply(first, power);
+        power = multiply(power, power);
+    }
+    return first ^ second;
+}

@@ -45,6 +45,7 @@ struct exchange {
     bool counts_attempts;
     struct s3_range *range; /* NULL: the answer is collected */
     int64_t received;       /* of the range */
+    uint32_t range_crc;     /* of what was received */
     bool sink_failed;
     struct error sink_error;
     CURL *handle;
@@ -259,6 +260,8 @@ static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
             done += (size_t)written;
         }
     }
+    if (range->crc && exchange->head.has_crc)
+        exchange->range_crc = crc32c(exchange->range_crc, bytes, length);
     exchange->received += (int64_t)length;
     return length;
 }
@@ -607,6 +610,8 @@ int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_hea
         return -1;
     if (ret_head)
         *ret_head = exchange.head;
+    if (range->crc)
+        *range->crc = exchange.range_crc;
     return 0;
 }
 

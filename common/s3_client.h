@@ -63,6 +63,7 @@ struct s3_range {
     void *memory; /* NULL: the file */
     int file;
     int64_t file_offset;
+    uint32_t *crc; /* is set to the CRC-32C of these bytes if the object has one; NULL: not wanted */
 };
 /* Reads exactly `length` bytes: a connection that is cut goes on where it was. ERROR_CORRUPT if the object ends earlier. ret_head (may be
  * NULL) is what the server told of the whole object. */

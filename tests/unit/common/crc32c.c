@@ -51,3 +51,16 @@ Test(crc32c, continues)
     for (size_t cut = 0; cut <= length; cut++)
         cr_expect(crc32c(crc32c(0, text, cut), text + cut, length - cut) == crc32c(0, text, length));
 }
+
+Test(crc32c, pieces_are_joined)
+{
+    static unsigned char bytes[70000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+    static const size_t cuts[] = {0, 1, 7, 4096, 65537, 69999, 70000};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        size_t rest = sizeof bytes - cuts[i];
+        cr_assert_eq(crc32c_join(crc32c(0, bytes, cuts[i]), crc32c(0, bytes + cuts[i], rest), rest),
+                     crc32c(0, bytes, sizeof bytes), "cut at %zu", cuts[i]);
+    }
+}
