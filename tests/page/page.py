@@ -144,6 +144,48 @@ def the_list(page):
     check("arrow keys go from name to name", until(lambda: page.switch_to.active_element.tag_name == "a"), page.switch_to.active_element.tag_name)
 
 
+def told(page):
+    """The list comes by server-sent events; without these, the page asks."""
+    cookie = f"cox-ui-{urlsplit(URL).port}={urlsplit(URL).query.split('=')[1]}"
+    page.get(URL.split("?")[0] + "#/")
+    check("the page is told by a stream", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")), text(page, "#connection"))
+    page.execute_script("performance.clearResourceTimings()")
+    seen = page.execute_script("return version")
+    check("what changes comes", until(lambda: page.execute_script("return version") != seen))
+    time.sleep(3)
+    asked = page.execute_script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/api/list')).length")
+    check("without being asked for", asked == 0 and page.execute_script("return stream !== null"), asked)
+    page.get("about:blank")
+    others = []
+
+    def refused():
+        """Opens streams until one is refused: those of the page that is gone may not have ended yet."""
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(URL).port, timeout=20)
+        connection.request("GET", "/api/events?since=0", headers={"Cookie": cookie})
+        answer = connection.getresponse()
+        others.append((connection, answer))
+        return answer.status == 503
+    check("streams are few", until(refused) and len(others) <= 5, len(others))
+    event = others[0][1].readline().decode()
+    check("and an event is the list", others[0][1].headers["Content-Type"] == "text/event-stream" and json.loads(event.removeprefix("data: "))["whole"], event[:100])
+    unknown = raw(path="/api/events", Cookie=cookie + "0")[0]
+    check("they need the token, too", unknown == 401, unknown)
+    page.get(URL.split("?")[0] + "#/")
+    check("a page without a stream asks", until(lambda: text(page, "#connection") == "live" and page.execute_script("return version > 0 && stream === null")), text(page, "#connection"))
+    seen = page.execute_script("return version")
+    check("and sees what changes", until(lambda: page.execute_script("return version") != seen))
+    for connection, answer in others:
+        answer.close()
+        connection.close()
+    check("until there is room", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")))
+    page.delete_all_cookies()
+    page.execute_script("closeStream()")
+    check("an expired token is told", until(lambda: "the whole URL that cox ui printed" in text(page, "#trouble")), text(page, "body"))
+    page.get(URL)
+    check("until the URL is opened again", until(lambda: text(page, "#connection") == "live" and not text(page, "#trouble")), text(page, "body"))
+    page.get_log("browser")
+
+
 def open_job(page, name):
     page.get(URL.split("?")[0] + f"#/job/default/{name}")
     return until(lambda: text(page, "h2").startswith(name))
@@ -658,7 +700,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, told, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

@@ -220,6 +220,16 @@ static bool knows_since(const struct ui_list *list, uint64_t version)
     return list->gone_count <= GONE_MAX || list->gone[list->gone_count % GONE_MAX].version <= version;
 }
 
+static bool is_synced(const struct ui_list *list)
+{
+    return informer_synced(list->collections[JOBS].informer) || *list->trouble;
+}
+
+uint64_t ui_list_version(const struct ui_list *list)
+{
+    return is_synced(list) ? list->version : 0;
+}
+
 const char *ui_list_trouble(const struct ui_list *list)
 {
     return list->trouble;
@@ -228,10 +238,9 @@ const char *ui_list_trouble(const struct ui_list *list)
 int ui_list_write(const struct ui_list *list, uint64_t version, struct buffer *out, struct error *error)
 {
     bool whole = !knows_since(list, version);
-    bool synced = informer_synced(list->collections[JOBS].informer) || *list->trouble;
     SCOPED_JSON *head = json_new_object();
-    json_set_integer(head, "version", synced ? (int64_t)list->version : 0);
-    json_set_boolean(head, "synced", synced);
+    json_set_integer(head, "version", (int64_t)ui_list_version(list));
+    json_set_boolean(head, "synced", is_synced(list));
     json_set_boolean(head, "whole", whole);
     json_set_boolean(head, "kept", list->kept);
     write_refusal(list, head);

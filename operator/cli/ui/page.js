@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of `cox ui`. It asks its server each second what has changed in the list, and every two seconds for what is shown of one job
-// or sweep. All texts come from the server; nothing is put into the page as HTML.
+// The page of `cox ui`. Its server tells it what has changed in the list, by server-sent events; without these the page asks each second.
+// What is shown of one job or sweep it reads when that has changed in the list, and every few seconds. All texts come from the server; nothing is put into the page as HTML.
 "use strict";
 
-const LIST_MS = 1000, DETAIL_MS = 2000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
+const LIST_MS = 1000, DETAIL_MS = 2000, DETAIL_TOLD_MS = 5000, STREAM_SILENCE_MS = 6000, STREAM_AGAIN_MS = 10000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
 const LIST_PATIENCE_MS = 10000, DETAIL_PATIENCE_MS = 60000; // the list is answered at once, the rest by the cluster
 
 const collator = new Intl.Collator("en", {numeric: true}); // a new one for each comparison would take most of the time
@@ -122,21 +122,51 @@ function writeFacts(list, pairs) {
 
 // ---------------------------------------------------------------- the list's data
 
+function takeList(answer) {
+    if (answer.whole) rows.clear();
+    for (const key of answer.gone) rows.delete(key);
+    for (const row of answer.rows) rows.set(keyOf(row), row);
+    version = answer.version;
+    synced = answer.synced;
+    kept = answer.kept;
+    lost = false;
+    tellConnection(answer.trouble || "");
+    const changed = answer.whole || answer.rows.length > 0 || answer.gone.length > 0;
+    if (view && view.listChanged) {
+        if (changed) view.listChanged();
+        else view.timePassed();
+    }
+    if (view && view.key && stream && (answer.gone.includes(view.key) || answer.rows.some((row) => keyOf(row) === view.key))) view.refresh();
+}
+
+// A stream takes one of the few connections that a browser opens to a server, so a page that nobody sees has none. Why there is none, an
+// EventSource does not say: the next request for the list does.
+let stream = null, heard = 0, tried = 0;
+
+function openStream() {
+    if (stream || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
+    tried = heard = Date.now();
+    stream = new EventSource("/api/events?since=" + version);
+    stream.onmessage = (event) => { heard = Date.now(); takeList(JSON.parse(event.data)); };
+    stream.onerror = closeStream;
+}
+
+function closeStream() {
+    if (stream) stream.close();
+    stream = null;
+}
+
+document.addEventListener("visibilitychange", () => {
+    if (document.hidden) closeStream();
+    tried = 0;
+});
+
 async function pollList() {
+    if (stream && Date.now() - heard < STREAM_SILENCE_MS) { setTimeout(pollList, LIST_MS); return; }
+    closeStream();
     try {
-        const answer = await ask("/api/list?since=" + version, {}, LIST_PATIENCE_MS);
-        if (answer.whole) rows.clear();
-        for (const key of answer.gone) rows.delete(key);
-        for (const row of answer.rows) rows.set(keyOf(row), row);
-        version = answer.version;
-        synced = answer.synced;
-        kept = answer.kept;
-        lost = false;
-        tellConnection(answer.trouble || "");
-        if (view && view.listChanged) {
-            if (answer.whole || answer.rows.length > 0 || answer.gone.length > 0) view.listChanged();
-            else view.timePassed();
-        }
+        takeList(await ask("/api/list?since=" + version, {}, LIST_PATIENCE_MS));
+        openStream();
     } catch (error) {
         if (error instanceof Unanswered || error instanceof Refused) {
             lost = true;
@@ -470,8 +500,8 @@ const pointsOf = (curves) => ({
     held: curves.tests.map((p) => [p[0], p[1]]),
     right: curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]])});
 
-// Calls `read` now and every DETAIL_MS until `end` is called; `now` also while it runs: then once more after that.
-function repeat(read) {
+// Calls `read` now and every `pause` ms until `end` is called; `now` also while it runs: then once more after that.
+function repeat(read, pause = () => DETAIL_MS) {
     let ended = false, timer = null, running = false, wanted = false;
     const turn = async () => {
         wanted = true;
@@ -483,7 +513,7 @@ function repeat(read) {
             await read();
         }
         running = false;
-        if (!ended) timer = setTimeout(turn, DETAIL_MS);
+        if (!ended) timer = setTimeout(turn, pause());
     };
     turn();
     return {now: turn, end: () => { ended = true; clearTimeout(timer); }};
@@ -634,10 +664,10 @@ function jobView(place) {
 
     let again = null;
     set.show("curves");
-    again = repeat(read);
+    again = repeat(read, () => stream && current !== "log" ? DETAIL_TOLD_MS : DETAIL_MS);
     const resized = () => { drawCurves(); drawCrew(); };
     addEventListener("resize", resized);
-    return {refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
+    return {key: `job/${place.namespace}/${place.name}`, refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
 }
 
 // ---------------------------------------------------------------- one sweep
@@ -739,7 +769,7 @@ function sweepView(place) {
     set.show("trials");
     again = repeat(read);
     addEventListener("resize", redraw);
-    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", redraw); }};
+    return {key: `sweep/${place.namespace}/${place.name}`, refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", redraw); }};
 }
 
 // ---------------------------------------------------------------- addresses

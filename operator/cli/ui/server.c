@@ -24,6 +24,7 @@
 #include "operator/cli/ui/list.h"
 #include "operator/cli/ui/model_use.h"
 #include "operator/cli/ui/restarts.h"
+#include "operator/cli/ui/streams.h"
 #include "operator/cli/worker_model.h"
 
 #define BODY_MAX 4096 /* of a request: a prompt */
@@ -70,6 +71,7 @@ struct ui_server {
     struct ui_curves *curves;
     struct ui_restarts *restarts;
     struct model_uses *models;
+    struct ui_streams *streams;
     bool kept;
     struct waiting *waiting[WAITING_MAX]; /* changes, then reads; the oldest first */
     unsigned waiting_count;
@@ -477,6 +479,7 @@ void ui_server_work(struct ui_server *server)
             answer(server, request);
         waiting_free(request);
     }
+    ui_streams_work(server->streams);
     if (!*ui_list_trouble(server->list))
         ui_restarts_work(server->restarts, server->cluster);
 }
@@ -492,6 +495,16 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
     respond_result(exchange, result, &out, &error);
 }
 
+static void respond_events(struct ui_server *server, struct http_exchange *exchange)
+{
+    if (ui_streams_are_full(server->streams)) {
+        respond_error(exchange, 503, "Too many pages are open for each to be told at once; this one asks each second.");
+        return;
+    }
+    set_headers(exchange);
+    ui_streams_open(server->streams, exchange, version_of(exchange, "since"));
+}
+
 static void route(struct ui_server *server, struct http_exchange *exchange)
 {
     const char *path = http_exchange_path(exchange), *method = http_exchange_method(exchange);
@@ -503,6 +516,10 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
     }
     if (strcmp(path, "/api/list") == 0 && reads) {
         respond_list(server, exchange);
+        return;
+    }
+    if (strcmp(path, "/api/events") == 0 && reads) {
+        respond_events(server, exchange);
         return;
     }
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
@@ -566,6 +583,7 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
     }
     ui_gate_set_port(&server->gate, http_server_port(server->http));
     server->list = ui_list_start(cluster->client, options->name_space, options->kept);
+    server->streams = ui_streams_new(server->list);
     server->curves = ui_curves_new();
     server->restarts = ui_restarts_new();
     server->models = model_uses_new(cluster->loop, options->state);
@@ -577,6 +595,7 @@ void ui_server_free(struct ui_server *server)
 {
     http_server_free(server->http);
     model_uses_free(server->models);
+    ui_streams_free(server->streams);
     while (server->waiting_count > 0)
         waiting_free(waiting_take(server, 0));
     ui_curves_free(server->curves);

@@ -5,7 +5,7 @@
  * blocking requests of the cluster. Meanwhile the loop goes on, so the list and the page stay alive.
  *
  * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js  /layer_graph.js  /model.js  /timeline.js
- * GET  /api/list?since=VERSION
+ * GET  /api/list?since=VERSION, and /api/events?since=VERSION for the same as server-sent events (streams.h)
  * GET  /api/job /api/layers /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
  * POST /api/restart /api/scale?workers=                                            with ?namespace=&name=

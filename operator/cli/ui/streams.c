@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/ui/streams.h"
+
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+
+#define EVENT_MAX (64 * 1024 * 1024)
+#define MS_NS 1000000LL
+
+struct stream {
+    struct http_stream *http; /* NULL: a free place */
+    uint64_t version;         /* of the list that the page has */
+    int64_t sent_ns;          /* when the last event was; 0: none yet */
+};
+
+struct ui_streams {
+    const struct ui_list *list;
+    struct stream places[STREAMS_MAX];
+};
+
+struct ui_streams *ui_streams_new(const struct ui_list *list)
+{
+    struct ui_streams *streams = memory_allocate(1, sizeof *streams);
+    streams->list = list;
+    return streams;
+}
+
+void ui_streams_free(struct ui_streams *streams)
+{
+    free(streams);
+}
+
+static struct stream *free_place(struct ui_streams *streams)
+{
+    for (unsigned i = 0; i < STREAMS_MAX; i++)
+        if (!streams->places[i].http)
+            return &streams->places[i];
+    return NULL;
+}
+
+bool ui_streams_are_full(struct ui_streams *streams)
+{
+    return free_place(streams) == NULL;
+}
+
+static void page_gone(void *context)
+{
+    ((struct stream *)context)->http = NULL;
+}
+
+void ui_streams_open(struct ui_streams *streams, struct http_exchange *exchange, uint64_t version)
+{
+    struct stream *stream = free_place(streams);
+    *stream = (struct stream){.version = version};
+    stream->http = http_exchange_stream(exchange, 200, "text/event-stream", EVENT_MAX, page_gone, stream);
+}
+
+static void send_event(const struct ui_streams *streams, struct stream *stream, int64_t now_ns)
+{
+    SCOPED_BUFFER event;
+    buffer_init(&event, EVENT_MAX);
+    stream->sent_ns = now_ns;
+    if (buffer_append_string(&event, "data: ", NULL) < 0 ||
+        ui_list_write(streams->list, stream->version, &event, NULL) < 0 ||
+        buffer_append_string(&event, "\n\n", NULL) < 0)
+        return; /* too long: the page misses a beat, and asks for the list, which says why */
+    stream->version = ui_list_version(streams->list);
+    http_stream_write(stream->http, event.data, event.length);
+}
+
+void ui_streams_work(struct ui_streams *streams)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    for (unsigned i = 0; i < STREAMS_MAX; i++) {
+        struct stream *stream = &streams->places[i];
+        if (!stream->http)
+            continue;
+        bool changed = stream->version != ui_list_version(streams->list);
+        int64_t pause_ns = (changed ? STREAM_PACE_MS : STREAM_BEAT_MS) * MS_NS;
+        if (stream->sent_ns == 0 || now_ns - stream->sent_ns >= pause_ns)
+            send_event(streams, stream, now_ns);
+    }
+}

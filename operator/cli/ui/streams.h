@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends the changes of the list to pages of `cox ui` as server-sent events (HTML standard, 9.2): each event is what GET /api/list answers
+ * since the one before. There is one at most every STREAM_PACE_MS, and one at least every STREAM_BEAT_MS, by which a page knows that the
+ * server is alive. A page that gets no stream asks for /api/list instead.
+ */
+#ifndef COXSWAIN_CLI_UI_STREAMS_H
+#define COXSWAIN_CLI_UI_STREAMS_H
+
+#include "common/http_server.h"
+#include "operator/cli/ui/list.h"
+
+#define STREAMS_MAX 4 /* browsers open six connections to a server: some must be left for requests */
+#define STREAM_PACE_MS 200
+#define STREAM_BEAT_MS 2000
+
+struct ui_streams;
+
+/* The list must outlive the streams. */
+struct ui_streams *ui_streams_new(const struct ui_list *list);
+/* Call it when the HTTP server has ended. */
+void ui_streams_free(struct ui_streams *streams);
+
+bool ui_streams_are_full(struct ui_streams *streams);
+/* Answers the exchange, whose headers are set, with a stream that begins with what has changed since `version`. There must be room. */
+void ui_streams_open(struct ui_streams *streams, struct http_exchange *exchange, uint64_t version);
+/* Sends what is due. Call it after each turn of the loop. */
+void ui_streams_work(struct ui_streams *streams);
+
+#endif
