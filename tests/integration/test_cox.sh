@@ -196,7 +196,7 @@ apply_generated() {
     curl -K requests >codes
 }
 cox 0 generate --help && generate_all && apply_generated
-(($(grep -c '^201 ' codes) == 7 * 39 && $(wc -l <codes) == 7 * 39))
+(($(grep -c '^201 ' codes) == 7 * 43 && $(wc -l <codes) == 7 * 43))
 verdict $? "the API server takes every manifest that is generated" "$(grep -v '^201 ' codes | head -n 5)"
 cox 2 generate mine --model lenet --format Bytes && grep -q 'spec.coxswain.data.format (--format): Bytes and Tokens are for gpt presets' err &&
     cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers.replicas (--workers): .*take MultiWorkerMirrored' err &&
