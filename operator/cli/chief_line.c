@@ -67,6 +67,12 @@ bool chief_line_resumes(const char *line, int64_t *ret_step)
     return true;
 }
 
+/* In milliseconds; a year and more is none. */
+static bool is_duration(double ms)
+{
+    return ms >= 0 && ms < 3e10;
+}
+
 bool chief_line_pace(const char *line, struct chief_pace *ret_pace)
 {
     struct chief_pace pace = {.count = 0};
@@ -80,14 +86,15 @@ bool chief_line_pace(const char *line, struct chief_pace *ret_pace)
         unsigned index;
         double own_ms;
         length = 0;
-        if (sscanf(line, " %8[a-z] %5u %lf ms%n", role, &index, &own_ms, &length) != 3 || length == 0)
+        if (sscanf(line, " %8[a-z] %5u %lf ms%n", role, &index, &own_ms, &length) != 3 || length == 0 ||
+            !is_duration(own_ms))
             break;
         snprintf(pace.members[pace.count].name, CHIEF_MEMBER_NAME_MAX, "%s %u", role, index);
         pace.members[pace.count++].own_ms = own_ms;
         length += line[length] == ',';
     }
     pace.step = step;
-    if (pace.count == 0 || step < 0 || !isfinite(pace.step_ms))
+    if (pace.count == 0 || step < 0 || !is_duration(pace.step_ms))
         return false;
     *ret_pace = pace;
     return true;

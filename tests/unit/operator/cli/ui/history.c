@@ -137,6 +137,8 @@ Test(ui_history, the_pace_of_the_crew_is_kept_by_member)
     static const char *const others[] = {"pace of the crew to step 3: 4 ms a step; own parts",
                                          "pace of the crew to step 3",
                                          "pace of the crew to step 3: nan ms a step; own parts worker 0 1 ms",
+                                         "pace of the crew to step 3: 1e300 ms a step; own parts worker 0 1 ms",
+                                         "pace of the crew to step 3: 4 ms a step; own parts worker 0 -1 ms",
                                          "pace of the crew to step -3: 1 ms a step; own parts worker 0 1 ms"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         history_take_line(history, others[i]);
