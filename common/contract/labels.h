@@ -59,6 +59,15 @@
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
 #define LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
+
+/* Annotations of Kueue for topology-aware scheduling: on pod templates which level of a Topology the pods of a role must or should have
+ * in common, and on pods the Workload that says where they belong. */
+#define ANNOTATION_TOPOLOGY_REQUIRED "kueue.x-k8s.io/podset-required-topology"
+#define ANNOTATION_TOPOLOGY_PREFERRED "kueue.x-k8s.io/podset-preferred-topology"
+#define ANNOTATION_TOPOLOGY_UNCONSTRAINED "kueue.x-k8s.io/podset-unconstrained-topology"
+#define ANNOTATION_QUEUE_WORKLOAD "kueue.x-k8s.io/workload"
+/* With this scheduling gate a pod waits until Kueue has put its topology domain into its nodeSelector. */
+#define TOPOLOGY_GATE "kueue.x-k8s.io/topology"
 /* Field managers for a Workload's status: the first reports in its conditions what became of its
  * pods, the second releases its quota after an eviction. */
 #define MANAGER_QUEUE_STATUS OPERATOR_NAME

@@ -1911,6 +1911,10 @@ static const struct field controller_state_fields[] = {
      .type = &node_failure_type,
      .description = "The newest failures for which a node is blamed, oldest first. They decide which nodes new pods "
                     "avoid."},
+    NUMBER(
+        "admittedWorkers", job_status, admitted_workers,
+        "Elastic jobs in a queue of Kueue: to how many workers the queue has admitted the job, until it is suspended "
+        "or evicted."),
     {.name = "roles",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,

@@ -41,8 +41,12 @@ static void roles_fill(struct training_job *job)
     int64_t counts[ROLE_COUNT] = {[ROLE_CHIEF] = 1, [ROLE_PS] = servers->count, [ROLE_EVALUATOR] = 1};
     for (int role = 0; role < ROLE_COUNT; role++)
         job->roles[role].count = job->roles[role].given ? counts[role] : 0;
-    job->roles[ROLE_WORKER].count = job->document.workers;
     job->elastic.enabled = job->elastic.max_workers != FIELD_UNSET;
+    job->elastic.wanted_workers = job->document.workers;
+    if (job->elastic.enabled && job->status.admitted_workers > 0 &&
+        job->status.admitted_workers < job->document.workers)
+        job->document.workers = job->status.admitted_workers;
+    job->roles[ROLE_WORKER].count = job->document.workers;
 }
 
 int training_job_check_version(const struct json *object, struct error *error)

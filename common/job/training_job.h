@@ -56,6 +56,7 @@ struct role_spec {
 struct elastic_spec {
     bool enabled;
     int64_t min_workers, max_workers;
+    int64_t wanted_workers; /* workers.replicas; document.workers may be fewer, if the job's queue has admitted fewer */
 };
 
 #define FAILURE_RULES_MAX 20
@@ -235,6 +236,7 @@ struct job_status {
     int64_t notice_since_ms; /* since when the end of the job is to be told to the sink; FIELD_UNSET: it is not */
     struct node_failure *node_failures; /* the newest, oldest first; decide which nodes new pods avoid */
     unsigned node_failure_count;
+    int64_t admitted_workers; /* to how many workers its queue has admitted an elastic job; FIELD_UNSET: to all */
 };
 
 struct training_job {

@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # runPolicy.gang.scheduler Native with Kubernetes' own gang scheduler: nothing is played but nodes and the lives of pods. It is
-# alpha, so this script brings a control plane of its own with the gates open, in which it calls itself. Run by
-# tests/cluster/check.
+# off by default (beta in 1.37, alpha in 1.36), so this script brings a control plane of its own with the gates open, in which it calls
+# itself. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${BUILD:-$root/build}
-gates=GenericWorkload=true,GangScheduling=true
-version=scheduling.k8s.io/v1alpha2
 
 if [[ ${1:-} != inside ]]; then
-    gates_known() { grep -q 'GangScheduling=true|false' < <("$1" --help 2>&1); }
-    if ! gates_known kube-apiserver || ! gates_known kube-scheduler; then
-        echo "skip native gangs: $(kube-apiserver --version) has no gang scheduler"
+    knows() { grep -q "$1=true|false" < <(kube-scheduler --help 2>&1); }
+    if knows GangScheduling; then # Kubernetes 1.36
+        gates=GenericWorkload=true,GangScheduling=true version=scheduling.k8s.io/v1alpha2
+    elif knows GenericWorkload; then
+        gates=GenericWorkload=true version=scheduling.k8s.io/v1beta1
+    else
+        echo "skip native gangs: $(kube-scheduler --version) has no gang scheduler"
         exit 0
     fi
-    exec "$root/tests/cluster/with" --feature-gates "$gates" --runtime-config "$version=true" "$0" inside
+    exec "$root/tests/cluster/with" --feature-gates "$gates" --runtime-config "$version=true" "$0" inside "$version"
 fi
+version=$2
 
 work=$(mktemp -d)
 # shellcheck source=tests/cluster/cluster.sh
@@ -71,12 +74,13 @@ pods_are() {
     [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name | wc -l) == "$2" ]]
 }
 
+# Its condition: PodGroupInitiallyScheduled, or PodGroupScheduled with Kubernetes 1.36.
 scheduled() {
-    [[ $(group "$1" '.status.conditions[?(@.type=="PodGroupScheduled")].status') == True ]]
+    [[ $(group "$1" '.status.conditions[*].type}={.status.conditions[*].status') =~ Scheduled=True$ ]]
 }
 
 unschedulable() {
-    [[ $(group "$1" '.status.conditions[?(@.type=="PodGroupScheduled")].status') == False ]]
+    [[ $(group "$1" '.status.conditions[*].type}={.status.conditions[*].status') =~ Scheduled=False$ ]]
 }
 
 # add_node NAME: as those that KWOK plays
@@ -94,6 +98,10 @@ expect whole readySummary 3/3
 verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -o wide)"
 [[ $(group whole '.spec.schedulingPolicy.gang.minCount}{.metadata.ownerReferences[0].name') == 3whole ]]
 verdict $? "its PodGroup says how many belong together" "$(group whole .spec)"
+if [[ $version != */v1alpha2 ]]; then
+    [[ $(group whole .spec.disruptionMode) == '{"all":{}}' ]]
+    verdict $? "and that none of them is of use without the others" "$(group whole .spec)"
+fi
 [[ $(k get pod "$(current whole 0)" -o 'jsonpath={.spec.schedulingGroup.podGroupName} {.spec.schedulerName}') == "whole default-scheduler" ]]
 verdict $? "and its pods that they do" "$(k get pod "$(current whole 0)" -o 'jsonpath={.spec}')"
 until_true 90 scheduled whole

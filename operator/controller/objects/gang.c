@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/objects/gang.h"
 
+#include <string.h>
+
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
@@ -36,6 +38,15 @@ static int64_t minimum(const struct training_job *job)
         sum += role_minimum(job, (enum role)role);
     int64_t given = job->run_policy.gang.min_available;
     return given != FIELD_UNSET ? given : sum;
+}
+
+/* Whether the crew can do without none of its pods. */
+static bool is_indivisible(const struct training_job *job)
+{
+    int64_t pods = 0;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        pods += crew_role_count(job, (enum role)role);
+    return minimum(job) == pods;
 }
 
 /* ---------------------------------------------------------------- the group */
@@ -118,6 +129,9 @@ int gang_build(const struct pod_builder *builder, const char *version, struct js
     child_metadata_fill(json_set(group, "metadata", json_new_object()), job, job->name);
     if (fill[scheduler](json_set(group, "spec", json_new_object()), builder, error) < 0)
         return -1;
+    /* Preempted as a whole: what is left of such a crew only holds devices. Kubernetes 1.36 has no such field. */
+    if (scheduler == GANG_NATIVE && is_indivisible(job) && strcmp(version, "v1alpha2") != 0)
+        json_set_object(json_set_object(json_member(group, "spec"), "disruptionMode"), "all");
     *ret_group = group;
     group = NULL;
     return 0;

@@ -37,18 +37,35 @@ static void leave_out_environment(struct json *spec)
     json_remove(spec, "subdomain");
 }
 
-/* Returns the most pods of a role. An elastic crew is admitted with its maximum. */
-static int64_t most_pods(const struct training_job *job, enum role role)
+/* What the template's annotations ask for. Pods are numbered, so that neighbouring ranks get neighbouring nodes. */
+static void set_topology(struct json *set, const struct json *annotations)
 {
-    int64_t count = crew_role_count(job, role);
-    bool grows = role == ROLE_WORKER && job->elastic.enabled && job->elastic.max_workers > count;
-    return grows ? job->elastic.max_workers : count;
+    const char *required = json_string(json_member(annotations, ANNOTATION_TOPOLOGY_REQUIRED), NULL);
+    const char *preferred = json_string(json_member(annotations, ANNOTATION_TOPOLOGY_PREFERRED), NULL);
+    const char *unconstrained = json_string(json_member(annotations, ANNOTATION_TOPOLOGY_UNCONSTRAINED), NULL);
+    bool anywhere = unconstrained && strcmp(unconstrained, "true") == 0;
+    if (!required && !preferred && !anywhere)
+        return;
+    struct json *request = json_set_object(set, "topologyRequest");
+    json_set_string(request, "podIndexLabel", LABEL_INDEX);
+    if (required)
+        json_set_string(request, "required", required);
+    else if (preferred)
+        json_set_string(request, "preferred", preferred);
+    else
+        json_set_boolean(request, "unconstrained", true);
+}
+
+int64_t queue_pods(const struct training_job *job, enum role role)
+{
+    bool all = role == ROLE_WORKER && job->elastic.enabled && job->elastic.wanted_workers > job->document.workers;
+    return all ? job->elastic.wanted_workers : crew_role_count(job, role);
 }
 
 static int add_pod_set(struct json *sets, const struct pod_builder *builder, enum role role, struct error *error)
 {
     SCOPED_JSON *pod = NULL;
-    int64_t count = most_pods(builder->job, role);
+    int64_t count = queue_pods(builder->job, role);
     if (count == 0)
         return 0;
     if (pod_build(builder, role, 0, &pod, error) < 0)
@@ -56,6 +73,10 @@ static int add_pod_set(struct json *sets, const struct pod_builder *builder, enu
     struct json *set = json_append(sets, json_new_object());
     json_set_string(set, "name", role_name(role));
     json_set_integer(set, "count", count);
+    int64_t least = crew_role_minimum(builder->job, role);
+    if (least < count)
+        json_set_integer(set, "minCount", least);
+    set_topology(set, json_at(pod, "metadata.annotations"));
     struct json *spec = json_set(json_set_object(set, "template"), "spec", json_copy(json_member(pod, "spec")));
     leave_out_environment(spec);
     return 0;
@@ -205,6 +226,8 @@ struct json *queue_placement(const struct workload_view *view, queue_flavor *fla
             return NULL;
         }
         queue_part_take(place, part);
+        if (json_member(part, QUEUE_PART_WORKLOAD))
+            json_set(place, QUEUE_PART_WORKLOAD, json_copy(json_member(part, QUEUE_PART_WORKLOAD)));
     }
     return placement;
 }
@@ -221,4 +244,10 @@ void queue_place(struct json *pod, enum role role, const struct json *placement)
         if (!json_member(labels, json_key(label))) /* the existing labels say to which job the pod belongs */
             json_set(labels, json_key(label), json_copy(label));
     json_set_string(labels, LABEL_QUEUE_POD_SET, role_name(role));
+    const char *workload = json_string(json_member(place, QUEUE_PART_WORKLOAD), NULL);
+    if (!workload)
+        return;
+    json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_QUEUE_WORKLOAD, workload);
+    struct json *gates = json_set_array(json_member(pod, "spec"), "schedulingGates");
+    json_set_string(json_append(gates, json_new_object()), "name", TOPOLOGY_GATE);
 }

@@ -25,6 +25,9 @@ struct queue_priority {
 };
 struct queue_priority queue_priority_of(const struct training_job *job);
 
+/* Returns for how many pods of the role the Workload asks. Of an elastic crew Kueue may admit fewer workers (minCount). */
+int64_t queue_pods(const struct training_job *job, enum role role);
+
 /* Builds the job's Workload. `version`: of Kueue's API; `priority`: the value of the job's class, 0 without one. */
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);

@@ -11,6 +11,10 @@
 
 #include "common/json.h"
 
+/* A member of a part whose pods Kueue assigns to topology domains: the Workload's name. Kueue decides pod by pod, and puts the domain
+ * into the nodeSelector of a pod that waits for it. */
+#define QUEUE_PART_WORKLOAD "workload"
+
 /* Copies the members of the object `name` in `from` into the object `name` in `part`. */
 void queue_part_take_members(struct json *part, const char *name, const struct json *from);
 /* Copies nodeSelector and tolerations; `part` may be a pod's spec. */

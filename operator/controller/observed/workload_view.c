@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/job/training_job.h"
 #include "common/memory.h"
 #include "common/utf8.h"
 #include "operator/controller/observed/owner.h"
@@ -58,12 +59,25 @@ static char *assignments_of(const struct json *workload)
 {
     SCOPED_JSON *parts = json_new_object();
     const struct json *list = json_at(workload, "status.admission.podSetAssignments");
-    for (const struct json *item = json_first(list); item; item = json_next(item))
-        add_flavors(json_set_object(parts, json_string_at(item, "name", "main")), json_member(item, "flavors"));
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        struct json *part = json_set_object(parts, json_string_at(item, "name", "main"));
+        add_flavors(part, json_member(item, "flavors"));
+        if (json_type(json_member(item, "topologyAssignment")) == JSON_OBJECT)
+            json_set_string(part, QUEUE_PART_WORKLOAD, json_string_at(workload, "metadata.name", ""));
+    }
     add_updates(parts, workload);
     SCOPED_BUFFER text;
     buffer_init(&text, ASSIGNMENTS_MAX);
     return json_print(parts, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
+}
+
+/* The count of the pod set of workers in a list of pod sets, or of their assignments. */
+static int64_t count_of_workers(const struct json *list)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), role_name(ROLE_WORKER)) == 0)
+            return json_integer_at(item, "count", 0);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- views */
@@ -111,6 +125,8 @@ struct workload_view *workload_view_new(const struct json *workload)
     view->evicted = is_true(workload, "Evicted");
     view->finished = is_true(workload, "Finished");
     view->pods_ready = is_true(workload, "PodsReady");
+    view->workers = count_of_workers(json_at(workload, "spec.podSets"));
+    view->admitted_workers = count_of_workers(json_at(workload, "status.admission.podSetAssignments"));
     return view;
 }
 

@@ -9,6 +9,7 @@
 #define COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/json.h"
 
@@ -27,6 +28,7 @@ struct workload_view {
     bool reserved, admitted, evicted, finished; /* conditions that are True */
     bool pods_ready;                            /* PodsReady is True */
     const char *pods_ready_reason;              /* "WaitForStart", …; "": the Workload has no PodsReady yet */
+    int64_t workers, admitted_workers;          /* pods of the pod set of workers: in the spec, and admitted; 0: none */
 };
 struct workload_view *workload_view_new(const struct json *workload);
 

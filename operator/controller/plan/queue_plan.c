@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/queue_plan.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
@@ -75,6 +76,23 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
     return false;
 }
 
+bool queue_take_admission(struct planning *planning)
+{
+    const struct workload_view *workload = own_workload(planning);
+    if (!planning->job->elastic.enabled || !workload || !workload->admitted || workload->evicted ||
+        workload->admitted_workers == 0 || workload->admitted_workers == planning->old->admitted_workers)
+        return false;
+    planning->next->admitted_workers = workload->admitted_workers;
+    if (workload->admitted_workers < workload->workers)
+        planning_event(planning, false, "AdmittedInPart", "Queue",
+                       planning_format(planning,
+                                       "queue %s admits %" PRId64 " of %" PRId64
+                                       " workers, so the job trains with these; to ask for all again, suspend and "
+                                       "resume it",
+                                       workload->queue_name, workload->admitted_workers, workload->workers));
+    return true;
+}
+
 void queue_dismiss(struct planning *planning)
 {
     if (own_workload(planning))
@@ -120,6 +138,13 @@ static void heed_change(struct planning *planning, const struct workload_view *w
     tell_of_change(planning, workload);
 }
 
+/* An elastic job may be scaled while it waits. */
+static bool asks_for_others(const struct planning *planning, const struct workload_view *workload)
+{
+    return planning->job->elastic.enabled && !workload->reserved &&
+           workload->workers != queue_pods(planning->job, ROLE_WORKER);
+}
+
 void queue_keep(struct planning *planning, bool suspended)
 {
     const struct queue_input *queue = &planning->input->queue;
@@ -129,7 +154,9 @@ void queue_keep(struct planning *planning, bool suspended)
         leave_queue(planning, workload);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
-    if (workload)
+    if (workload && asks_for_others(planning, workload))
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+    else if (workload)
         heed_change(planning, workload);
     if (!queue->workload && create_may_be_tried(planning))
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);

@@ -14,6 +14,10 @@
 /* Returns whether the job may have pods. If not, `ret_reason` and `ret_message` say why. */
 bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message);
 
+/* Notes in the next status to how many workers Kueue has admitted an elastic job; the job's next plan has no more than these. Returns
+ * whether the status has to be written for that before anything else. suspend.c removes the number once no pod is left. */
+bool queue_take_admission(struct planning *planning);
+
 /* Deletes the Workload of a suspended job, which releases its quota. Call it only once no pod is
  * left. */
 void queue_dismiss(struct planning *planning);

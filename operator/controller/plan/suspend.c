@@ -63,6 +63,7 @@ static void suspend(struct planning *planning, const char *reason, const char *w
         say_suspending(planning);
         return;
     }
+    planning->next->admitted_workers = FIELD_UNSET;
     condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
         planning_event(planning, false, reason, "Suspend",
@@ -106,6 +107,8 @@ bool suspend_plan(struct planning *planning)
         suspend(planning, reason, why);
         return true;
     }
+    if (queue_take_admission(planning))
+        return true;
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && !is_suspending(planning->old))
         return false;
     resume(planning);

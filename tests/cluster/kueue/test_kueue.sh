@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Jobs in the queues of the real Kueue manager: admitted and placed by its flavor, waiting for quota, a lost pod while Kueue
-# limits recovery, preempted by a WorkloadPriorityClass, deactivated, finished. Only nodes and the lives of pods are played
+# limits recovery, preempted by a WorkloadPriorityClass, deactivated, finished, admitted with fewer workers, placed in one rack
+# by its topology, with the queue of a training class. Only nodes and the lives of pods are played
 # (KWOK). The script brings a control plane of its own, in which it calls itself.
 #
 #   make check-kueue                (builds the manager from its Go module the first time: minutes)
@@ -194,5 +195,125 @@ verdict $? "with its outcome" "$(workload short .status.conditions)"
 queued_job last
 until_true 60 runs last
 verdict $? "and its quota is free" "$(workload last .status.conditions)"
+k delete tj last >/dev/null
+
+# ---------------------------------------------------------------- fewer workers than an elastic job asks for
+requests='cpu: "2"' bounds='minReplicas: 1, maxReplicas: 4, ' played_job partial 3 '{}' '' '' "kueue.x-k8s.io/queue-name: research" >/dev/null
+until_true 60 status_is partial readySummary 2/2
+verdict $? "an elastic job is admitted with the workers that there is quota for" "$(workload partial .status) $(status_of partial conditions)"
+[[ $(workload partial '.spec.podSets[0].count}{.spec.podSets[0].minCount}{.status.admission.podSetAssignments[0].count') == 312 ]]
+verdict $? "it has asked for all and would take one" "$(workload partial .spec)"
+k get events --field-selector reason=AdmittedInPart -o 'jsonpath={.items[*].note}{.items[*].message}' | grep -q 'queue research admits 2 of 3 workers'
+verdict $? "an event says so" "$(k get events)"
+k scale tj partial --replicas 4 >/dev/null
+sleep 5
+pods_are partial 2
+verdict $? "scaled up it keeps to what was admitted" "$(k get pods)"
+k patch clusterqueues.kueue.x-k8s.io research --type=json -p '[{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": 8}]' >/dev/null
+k patch tj partial --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
+until_true 60 pods_are partial 0
+k patch tj partial --type=merge -p '{"spec": {"suspend": false}}' >/dev/null
+until_true 60 status_is partial readySummary 4/4
+verdict $? "resumed it asks again, and gets what is free by then" "$(workload partial .status) $(status_of partial conditions)"
+k scale tj partial --replicas 1 >/dev/null
+until_true 60 pods_are partial 1
+verdict $? "scaled down it is smaller at once" "$(k get pods)"
+k delete tj partial >/dev/null
+
+# ---------------------------------------------------------------- the queue of a class
+kubectl apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: ClusterTrainingClass
+metadata: {name: queued}
+spec: {queueName: research}
+YAML
+k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: classy}
+spec:
+  trainingClass: {name: queued}
+  workers: {replicas: 2, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "2"}}}]}}}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100}
+YAML
+until_true 60 runs classy && [[ $(workload classy .spec.queueName) == research ]] && workload_is classy Admitted True
+verdict $? "a job of a class waits in the class's queue" "$(workload classy .) $(status_of classy conditions)"
+k delete tj classy >/dev/null
+
+# ---------------------------------------------------------------- racks
+mapfile -t nodes < <(kubectl get nodes -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}')
+for i in "${!nodes[@]}"; do kubectl label node "${nodes[i]}" "example.com/rack=$((i < 2 ? 1 : 2))" >/dev/null; done
+racks_made() {
+    why=$(kubectl apply -f - 2>&1 <<YAML
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {name: racks}
+spec: {levels: [{nodeLabel: example.com/rack}, {nodeLabel: kubernetes.io/hostname}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: racks}
+spec: {nodeLabels: {type: kwok}, topologyName: racks}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: racks}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: racks, resources: [{name: cpu, nominalQuota: 10000}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: racks, namespace: $space}
+spec: {clusterQueue: racks}
+YAML
+    )
+}
+until_true 60 racks_made
+verdict $? "a queue with a topology" "$why"
+# near_job NAME WORKERS: all of them in one rack, each with more than half a node
+near_job() {
+    k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: racks}}
+spec:
+  workers:
+    replicas: $2
+    template:
+      metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: example.com/rack}}
+      spec: {containers: [{name: trainer, resources: {requests: {cpu: "600"}}}]}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100}
+YAML
+}
+# racks_of JOB: of its pods that have a node
+racks_of() {
+    local node
+    for node in $(k get pods -l "coxswain.dev/job-name=$1" -o 'jsonpath={.items[*].spec.nodeName}'); do
+        kubectl get node "$node" -o 'jsonpath={.metadata.labels.example\.com/rack}{"\n"}'
+    done | sort | tr '\n' ' '
+}
+near_job near 2
+until_true 60 runs near
+verdict $? "a job that wants one rack runs" "$(workload near .status) $(k get pods -o yaml | grep -A5 -i gate) $(tail -n 20 "$CLUSTER/logs/kueue")"
+[[ $(racks_of near) == "1 1 " ]]
+verdict $? "its pods are in one rack" "$(racks_of near) $(k get pods -o wide)"
+k delete pod "$(current near 1)" --wait=false >/dev/null
+until_true 60 workload_is near PodsReady False
+until_true 60 runs near && [[ $(racks_of near) == "1 1 " ]]
+verdict $? "and so is the successor of a lost one" "$(racks_of near) $(k get pods -o wide)"
+near_job far 3
+until_true 60 why_is far "far waits for its queue to admit it: *topology*"
+verdict $? "a job that fits into no rack waits, and why says so" "$why"
 
 operators_judged

@@ -129,15 +129,19 @@ Test(gang, the_group_goes_at_the_end_unless_it_is_another_jobs)
 
 /* ---------------------------------------------------------------- what is written */
 
-static struct json *build(struct training_job *job)
+static struct json *build_version(struct training_job *job, const char *version)
 {
     struct error error = ERROR_INIT;
     struct json *built = NULL;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default.pods, &error), 0, "%s", error.message);
-    cr_assert_eq(gang_build(&builder, gang_kind_of(job->run_policy.gang.scheduler)->versions[0], &built, &error), 0,
-                 "%s", error.message);
+    cr_assert_eq(gang_build(&builder, version, &built, &error), 0, "%s", error.message);
     return built;
+}
+
+static struct json *build(struct training_job *job)
+{
+    return build_version(job, gang_kind_of(job->run_policy.gang.scheduler)->versions[0]);
 }
 
 #define JOB(roles, policy)                                                                                             \
@@ -211,6 +215,16 @@ Test(gang, the_native_group_has_a_gang_policy)
     struct training_job job = parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Native\"}"));
     SCOPED_JSON *built = build(&job);
     expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
+}
+
+Test(gang, a_native_group_that_can_do_without_no_pod_is_preempted_whole)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JOB("\"workers\":{\"replicas\":3},", "\"gang\":{\"scheduler\":\"Native\"}"));
+    SCOPED_JSON *built = build(&job);
+    expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},\"disruptionMode\":{\"all\":{}}}");
+    SCOPED_JSON *older = build_version(&job, "v1alpha2");
+    expect_spec(older, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
 }
 
 /* Kubernetes refuses a pod with another priority than its group's. */

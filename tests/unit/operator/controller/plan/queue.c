@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "operator/controller/objects/queue_build.h"
 #include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
@@ -254,6 +255,63 @@ Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
     expect_plan("Suspended:False=Suspending");
 }
 
+static void be_elastic(int64_t wanted)
+{
+    scene.job.elastic = (struct elastic_spec){true, 1, 8, wanted};
+    scene.job.document.workers = wanted;
+}
+
+/* As training_job_parse does, once the status has the number. */
+static void parse_again(void)
+{
+    int64_t admitted = scene.job.status.admitted_workers, wanted = scene.job.elastic.wanted_workers;
+    scene.job.document.workers = admitted != FIELD_UNSET && admitted < wanted ? admitted : wanted;
+}
+
+Test(queue, an_elastic_crew_has_as_many_workers_as_were_admitted)
+{
+    be_elastic(3);
+    workload.workers = 3;
+    workload.admitted_workers = 2;
+    scene_turn(&scene);
+    admit();
+    expect_turn("attempt=0 events=1 create_pod=0 (the number is written first)");
+    cr_assert_eq(scene.job.status.admitted_workers, 2);
+    parse_again();
+    expect_turn("job.attempt=1 job.workers=2");
+    expect_plan("create_pod=2");
+}
+
+Test(queue, the_number_goes_with_the_admission)
+{
+    be_elastic(2);
+    workload.workers = 3;
+    workload.admitted_workers = 2;
+    run();
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, 2);
+    workload.evicted = true;
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, 2);
+    scene.input.pod_count = 0;
+    scene_turn(&scene);
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, FIELD_UNSET);
+}
+
+Test(queue, a_job_that_is_scaled_while_it_waits_asks_anew)
+{
+    be_elastic(3);
+    scene.input.queue.workload = &workload;
+    workload.workers = 3;
+    scene_turn(&scene);
+    expect_turn("delete_workload=0");
+    be_elastic(4);
+    expect_plan("delete_workload=1");
+    workload.reserved = true;
+    expect_plan("delete_workload=0 (its quota is reserved)");
+}
+
 /* ---------------------------------------------------------------- what is read and written */
 
 static const char *flavor(void *context, const char *name)
@@ -314,6 +372,27 @@ Test(queue, flavors_and_checks_say_where_pods_belong)
            "\"annotations\":{\"consume\":\"r1\"}}");
 }
 
+Test(queue, pods_wait_for_their_topology_domain)
+{
+    SCOPED_JSON *object =
+        json_of("{\"metadata\":{\"name\":\"digits\"},\"spec\":{\"podSets\":[{\"name\":\"worker\",\"count\":4}]},"
+                "\"status\":{\"admission\":{\"podSetAssignments\":[{\"name\":\"chief\",\"count\":1},{\"name\":"
+                "\"worker\",\"count\":3,\"topologyAssignment\":{\"levels\":[\"rack\"]}}]}}}");
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    cr_assert_eq(view->workers, 4);
+    cr_assert_eq(view->admitted_workers, 3);
+    char *missing = NULL;
+    SCOPED_JSON *placement = queue_placement(view, flavor, NULL, &missing);
+    SCOPED_JSON *worker = json_of("{\"metadata\":{},\"spec\":{}}"), *chief = json_copy(worker);
+    queue_place(worker, ROLE_WORKER, placement);
+    expect(
+        worker,
+        "{\"metadata\":{\"labels\":{\"kueue.x-k8s.io/podset\":\"worker\"},\"annotations\":{\"kueue.x-k8s.io/workload\":"
+        "\"digits\"}},\"spec\":{\"schedulingGates\":[{\"name\":\"kueue.x-k8s.io/topology\"}]}}");
+    queue_place(chief, ROLE_CHIEF, placement);
+    expect(chief, "{\"metadata\":{\"labels\":{\"kueue.x-k8s.io/podset\":\"chief\"}},\"spec\":{}}");
+}
+
 Test(queue, a_flavor_that_is_missing_is_named)
 {
     SCOPED_JSON *object = json_of(ADMITTED("\"cpu\":\"spot\",\"memory\":\"lost\""));
@@ -342,16 +421,37 @@ static struct json *build(const char *manifest, const char *version)
     return built;
 }
 
-Test(queue, a_workload_asks_for_the_crews_maximum)
+Test(queue, a_workload_of_an_elastic_crew_says_how_few_will_do)
 {
     SCOPED_JSON *built = build(JOB(""), "v1beta2");
     cr_assert_str_eq(json_string_at(built, "spec.queueName", ""), "research");
     const struct json *sets = json_at(built, "spec.podSets"), *workers = json_next(json_first(sets));
     cr_assert_eq(json_count(sets), 2);
-    cr_assert_eq(json_integer_at(workers, "count", 0), 5);
+    cr_assert_eq(json_integer_at(workers, "count", 0), 2);
+    cr_assert_eq(json_integer_at(workers, "minCount", 0), 1);
+    cr_assert_null(json_member(json_first(sets), "minCount"));
     const struct json *container = json_first(json_at(workers, "template.spec.containers"));
     cr_assert_str_eq(json_string_at(container, "image", ""), "i");
     cr_assert_null(json_member(container, "env"));
+}
+
+Test(queue, a_template_asks_for_a_topology)
+{
+    static const struct {
+        const char *annotation, *request;
+    } cases[] = {
+        {"podset-required-topology\":\"rack", "{\"podIndexLabel\":\"coxswain.dev/index\",\"required\":\"rack\"}"},
+        {"podset-preferred-topology\":\"rack", "{\"podIndexLabel\":\"coxswain.dev/index\",\"preferred\":\"rack\"}"},
+        {"podset-unconstrained-topology\":\"true", "{\"podIndexLabel\":\"coxswain.dev/index\",\"unconstrained\":true}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED_FREE char *manifest = memory_format(
+            "{\"metadata\":{\"name\":\"digits\"},\"spec\":{\"image\":\"i\",\"pytorch\":{},\"workers\":{\"template\":"
+            "{\"metadata\":{\"annotations\":{\"kueue.x-k8s.io/%s\"}}}}}}",
+            cases[i].annotation);
+        SCOPED_JSON *built = build(manifest, "v1beta2");
+        expect(json_at(json_first(json_at(built, "spec.podSets")), "topologyRequest"), cases[i].request);
+    }
 }
 
 Test(queue, a_workload_has_the_priority_of_the_label_or_else_of_the_pods)

@@ -57,6 +57,7 @@ void scene_init(struct scene *scene, int64_t workers)
                    .backoff_until_ms = FIELD_UNSET,
                    .certificate_generation = FIELD_UNSET,
                    .certificate_from_ms = FIELD_UNSET,
+                   .admitted_workers = FIELD_UNSET,
                    .progress = scene_no_progress()},
     };
     scene->input = (struct plan_input){
