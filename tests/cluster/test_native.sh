@@ -32,7 +32,7 @@ finish() {
 }
 trap finish EXIT
 
-if ! kubectl api-versions | grep -qx "$version"; then
+if ! grep -qx "$version" < <(kubectl api-versions); then
     echo "skip native gangs: $(kube-apiserver --version) does not serve $version"
     exit 0
 fi

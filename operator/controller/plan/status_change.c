@@ -34,8 +34,7 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
            before->suspended_ms != after->suspended_ms ||
            before->certificate_generation != after->certificate_generation ||
            before->certificate_from_ms != after->certificate_from_ms ||
-           before->notice_since_ms != after->notice_since_ms ||
-           before->admitted_workers != after->admitted_workers ||
+           before->notice_since_ms != after->notice_since_ms || before->admitted_workers != after->admitted_workers ||
            before->training_class.generation != after->training_class.generation ||
            !same_text(before->training_class.uid, after->training_class.uid) ||
            before->recovered_restarts != after->recovered_restarts ||
