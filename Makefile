@@ -486,7 +486,7 @@ check-workflows: ## actionlint on the workflow files
 	@scripts/check-workflows
 
 check-s3: all $(clock_shift) ## object storage with a real S3 server, built from its Go module: faults, kills, rotated credentials
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/run $(wildcard tests/s3/test_*.sh)
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/s3/check
 
 .PHONY: bench-s3
 bench-s3: all ## reading from an S3 server on this machine, beside curl with as many connections
@@ -657,7 +657,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/get-server tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
+		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/get-server tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros
