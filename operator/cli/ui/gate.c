@@ -52,6 +52,13 @@ static bool is_own_origin(const struct ui_request *request)
            strcmp(origin + strlen(scheme), request->host) == 0;
 }
 
+/* "none": the user has entered the address. */
+static bool comes_from_elsewhere(const struct ui_request *request)
+{
+    const char *site = request->fetch_site;
+    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 enum ui_verdict ui_gate_judge(const struct ui_gate *gate, const struct ui_request *request)
 {
     bool changes = strcmp(request->method, "POST") == 0;
@@ -65,7 +72,7 @@ enum ui_verdict ui_gate_judge(const struct ui_gate *gate, const struct ui_reques
         return token_matches(gate->token, request->token, strlen(request->token)) ? UI_ADMITTED_BY_URL : UI_WRONG_TOKEN;
     if (!has_cookie(gate, request->cookies))
         return UI_WRONG_TOKEN;
-    return changes && !request->origin ? UI_WRONG_ORIGIN : UI_ADMITTED;
+    return (changes && !request->origin) || comes_from_elsewhere(request) ? UI_WRONG_ORIGIN : UI_ADMITTED;
 }
 
 int ui_verdict_status(enum ui_verdict verdict, const char **ret_sentence)

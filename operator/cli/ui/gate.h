@@ -2,8 +2,9 @@
  *
  * Decides which requests `cox ui` answers. The page has the rights of its user's kubeconfig, so a request must show the random token
  * that `cox ui` has printed: in the URL that is opened first, then in a cookie. Other web pages that the browser has open must not reach
- * it either: the Host header must be loopback (DNS rebinding), and a request that changes something must come from the page itself
- * (Origin). Does no I/O.
+ * it either: the Host header must be loopback (DNS rebinding), a request that changes something must come from the page itself (Origin),
+ * and so must every request for which the browser says where it comes from (Sec-Fetch-Site): cookies do not tell apart the ports of a host,
+ * and reading costs work, too. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_UI_GATE_H
 #define COXSWAIN_CLI_UI_GATE_H
@@ -25,7 +26,7 @@ void ui_gate_set_port(struct ui_gate *gate, uint16_t port);
 
 /* What a request says; NULL: not there. */
 struct ui_request {
-    const char *method, *host, *origin, *cookies, *token; /* token: of the query */
+    const char *method, *host, *origin, *fetch_site, *cookies, *token; /* token: of the query */
 };
 
 enum ui_verdict {

@@ -547,6 +547,7 @@ static void handle(void *context, struct http_exchange *exchange)
     const struct ui_request request = {.method = http_exchange_method(exchange),
                                        .host = http_exchange_header(exchange, "Host"),
                                        .origin = http_exchange_header(exchange, "Origin"),
+                                       .fetch_site = http_exchange_header(exchange, "Sec-Fetch-Site"),
                                        .cookies = http_exchange_header(exchange, "Cookie"),
                                        .token = http_exchange_query(exchange, "token")};
     enum ui_verdict verdict = ui_gate_judge(&server->gate, &request);

@@ -64,6 +64,28 @@ Test(ui_gate, tokens_that_are_nearly_right_are_wrong)
     }
 }
 
+/* A page of another port of this host sends the cookie, and no Origin for an image. */
+Test(ui_gate, reads_for_another_page_are_refused)
+{
+    static const struct {
+        const char *site;
+        enum ui_verdict verdict;
+    } rows[] = {{NULL, UI_ADMITTED},
+                {"same-origin", UI_ADMITTED},
+                {"none", UI_ADMITTED},
+                {"same-site", UI_WRONG_ORIGIN},
+                {"cross-site", UI_WRONG_ORIGIN}};
+    struct ui_gate gate = gate_new();
+    SCOPED_FREE char *cookies = cookies_of(&gate);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ui_request request = {
+            .method = "GET", .host = "127.0.0.1:8123", .cookies = cookies, .fetch_site = rows[i].site};
+        cr_expect_eq(ui_gate_judge(&gate, &request), rows[i].verdict, "%s", rows[i].site ? rows[i].site : "not given");
+        request.token = gate.token; /* the URL may be opened from anywhere */
+        cr_expect_eq(ui_gate_judge(&gate, &request), UI_ADMITTED_BY_URL);
+    }
+}
+
 Test(ui_gate, only_names_of_this_machine_are_hosts)
 {
     struct ui_gate gate = gate_new();
