@@ -70,7 +70,7 @@ static int use(const struct arguments *arguments, const struct identity *identit
 {
     if (arguments->describe_model)
         return describe_run(job, ret_code, error);
-    if (arguments->inference.prompt)
+    if (arguments_generate(&arguments->inference))
         return generate_run(arguments, identity, job, ret_code, error);
     if (arguments->inference.example)
         return predict_run(arguments, identity, job, ret_code, error);

@@ -15,10 +15,18 @@
 #define JOB_MAX (1024 * 1024)
 #define WORDS_MAX (64 * 1024)
 #define OPTIONS_MAX 64
+#define INPUT_FILENO (STDERR_FILENO + 1) /* of WORKER_CHILD_INPUT */
 
 extern char **environ;
 
-/* Certificates and status are not needed to know or to use the model. */
+static int write_input(const char *text, size_t length, int descriptor, struct error *error)
+{
+    if (write(descriptor, text, length) != (ssize_t)length || lseek(descriptor, 0, SEEK_SET) < 0)
+        return error_set_errno(error, "pass the job to " PROGRAM);
+    return 0;
+}
+
+/* The model can be described and used without certificates and status. */
 static int write_job(const struct json *job, int descriptor, struct error *error)
 {
     SCOPED_JSON *shown = json_copy(job);
@@ -29,12 +37,11 @@ static int write_job(const struct json *job, int descriptor, struct error *error
     json_remove(json_at(shown, "spec.coxswain"), "encryption");
     if (json_print(shown, &text, error) < 0)
         return -1;
-    if (write(descriptor, text.data, text.length) != (ssize_t)text.length || lseek(descriptor, 0, SEEK_SET) < 0)
-        return error_set_errno(error, "pass the job to " PROGRAM);
-    return 0;
+    return write_input(text.data, text.length, descriptor, error);
 }
 
-static int spawn(int job, const struct worker_child *child, char *const *options, pid_t *ret_pid, struct error *error)
+static int spawn(int job, int input, const struct worker_child *child, char *const *options, pid_t *ret_pid,
+                 struct error *error)
 {
     const char *words[OPTIONS_MAX + 4] = {PROGRAM, "--job", "/dev/stdin"};
     SCOPED_FREE char *path = path_of_program(PROGRAM);
@@ -45,27 +52,32 @@ static int spawn(int job, const struct worker_child *child, char *const *options
     posix_spawn_file_actions_adddup2(&actions, job, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, child->output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, child->words, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, input, INPUT_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&actions,
-                                             STDERR_FILENO + 1); /* libcurl's connections are not close-on-exec */
+                                             INPUT_FILENO + 1); /* libcurl's connections are not close-on-exec */
     errno = posix_spawnp(ret_pid, path, &actions, NULL, (char *const *)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (errno == ENOENT)
         return error_set(error, ERROR_NOT_FOUND,
-                         PROGRAM " is neither beside cox nor in PATH: without it the model is not known here");
+                         PROGRAM
+                         " is neither beside cox nor in PATH; install it: cox ui needs it to describe and use models");
     return errno != 0 ? error_set_errno(error, "start " PROGRAM) : 0;
 }
 
-int worker_child_start(const struct json *job, char *const *options, struct worker_child *ret_child,
+int worker_child_start(const struct json *job, const char *input, char *const *options, struct worker_child *ret_child,
                        struct error *error)
 {
     SCOPED_CLOSE int given = memfd_create("job", MFD_CLOEXEC);
+    SCOPED_CLOSE int more = memfd_create("input", MFD_CLOEXEC);
     struct worker_child child = {.output = memfd_create("output", MFD_CLOEXEC),
                                  .words = memfd_create("words", MFD_CLOEXEC)};
-    int result = given < 0 || child.output < 0 || child.words < 0
+    int result = given < 0 || more < 0 || child.output < 0 || child.words < 0
                      ? error_set_errno(error, "make files in memory for " PROGRAM)
                      : write_job(job, given, error);
+    if (result == 0 && input)
+        result = write_input(input, strlen(input), more, error);
     if (result == 0)
-        result = spawn(given, &child, options, &child.pid, error);
+        result = spawn(given, more, &child, options, &child.pid, error);
     if (result < 0)
         worker_child_release(&child);
     else
@@ -82,7 +94,7 @@ void worker_child_release(struct worker_child *child)
     child->output = child->words = -1;
 }
 
-/* By a description of its own, so that the child goes on writing where it is. */
+/* Opens the file again, since reading by the descriptor would move the place where the child writes. */
 static int read_from_start(int descriptor, struct buffer *text, struct error *error)
 {
     SCOPED_FREE char *path = memory_format("/proc/self/fd/%d", descriptor);

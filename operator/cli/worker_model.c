@@ -32,7 +32,7 @@ int worker_model_describe(const struct json *job, struct buffer *out, struct err
     static char describe[] = "--describe-model";
     SCOPED(worker_child_release) struct worker_child child = {.output = -1, .words = -1};
     int status;
-    if (worker_child_start(job, (char *const[]){describe, NULL}, &child, error) < 0 ||
+    if (worker_child_start(job, NULL, (char *const[]){describe, NULL}, &child, error) < 0 ||
         await(child.pid, &status, error) < 0)
         return -1;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

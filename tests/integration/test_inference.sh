@@ -61,6 +61,9 @@ verdict $? 'a text goes on' "$said"
 greedy=$answer
 [[ $greedy == "$sentence$sentence"* ]]
 verdict $? 'as the model has learnt it, beyond its context, too' "$greedy"
+printf 'Sphinx of' >prompt
+ask text --prompt-file prompt --tokens 100 --temperature 0 && [[ $answer == "$greedy" ]]
+verdict $? 'the prompt may be in a file' "$said $answer"
 [[ $(wc -c <<<"$greedy") == 110 ]]
 verdict $? 'so far as it was asked' "$(wc -c <<<"$greedy")"
 grep -q "^weights: the file $work/text.safetensors$" said.log
@@ -133,7 +136,7 @@ assert all(one["picture"]["pixels"] for one in report["worst"]) and "classes" no
 PYTHON
 verdict $? 'as JSON with the confusion matrix and the worst of them' "$answer $said"
 ask text --predict all --json && [[ $answer == '{'*'"perplexity":'* && $answer != *confusion* ]] && ! ask bars --predict 3 --json && [[ $said == *'is for --predict all'* ]]
-verdict $? 'which texts have not, nor a single example' "$answer $said"
+verdict $? '--json is refused for texts and for a single example' "$answer $said"
 ask text --predict all && [[ $answer == 'loss '*', perplexity '* ]]
 verdict $? 'of texts there is a perplexity' "$answer $said"
 metrics=$answer
@@ -188,6 +191,9 @@ verdict $? 'and with a server' "$(tails served)"
 # ---- what does not fit
 refuses 64 'the prompt is empty' text --generate ''
 refuses 64 'do not fit a context of 48' text --generate "$sentence$sentence"
+refuses 64 'No such file' text --prompt-file "$work/none"
+printf 'a\0b' >binary
+refuses 64 'NUL byte' text --prompt-file binary
 refuses 64 'comes next' bars --generate 3
 refuses 64 'from 0 to 19' bars --predict 20
 refuses 64 'from 0 to 19' bars --predict 1x

@@ -8,12 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "common/terminal_text.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
+
+#define PROMPT_MAX ((size_t)1 << 20)
 
 int generate_parse_tokens(const char *text, int32_t **ret_tokens, int64_t *ret_count, struct error *error)
 {
@@ -132,10 +135,8 @@ static int print_end(int64_t count, int64_t elapsed_ns, struct error *error)
 
 /* ---------------------------------------------------------------- the whole of it */
 
-static int take_prompt(const struct arguments *arguments, bool text, int32_t **ret_tokens, int64_t *ret_count,
-                       struct error *error)
+static int parse_prompt(const char *prompt, bool text, int32_t **ret_tokens, int64_t *ret_count, struct error *error)
 {
-    const char *prompt = arguments->inference.prompt;
     if (!text)
         return generate_parse_tokens(prompt, ret_tokens, ret_count, error);
     *ret_count = (int64_t)strlen(prompt);
@@ -143,6 +144,21 @@ static int take_prompt(const struct arguments *arguments, bool text, int32_t **r
     for (int64_t i = 0; i < *ret_count; i++)
         (*ret_tokens)[i] = (unsigned char)prompt[i];
     return 0;
+}
+
+static int take_prompt(const struct arguments *arguments, bool text, int32_t **ret_tokens, int64_t *ret_count,
+                       struct error *error)
+{
+    const char *path = arguments->inference.prompt_file;
+    SCOPED_BUFFER text_of_file;
+    buffer_init(&text_of_file, PROMPT_MAX);
+    if (!path)
+        return parse_prompt(arguments->inference.prompt, text, ret_tokens, ret_count, error);
+    if (buffer_read_file(&text_of_file, path, error) < 0)
+        return error_wrap(error, "--prompt-file");
+    if (strlen(buffer_text(&text_of_file)) < text_of_file.length)
+        return error_set(error, ERROR_INVALID, "--prompt-file %s: the file has a NUL byte, so it is not a text", path);
+    return parse_prompt(buffer_text(&text_of_file), text, ret_tokens, ret_count, error);
 }
 
 static int go_on(const struct arguments *arguments, const struct continuation *generation, struct printer *printer,

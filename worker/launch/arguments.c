@@ -29,7 +29,8 @@ const char arguments_usage[] =
     "  --describe-model       print the layers of the job's model, their shapes and parameters, as JSON\n"
     "\n"
     "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
-    "  --generate PROMPT      go on with this text (of a model over bytes), or with these tokens (\"17 4 250\")\n"
+    "  --generate PROMPT      continue this text (of a model over bytes), or these tokens (\"17 4 250\")\n"
+    "  --prompt-file FILE     continue the contents of a file: other users see command lines, but not files\n"
     "  --tokens N             how far (default 256)\n"
     "  --temperature T        0: always the most probable token (default 0.8)\n"
     "  --top-k N              among the N most probable tokens (default 0: among all)\n"
@@ -58,6 +59,7 @@ enum argument {
     OPTION_COMPILED_FOR,
     OPTION_DESCRIBE,
     OPTION_GENERATE,
+    OPTION_PROMPT_FILE,
     OPTION_PREDICT,
     OPTION_OUTPUTS,
     OPTION_JSON,
@@ -79,6 +81,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, OPTION_VERSION},
     {"help", no_argument, NULL, OPTION_HELP},
     {"generate", required_argument, NULL, OPTION_GENERATE},
+    {"prompt-file", required_argument, NULL, OPTION_PROMPT_FILE},
     {"predict", required_argument, NULL, OPTION_PREDICT},
     {"outputs", no_argument, NULL, OPTION_OUTPUTS},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -132,6 +135,9 @@ static int apply_inference_option(struct inference_arguments *inference, int opt
     switch (option) {
     case OPTION_GENERATE:
         inference->prompt = value;
+        return 0;
+    case OPTION_PROMPT_FILE:
+        inference->prompt_file = value;
         return 0;
     case OPTION_PREDICT:
         inference->example = value;
@@ -201,12 +207,20 @@ static int apply_option(struct arguments *arguments, int option, const char *val
     }
 }
 
+bool arguments_generate(const struct inference_arguments *inference)
+{
+    return inference->prompt != NULL || inference->prompt_file != NULL;
+}
+
 /* They would be without effect. */
 static int check_inference(const struct inference_arguments *inference, bool says_how, struct error *error)
 {
-    if (inference->prompt && inference->example)
+    bool generates = arguments_generate(inference);
+    if (inference->prompt && inference->prompt_file)
+        return error_set(error, ERROR_INVALID, "--generate and --prompt-file: one at a time");
+    if (generates && inference->example)
         return error_set(error, ERROR_INVALID, "--generate and --predict: one at a time");
-    if (inference->weights && !inference->prompt && !inference->example)
+    if (inference->weights && !generates && !inference->example)
         return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.path");
     if (inference->outputs && !inference->example)
         return error_set(error, ERROR_INVALID, "--outputs: is for --predict");
@@ -215,7 +229,7 @@ static int check_inference(const struct inference_arguments *inference, bool say
         return error_set(error, ERROR_INVALID, "--json: is for --predict all, without --data and --outputs");
     if (inference->data && !inference->example)
         return error_set(error, ERROR_INVALID, "--data: is for --predict");
-    if (says_how && !inference->prompt)
+    if (says_how && !generates)
         return error_set(error, ERROR_INVALID, "--tokens, --temperature, --top-k and --seed are for --generate");
     return 0;
 }
@@ -236,7 +250,7 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
             return -1;
         says_how |= option >= OPTION_TOKENS;
     }
-    if (arguments.describe_model && (arguments.inference.prompt || arguments.inference.example))
+    if (arguments.describe_model && (arguments_generate(&arguments.inference) || arguments.inference.example))
         return error_set(error, ERROR_INVALID, "--describe-model: not with --generate and --predict");
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
@@ -248,12 +262,13 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
 
 bool arguments_use_model(const struct arguments *arguments)
 {
-    return arguments->describe_model || arguments->inference.prompt != NULL || arguments->inference.example != NULL;
+    return arguments->describe_model || arguments_generate(&arguments->inference) ||
+           arguments->inference.example != NULL;
 }
 
 bool arguments_name_use(int count, char **values)
 {
-    static const char *const uses[] = {"--generate", "--predict", "--describe-model"};
+    static const char *const uses[] = {"--generate", "--prompt-file", "--predict", "--describe-model"};
     bool found = false;
     for (int i = 1; i < count; i++) {
         size_t length = strcspn(values[i], "="); /* names may be shortened */

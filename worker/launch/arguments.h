@@ -15,16 +15,17 @@
 
 /* How to use a trained model instead of training one. */
 struct inference_arguments {
-    const char *prompt;  /* --generate */
-    const char *example; /* --predict: a number, or "all" */
-    bool outputs;        /* --outputs */
-    bool json;           /* --json */
-    const char *data;    /* --data: an NPY or CSV file of inputs; NULL: the held-out examples */
-    const char *weights; /* --weights; NULL: the job's export or newest checkpoint */
-    int tokens;          /* --tokens */
-    double temperature;  /* --temperature */
-    int top_k;           /* --top-k; 0: all */
-    int seed;            /* --seed */
+    const char *prompt;      /* --generate */
+    const char *prompt_file; /* --prompt-file */
+    const char *example;     /* --predict: a number, or "all" */
+    bool outputs;            /* --outputs */
+    bool json;               /* --json */
+    const char *data;        /* --data: an NPY or CSV file of inputs; NULL: the held-out examples */
+    const char *weights;     /* --weights; NULL: the job's export or newest checkpoint */
+    int tokens;              /* --tokens */
+    double temperature;      /* --temperature */
+    int top_k;               /* --top-k; 0: all */
+    int seed;                /* --seed */
 };
 
 /* Strings point into argv. */
@@ -49,6 +50,8 @@ struct arguments {
 
 /* Parses the options. ERROR_INVALID names the option that is wrong. */
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
+/* Returns whether a text is to be continued. */
+bool arguments_generate(const struct inference_arguments *inference);
 /* Returns whether a model is to be used or described rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
 /* Returns whether a command line that arguments_parse has refused asks to use a model. */

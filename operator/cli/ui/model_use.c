@@ -21,7 +21,7 @@
 #define ANSWER_MAX (8 * OUTPUT_MAX) /* JSON writes a byte as up to six */
 #define NICENESS 10                 /* training on this machine comes first */
 
-/* It lives until both its child and its stream have ended. */
+/* Freed when both its child and its stream have ended. */
 struct model_use {
     struct model_uses *uses;
     struct worker_child child;
@@ -112,18 +112,26 @@ static void set_text(const struct buffer *text, struct json *head)
     json_set_string(head, "text", buffer_text(text));
 }
 
-static int write_answer(const struct model_use *use, bool succeeded, struct buffer *out, struct error *error)
+/* `status`: as waitpid gives it. */
+static int write_answer(const struct model_use *use, int status, struct buffer *out, struct error *error)
 {
+    bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     SCOPED_JSON *head = json_new_object();
     SCOPED_BUFFER output;
     buffer_init(&output, OUTPUT_MAX);
+    if (WIFSIGNALED(status) && !use->late)
+        return error_set(error, ERROR_UNAVAILABLE,
+                         "coxswain-worker was killed by signal %d (%s); if that is 9, this machine may have too little "
+                         "memory for the model.",
+                         WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (!succeeded && !use->late)
-        return worker_child_failure(&use->child, "coxswain-worker has ended without a word", error);
+        return worker_child_failure(&use->child, "coxswain-worker failed and printed no error", error);
     if (worker_child_output(&use->child, &output, error) < 0)
         return -1;
     if (!succeeded && !use->generates)
         return error_set(error, ERROR_TIMEOUT,
-                         "The held-out examples take longer than %d s here; cox predict NAME has all the time.",
+                         "Evaluating the held-out examples takes longer than %d s; run cox predict NAME in a terminal, "
+                         "which has no time limit.",
                          MODEL_USE_SECONDS);
     set_weights(use, head);
     json_set_boolean(head, "unfinished", !succeeded);
@@ -133,7 +141,7 @@ static int write_answer(const struct model_use *use, bool succeeded, struct buff
     }
     struct json *result;
     if (json_parse(buffer_text(&output), output.length, OUTPUT_MAX, &result, error) < 0)
-        return error_wrap(error, "what coxswain-worker has printed");
+        return error_wrap(error, "the output of coxswain-worker");
     json_set(head, "result", result);
     return json_print(head, out, error);
 }
@@ -150,7 +158,7 @@ static void child_ended(void *context, int descriptor, enum event_interest what)
         use_free(use);
         return;
     }
-    if (write_answer(use, WIFEXITED(status) && WEXITSTATUS(status) == 0, &out, &error) < 0) {
+    if (write_answer(use, status, &out, &error) < 0) {
         SCOPED_JSON *document = json_new_object();
         json_set_string(document, "error", error.message);
         buffer_clear(&out);
@@ -185,6 +193,14 @@ static void time_over(void *context)
     kill(use->child.pid, SIGKILL);
 }
 
+/* Ends a worker that has outlived cox ui, such as after a crash; the timer of a cox ui that runs comes first. */
+static void limit_time(pid_t child)
+{
+    rlim_t seconds = (rlim_t)MODEL_USE_SECONDS * (rlim_t)sysconf(_SC_NPROCESSORS_ONLN);
+    const struct rlimit limit = {.rlim_cur = seconds, .rlim_max = seconds};
+    (void)prlimit(child, RLIMIT_CPU, &limit, NULL);
+}
+
 static void add_options(const struct model_uses *uses, const char *name_space, const struct json *job,
                         const struct model_question *question, struct worker_call *call)
 {
@@ -200,7 +216,7 @@ static void add_options(const struct model_uses *uses, const char *name_space, c
     SCOPED_FREE char *tokens = memory_format("%" PRId64, question->tokens);
     SCOPED_FREE char *seed = memory_format("%" PRId64, question->seed);
     SCOPED_FREE char *temperature = memory_format("%g", question->temperature);
-    worker_call_add(call, "--generate", question->prompt);
+    worker_call_add(call, "--prompt-file", WORKER_CHILD_INPUT); /* other users see command lines */
     worker_call_add(call, "--tokens", tokens);
     worker_call_add(call, "--seed", seed);
     worker_call_add(call, "--temperature", temperature);
@@ -234,11 +250,12 @@ int model_use_start(struct model_uses *uses, const char *name_space, const struc
     add_options(uses, name_space, job, question, &call);
     struct model_use *use = memory_allocate(1, sizeof *use);
     *use = (struct model_use){.uses = uses, .handle = -1, .generates = question->prompt != NULL};
-    if (worker_child_start(job, call.words, &use->child, error) < 0) {
+    if (worker_child_start(job, question->prompt, call.words, &use->child, error) < 0) {
         free(use);
         return -1;
     }
     (void)setpriority(PRIO_PROCESS, (id_t)use->child.pid, NICENESS);
+    limit_time(use->child.pid);
     uses->running[place] = use;
     if (watch(use, error) < 0) {
         kill(use->child.pid, SIGKILL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Uses what a job has trained, for the page of `cox ui`: continues a text, or evaluates the held-out examples. It does what `cox
- * generate-text` and `cox predict all --json` do, with coxswain-worker as a child process, at most two at a time, each for at most 100 seconds,
- * at a lower priority than training. It needs the job's volumes to be directories of this machine. Runs on the event loop and never
- * blocks it.
+ * Uses a job's trained model for the page of `cox ui`: continues a text, or evaluates the held-out examples. It does what `cox
+ * generate-text` and `cox predict NAME --json` do, with coxswain-worker as a child process, at most two at a time, each for at most 100
+ * seconds, at a lower priority than training. The job's volumes must be directories of this machine. The worker reads the prompt from a
+ * file, since other users of the machine can see command lines. Runs on the event loop and never blocks it.
  */
 #ifndef COXSWAIN_CLI_UI_MODEL_USE_H
 #define COXSWAIN_CLI_UI_MODEL_USE_H
@@ -27,17 +27,17 @@ struct model_question {
 
 /* `state`: the state directory whose volumes the jobs have, or NULL if they are in a cluster; borrowed. */
 struct model_uses *model_uses_new(struct event_loop *loop, const char *state);
-/* Kills what still runs. Call it when the streams have ended. */
+/* Kills the workers that still run. Call it after the HTTP server was freed, which ends the streams. */
 void model_uses_free(struct model_uses *uses);
 
-/* Whether the volumes of jobs can be read here. */
+/* Returns whether the jobs' volumes are directories of this machine. */
 bool model_uses_are_possible(const struct model_uses *uses);
 
 /* Starts a use. model_use_attach must follow, with a stream whose `closed` is model_use_closed and whose context is the use: only a stream
  * notices that the browser goes away, and then the child is killed. */
 int model_use_start(struct model_uses *uses, const char *name_space, const struct json *job,
                     const struct model_question *question, struct model_use **ret_use, struct error *error);
-/* Sends the answer to the stream when it is there, and closes it: {"weights": where they come from, "unfinished": whether the time was over,
+/* Sends the answer to the stream when it is there, and closes it: {"weights": where they come from, "unfinished": whether the time limit ended it,
  * "text": …}, or with "result": what --json prints, instead of "text"; or {"error": why there is none}. */
 void model_use_attach(struct model_use *use, struct http_stream *stream);
 void model_use_closed(void *use);

@@ -27,7 +27,7 @@
 #include "operator/cli/ui/streams.h"
 #include "operator/cli/worker_model.h"
 
-#define BODY_MAX 4096 /* of a request: a prompt */
+#define BODY_MAX (16 * 1024) /* of a request: a prompt; a character of the page's 4,000 has up to 3 bytes */
 #define CONNECTIONS_MAX 64
 #define WAITING_MAX 64
 #define ANSWER_MAX (64 * 1024 * 1024)
@@ -498,7 +498,7 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
 static void respond_events(struct ui_server *server, struct http_exchange *exchange)
 {
     if (ui_streams_are_full(server->streams)) {
-        respond_error(exchange, 503, "Too many pages are open for each to be told at once; this one asks each second.");
+        respond_error(exchange, 503, "Enough pages have an event stream; this one polls /api/list instead.");
         return;
     }
     set_headers(exchange);

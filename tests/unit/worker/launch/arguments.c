@@ -38,6 +38,9 @@ Test(arguments, parse_a_generation)
     cr_assert_eq(arguments.inference.tokens, 256);
     cr_assert_eq(parse(&arguments, NULL, "--generate=To be", "--temperature=0"), 0);
     cr_assert_eq(arguments.inference.temperature, 0);
+    cr_assert_eq(parse(&arguments, NULL, "--prompt-file=/dev/fd/3", "--seed=7"), 0);
+    cr_assert_str_eq(arguments.inference.prompt_file, "/dev/fd/3");
+    cr_assert(arguments_generate(&arguments.inference) && arguments_use_model(&arguments));
 }
 
 Test(arguments, nonsense_is_named)
@@ -61,6 +64,8 @@ Test(arguments, nonsense_is_named)
         {"--data", "x.npy", "--data: is for --predict"},
         {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
         {"--predict=3", "--generate=x", "one at a time"},
+        {"--prompt-file=x", "--generate=x", "one at a time"},
+        {"--prompt-file=x", "--predict=3", "one at a time"},
         {"--frobnicate", NULL, "unknown"},
         {"job.yaml", NULL, "job.yaml"},
     };

@@ -20,7 +20,7 @@
 TestSuite(ui_server, .timeout = 60);
 
 #define JOBS_PATH "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
-#define BODY_TOO_LARGE 5000
+#define BODY_TOO_LARGE 17000
 #define ANSWER_MAX (1024 * 1024)
 
 struct scene {
@@ -465,14 +465,15 @@ Test(ui_server, a_prompt_goes_to_the_worker_and_its_text_comes_back)
 {
     struct scene scene;
     char directory[64];
-    worker_init(
-        &scene, directory,
-        "cat >job; printf '%s\\n' \"$@\" >words; echo 'weights: the export' >&2; printf 'To be\\000or \"not\"\\n'");
+    worker_init(&scene, directory,
+                "cat >job; cat /dev/fd/3 >prompt; printf '%s\\n' \"$@\" >words; echo 'weights: the export' >&2; printf "
+                "'To be\\000or \"not\"\\n'");
     cr_expect_eq(ask(&scene, "POST", GENERATE, "--To be"), 200);
     cr_expect(says(&scene, "\"text\":\"To be or \\\"not\\\"\\n\"") && says(&scene, "\"weights\":\"the export\"") &&
                   says(&scene, "\"unfinished\":false"),
               "%s", buffer_text(&scene.body));
-    SCOPED_FREE char *check = memory_format("cd %s && grep -qx -e '--generate=--To be' words && grep -qx -e --tokens=5 "
+    SCOPED_FREE char *check = memory_format("cd %s && ! grep -q 'To be' words && test \"$(cat prompt)\" = '--To be' && "
+                                            "grep -qx -e --prompt-file=/dev/fd/3 words && grep -qx -e --tokens=5 "
                                             "words && grep -qx -e --seed=7 words && "
                                             "grep -qx -e --temperature=0.5 words && grep -q '\"name\":\"tiny\"' job",
                                             directory);
@@ -491,6 +492,45 @@ Test(ui_server, an_evaluation_is_passed_on_and_a_refusal_too)
     cr_expect(says(&scene, "\"result\":{\"examples\":3}"), "%s", buffer_text(&scene.body));
     cr_expect_eq(ask(&scene, "POST", "/api/predict?namespace=default&name=tiny", NULL), 200);
     cr_expect(says(&scene, "{\"error\":\"no weights\""), "%s", buffer_text(&scene.body));
+    worker_release(&scene, directory);
+}
+
+/* What it printed last is not why it ended. */
+Test(ui_server, a_worker_that_was_killed_is_named_as_killed)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(&scene, directory, "echo 'weights: the export' >&2; kill -KILL $$");
+    cr_expect_eq(ask(&scene, "POST", GENERATE, "x"), 200);
+    cr_expect(says(&scene, "killed by signal 9") && !says(&scene, "the export"), "%s", buffer_text(&scene.body));
+    worker_release(&scene, directory);
+}
+
+/* 4,000 characters of three bytes: the most that the page's text field takes. */
+Test(ui_server, a_prompt_of_wide_characters_is_passed_whole)
+{
+    enum { CHARACTERS = 4000 };
+    struct scene scene;
+    char directory[64];
+    SCOPED_BUFFER prompt;
+    buffer_init(&prompt, ANSWER_MAX);
+    for (int i = 0; i < CHARACTERS; i++)
+        buffer_append_string(&prompt, "\xe6\xbc\xa2", NULL);
+    worker_init(&scene, directory, "cat >job; cat /dev/fd/3");
+    cr_expect_eq(ask(&scene, "POST", GENERATE, buffer_text(&prompt)), 200);
+    cr_expect(says(&scene, buffer_text(&prompt)), "%.200s", buffer_text(&scene.body));
+    worker_release(&scene, directory);
+}
+
+/* A worker that outlives cox ui ends by its limit of processor time. */
+Test(ui_server, a_worker_has_a_limit_of_processor_time)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(&scene, directory, "sleep 0.3; ulimit -t");
+    cr_expect_eq(ask(&scene, "POST", GENERATE, "x"), 200);
+    SCOPED_FREE char *text = memory_format("\"text\":\"%ld\\n\"", 100 * sysconf(_SC_NPROCESSORS_ONLN));
+    cr_expect(says(&scene, text), "%s instead of %s", buffer_text(&scene.body), text);
     worker_release(&scene, directory);
 }
 
