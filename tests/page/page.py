@@ -148,13 +148,13 @@ def told(page):
     """The list comes by server-sent events; without these, the page asks."""
     cookie = f"cox-ui-{urlsplit(URL).port}={urlsplit(URL).query.split('=')[1]}"
     page.get(URL.split("?")[0] + "#/")
-    check("the page is told by a stream", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")), text(page, "#connection"))
+    check("the page has an event stream", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")), text(page, "#connection"))
     page.execute_script("performance.clearResourceTimings()")
     seen = page.execute_script("return version")
-    check("what changes comes", until(lambda: page.execute_script("return version") != seen))
+    check("changes reach the page", until(lambda: page.execute_script("return version") != seen))
     time.sleep(3)
     asked = page.execute_script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/api/list')).length")
-    check("without being asked for", asked == 0 and page.execute_script("return stream !== null"), asked)
+    check("without requests for the list", asked == 0 and page.execute_script("return stream !== null"), asked)
     page.get("about:blank")
     others = []
 
@@ -165,13 +165,13 @@ def told(page):
         answer = connection.getresponse()
         others.append((connection, answer))
         return answer.status == 503
-    check("streams are few", until(refused) and len(others) <= 5, len(others))
+    check("the number of streams is limited", until(refused) and len(others) <= 5, len(others))
     event = others[0][1].readline().decode()
-    check("and an event is the list", others[0][1].headers["Content-Type"] == "text/event-stream" and json.loads(event.removeprefix("data: "))["whole"], event[:100])
+    check("the first event has the whole list", others[0][1].headers["Content-Type"] == "text/event-stream" and json.loads(event.removeprefix("data: "))["whole"], event[:100])
     unknown = raw(path="/api/events", Cookie=cookie + "0")[0]
-    check("they need the token, too", unknown == 401, unknown)
+    check("streams need the token, too", unknown == 401, unknown)
     page.get(URL.split("?")[0] + "#/")
-    check("a page without a stream asks", until(lambda: text(page, "#connection") == "live" and page.execute_script("return version > 0 && stream === null")), text(page, "#connection"))
+    check("a page without a stream polls", until(lambda: text(page, "#connection") == "live" and page.execute_script("return version > 0 && stream === null")), text(page, "#connection"))
     seen = page.execute_script("return version")
     check("and sees what changes", until(lambda: page.execute_script("return version") != seen))
     for connection, answer in others:
@@ -180,7 +180,7 @@ def told(page):
     check("until there is room", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")))
     page.delete_all_cookies()
     page.execute_script("closeStream()")
-    check("an expired token is told", until(lambda: "the whole URL that cox ui printed" in text(page, "#trouble")), text(page, "body"))
+    check("a page with an expired token says what to do", until(lambda: "the whole URL that cox ui printed" in text(page, "#trouble")), text(page, "body"))
     page.get(URL)
     check("until the URL is opened again", until(lambda: text(page, "#connection") == "live" and not text(page, "#trouble")), text(page, "body"))
     page.get_log("browser")
@@ -241,7 +241,7 @@ def crew(page):
     page.find_element(By.ID, "tab-crew").click()
     check("the crew has a row for each worker, from the chief's log", until(lambda: "worker 0" in text(page, "#crew") and "worker 1" in text(page, "#crew")
           and page.find_elements(By.CSS_SELECTOR, "#timeline path.own")), text(page, "#panel-crew"))
-    check("with what it computes and waits", " of " in text(page, "#crew tbody tr td:nth-child(2)") and "%" in text(page, "#crew tbody tr td:nth-child(3)"), text(page, "#crew"))
+    check("with the time that it computes and waits", " of " in text(page, "#crew tbody tr td:nth-child(2)") and "%" in text(page, "#crew tbody tr td:nth-child(3)"), text(page, "#crew"))
     late = page.execute_script("""
         const paces = Array.from({length: 1000}, (_, i) => [10 * (i + 1), 10, [4, i < 500 ? 4 : 9, i < 900 ? 5 : null]]);
         const given = {members: ["worker 0", "worker 1", "worker 2"], paces}, host = document.createElement("div"), figure = document.createElement("figure");
@@ -253,9 +253,14 @@ def crew(page):
         figure.remove();
         host.remove();
         return found;""")
-    check("who is late is red and in words, and a thousand lines are a few elements", late["columns"] <= 160 and late["late"][0] == late["late"][2] == 0 and 60 <= late["late"][1] <= 80
+    check("late members are red and named in the table, and a thousand lines make few elements", late["columns"] <= 160 and late["late"][0] == late["late"][2] == 0 and 60 <= late["late"][1] <= 80
           and "also now" in late["said"][1] and "in 50 %" in late["said"][1] and "never" in late["said"][0] and "not in the crew" in late["said"][2] and late["marks"] == 1 and late["elements"] < 40, late)
-    check("a crew of one has a sentence", "at least two workers" in page.execute_script("""
+    resumed = page.execute_script("""
+        const given = {members: ["worker 0", "worker 1"], paces: [[5010, 0, [0, 0]], [5020, 0, [0, 0]], [10, 1, [1, 0.5]]]}, host = document.createElement("div"), figure = document.createElement("figure");
+        timeline(figure, host, given, []);
+        return {columns: timelineColumns(given).map((one) => [one.from, one.to]), words: figure.innerHTML + host.textContent};""")
+    check("the first line is not about all steps before it, and steps of 0.0 ms are drawn", resumed["columns"] == [[5000, 5010], [5010, 5020], [0, 10]] and "NaN" not in resumed["words"], resumed)
+    check("a crew of one gets an explanation", "at least two workers" in page.execute_script("""
         const figure = document.createElement("figure"), host = document.createElement("div");
         timeline(figure, host, {members: [], paces: []}, []);
         return figure.textContent;"""))
@@ -295,7 +300,7 @@ def use_of_models(page):
     check("a text model continues the prompt, as text", until(lambda: text(page, "#generated").startswith("Sphinx of <b>black</b>") and len(text(page, "#generated")) > 30), text(page, "#panel-use"))
     first = text(page, "#generated")
     page.find_element(By.ID, "use-go").click()
-    check("equally each time without temperature", until(lambda: "It took" in text(page, "#use-said")) and text(page, "#generated") == first, text(page, "#generated"))
+    check("with temperature 0 the text is the same each time", until(lambda: "It took" in text(page, "#use-said")) and text(page, "#generated") == first, text(page, "#generated"))
     shot(page, "use-text")
     page.find_element(By.ID, "tab-layers").click()
     check("a transformer's residual branches are drawn", until(lambda: page.find_elements(By.CSS_SELECTOR, "#layer-graph .pass")), text(page, "#panel-layers"))
@@ -519,7 +524,7 @@ def failed(page):
         const layers = Array.from({length: 401}, (_, i) => ({name: "l" + i, type: "Dense", inputs: [i - 1], output: "8", parameters: 72}));
         layerGraph(document.getElementById("layer-graph"), {input: "8", parameters: 1, layers});
         return document.getElementById("layer-graph").textContent""")
-    check("a model of very many layers is left to the table", "the table has all of them" in deep, deep)
+    check("a model of very many layers is only listed in the table", "the table has all of them" in deep, deep)
     open_job(page, "nobody")
     check("a job that never was is not called deleted", until(lambda: text(page, "#why").startswith("There is no job nobody in the namespace default"))
           and "deleted" not in text(page, "main"), text(page, "main"))

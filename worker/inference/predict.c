@@ -23,6 +23,7 @@
 #define CLASSES_SHOWN 3
 #define VALUES_SHOWN 16
 #define TEXT_MAX ((size_t)1 << 20)
+#define JSON_MAX ((size_t)4 << 20) /* names of 65,536 classes, and pictures; cox ui reads no more */
 
 static void turn_into_probabilities(const float *logits, int64_t count, struct prediction *predictions, unsigned found)
 {
@@ -460,7 +461,7 @@ static int print_json(const struct trainer *trainer, struct error *error)
     SCOPED(class_report_release) struct class_report report = {.confusion = NULL};
     SCOPED_JSON *document = json_new_object();
     SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    buffer_init(&text, JSON_MAX);
     if (classifies)
         class_report_init(&report, graph_example_format(trainer->graph)->classes);
     for (int64_t at = 0; at < count; at += batch) {

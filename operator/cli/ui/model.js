@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page of `cox ui` does with what a job has trained: a text model continues a prompt; a classifier is evaluated on the held-out
+// What the page of `cox ui` does with a trained model: a text model continues a prompt; a classifier is evaluated on the held-out
 // examples, with its confusion matrix and the examples that it gets most wrong.
 "use strict";
 
@@ -31,10 +31,13 @@ function modelPanel(place) {
     }
 
     const go = make("button", {id: "use-go"}), stop = make("button", {id: "use-stop", text: "Stop", onclick: () => running && running.abort()});
+    // The focus stays with the buttons: one that is disabled or hidden loses it.
     function writeButtons() {
+        const focused = document.activeElement === go || document.activeElement === stop;
         go.disabled = Boolean(running);
         stop.hidden = !running;
         result.setAttribute("aria-busy", Boolean(running));
+        if (focused) (running ? stop : go).focus();
     }
 
     function promptForm(bytes) {
@@ -66,7 +69,7 @@ function modelPanel(place) {
         const data = spec.coxswain && spec.coxswain.data || {};
         if (!spec.coxswain) return "The model of another framework can only be used with that framework.";
         if (!document_.here) return "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models of runs on this machine: cox ui --state RUN.";
-        if (kind === "prompt" && spec.coxswain.model.program) return "A program's tokens cannot be had one by one: load the exported weights in the framework that it comes from.";
+        if (kind === "prompt" && spec.coxswain.model && spec.coxswain.model.program) return "A program cannot generate one token at a time: load the exported weights in the framework that it comes from.";
         return kind === "evaluation" && !data.validation ? "The job has no held-out examples: give it data.validation, such as {last: 1000}." : "";
     }
 
@@ -91,6 +94,7 @@ function showResult(host, result) {
         ["Right", result.accuracy !== undefined && (100 * result.accuracy).toFixed(2) + " %"], ["Perplexity", result.perplexity !== undefined && figureText(result.perplexity)]]);
     parts.push(list);
     if (result.confusion) parts.push(make("h3", {text: "Confusion matrix"}), confusionTable(result.confusion, nameOf));
+    else if (result.worst) parts.push(make("p", {class: "faint", text: "A confusion matrix is drawn for up to 100 classes; this model has more."}));
     if (result.worst && result.worst.length > 0) parts.push(make("h3", {text: "Held-out examples that it gets most wrong"}),
         make("p", {class: "legend", text: "Those whose true class got the lowest probability, the worst first."}), make("ul", {class: "examples", id: "worst"}, ...result.worst.map((one) => exampleOf(one, nameOf))));
     if (!result.worst) parts.push(make("p", {class: "faint", text: "The model gives no class for each example, so there is no confusion matrix."}));
@@ -99,7 +103,7 @@ function showResult(host, result) {
 
 // Rows are the true classes. A cell is the darker the larger its share of the row; the numbers say the same.
 function confusionTable(matrix, nameOf) {
-    const head = make("tr", {}, make("th", {scope: "col", text: "true \\ given"}), ...matrix.map((row, i) => make("th", {scope: "col", text: nameOf(i)})), make("th", {scope: "col", text: "right"}));
+    const head = make("tr", {}, make("th", {scope: "col", text: "true \\ predicted"}), ...matrix.map((row, i) => make("th", {scope: "col", text: nameOf(i)})), make("th", {scope: "col", text: "right"}));
     const body = matrix.map((row, i) => {
         const sum = row.reduce((a, b) => a + b, 0);
         return make("tr", {}, make("th", {scope: "row", text: nameOf(i)}), ...row.map((count, j) => {

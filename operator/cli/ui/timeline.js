@@ -8,17 +8,21 @@ const ROW_PITCH = 30, BAR_HEIGHT = 22, TIMELINE_LEFT = 90, TIMELINE_COLUMNS = 16
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 
+// The log has tenths of milliseconds, so short steps may take 0.0 ms.
+const shareOf = (ms, stepMs) => stepMs > 0 ? Math.min(1, ms / stepMs) : 1;
+
 // Joins neighbours until there are at most TIMELINE_COLUMNS: [{from, to, stepMs, own: [ms or null…]}…]. A member is late in a column if its own
 // part takes LATE_FACTOR times the median of all members, and the others therefore wait for it.
 function timelineColumns(crew) {
     const every = Math.max(1, Math.ceil(crew.paces.length / TIMELINE_COLUMNS)), columns = [];
+    // How many steps a line is about: the first one, and the first after a restart, do not say it.
+    const usualSteps = median(crew.paces.slice(1).map((pace, i) => pace[0] - crew.paces[i][0]).filter((steps) => steps > 0)) || 1;
     const mean = (values) => values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length;
     for (let at = 0; at < crew.paces.length; at += every) {
-        const some = crew.paces.slice(at, at + every), before = at > 0 ? crew.paces[at - 1][0] : 0;
+        const some = crew.paces.slice(at, at + every), before = at > 0 ? crew.paces[at - 1][0] : Infinity;
         const own = crew.members.map((_, i) => mean(some.map((pace) => pace[2][i]).filter((ms) => ms !== null && ms !== undefined)));
         const known = own.filter((ms) => ms !== null), usual = median(known);
-        // After a restart the steps begin anew: the column is as wide as one before it.
-        const from = before < some[0][0] ? before : Math.max(0, some[0][0] - 1);
+        const from = before < some[0][0] ? before : Math.max(0, some[0][0] - usualSteps);
         columns.push({from, to: some[some.length - 1][0], stepMs: mean(some.map((pace) => pace[1])), own, late: own.map((ms) => ms !== null && known.length > 1 && ms > LATE_FACTOR * usual && ms - usual > 1)});
     }
     return columns;
@@ -41,7 +45,7 @@ function timeline(figure, table, crew, marks) {
     const right = (picture.getBoundingClientRect().width || WIDTH) - RIGHT, screenX = (step) => TIMELINE_LEFT + (step - low) / Math.max(1, high - low) * (right - TIMELINE_LEFT);
     crew.members.forEach((name, i) => {
         const top = i * ROW_PITCH, bars = (wanted) => columns.filter((one) => one.own[i] !== null && one.late[i] === wanted).map((one) => {
-            const x = screenX(one.from), size = BAR_HEIGHT * Math.min(1, one.own[i] / one.stepMs);
+            const x = screenX(one.from), size = BAR_HEIGHT * shareOf(one.own[i], one.stepMs);
             return `M${x.toFixed(1)} ${(top + BAR_HEIGHT - size).toFixed(1)}H${Math.max(x + 1, screenX(one.to) - 0.5).toFixed(1)}V${top + BAR_HEIGHT}H${x.toFixed(1)}z`;
         }).join("");
         svg("text", {x: 0, y: top + 15}, picture).textContent = name;
@@ -56,7 +60,7 @@ function timeline(figure, table, crew, marks) {
     const newest = columns[columns.length - 1];
     writeTable(table, ["Member", "Own part of a step", "Waiting and communication", "Late"], crew.members.map((name, i) => {
         const known = columns.filter((one) => one.own[i] !== null), late = known.filter((one) => one.late[i]).length, own = newest.own[i];
-        return [name, own === null ? "not in the crew" : `${own.toFixed(1)} of ${newest.stepMs.toFixed(1)} ms`, own === null ? "" : Math.max(0, Math.round(100 * (1 - own / newest.stepMs))) + " %",
+        return [name, own === null ? "not in the crew" : `${own.toFixed(1)} of ${newest.stepMs.toFixed(1)} ms`, own === null ? "" : Math.round(100 * (1 - shareOf(own, newest.stepMs))) + " %",
             late === 0 ? "never" : `in ${Math.round(100 * late / known.length)} % of the time` + (newest.late[i] ? ", also now" : "")];
     }), "");
 }
