@@ -71,10 +71,11 @@ static int check_options(const struct s3_options *options, struct error *error)
                                                               : "";
     size_t length = strcspn(host, "/?#@");
     if (length == 0 || (host[length] != '\0' && strcmp(host + length, "/") != 0))
-        return error_set(error, ERROR_INVALID,
-                         "endpoint \"%s\" is no address of an object storage; write https://host or http://host:port, "
-                         "without a path",
-                         endpoint);
+        return error_set(
+            error, ERROR_INVALID,
+            "endpoint \"%s\" is not the address of object storage; write https://host or http://host:port, "
+            "without a path",
+            endpoint);
     if (!options->bucket || *options->bucket == '\0' || strchr(options->bucket, '/'))
         return error_set(error, ERROR_INVALID, "bucket \"%s\" is no name of a bucket",
                          options->bucket ? options->bucket : "");
@@ -392,7 +393,7 @@ static const struct meaning meanings[] = {
     {"TokenRefreshRequired", ERROR_FORBIDDEN, "the session token has expired; renew the credentials"},
     {"InvalidToken", ERROR_FORBIDDEN, "the session token is wrong; correct AWS_SESSION_TOKEN"},
     {"InvalidTokenId", ERROR_FORBIDDEN, "the session token is wrong; correct AWS_SESSION_TOKEN"},
-    {"RequestTimeTooSkewed", ERROR_FORBIDDEN, "this machine's clock and the server's are too far apart; set them"},
+    {"RequestTimeTooSkewed", ERROR_FORBIDDEN, "this machine's clock differs too much from the server's; correct it"},
     {"AccessDenied", ERROR_FORBIDDEN,
      "these credentials may not do it; grant them reading, writing, listing and deleting in the bucket"},
     {"NoSuchBucket", ERROR_NOT_FOUND, "there is no such bucket; create it or correct its name"},
@@ -460,7 +461,7 @@ static enum verdict judge_answer(struct exchange *exchange, struct error *error)
     }
     if (is_passing(exchange, &failure)) {
         SCOPED_FREE char *detail = memory_format("HTTP %ld %s", exchange->status, failure.code);
-        describe(exchange, ERROR_UNAVAILABLE, "the server is overloaded or out of order", detail, error);
+        describe(exchange, ERROR_UNAVAILABLE, "the server is overloaded or failing", detail, error);
         return VERDICT_AGAIN;
     }
     if (exchange->range && exchange->status == 412) {
@@ -490,12 +491,12 @@ static enum verdict judge_failure(struct exchange *exchange, CURLcode result, st
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
         describe(exchange, ERROR_FORBIDDEN,
-                 "the server's certificate is not trusted; give its authority as ca.crt beside the credentials", why,
-                 error);
+                 "the server's certificate is not trusted; put its CA certificate as ca.crt beside the credentials",
+                 why, error);
         return VERDICT_FINAL;
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
-        describe(exchange, ERROR_INVALID, "the endpoint is no address", why, error);
+        describe(exchange, ERROR_INVALID, "the endpoint is not an address", why, error);
         return VERDICT_FINAL;
     default:
         describe(exchange, ERROR_UNAVAILABLE, "the connection was lost", why, error);
@@ -603,7 +604,7 @@ int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_hea
     struct s3_range copy = *range;
     SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = range->key, .query = "", .range = &copy};
     if (range->length <= 0)
-        return error_set(error, ERROR_INVALID, "no bytes of %s are asked for", range->key);
+        return error_set(error, ERROR_INVALID, "an empty range of %s was requested", range->key);
     if (range->etag && *range->etag)
         add_header(&exchange, "If-Match", range->etag);
     if (perform(&exchange, error) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Speaks with object storage that has the interface of S3: AWS, Google Cloud Storage, MinIO, Ceph and others. Blocking calls on libcurl's
+ * A client of object storage with the interface of S3: AWS, Google Cloud Storage, MinIO, Ceph and others. Blocking calls on libcurl's
  * easy handles, signed by s3_signature.h; any number of threads may use one client at the same time, each call has a connection of its
  * own, and connections are kept. Files as a whole, in parallel: s3_transfer.h.
  *
@@ -13,12 +13,12 @@
  *   AWS_SESSION_TOKEN     optional, of temporary credentials
  *   ca.crt                optional, only a file: the certificates (PEM) that the server's is verified with
  *
- * Requests that fail for a passing reason (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
- * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last progress. Credentials that are refused count as a
- * passing reason once this client has had a request granted: they are being rotated.
+ * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
+ * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last progress. Credentials that are refused count
+ * as a temporary failure once a request of this client has succeeded, because they may be being rotated.
  *
  * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),
- * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (given up trying), INVALID (wrong options).
+ * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (still failing after `patience_ms`), INVALID (wrong options).
  */
 #ifndef COXSWAIN_COMMON_S3_CLIENT_H
 #define COXSWAIN_COMMON_S3_CLIENT_H
@@ -46,7 +46,7 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
 /* No call may be running. */
 void s3_client_free(struct s3_client *client);
 
-/* What the server tells of an object beside its bytes. `crc` is what s3_put and s3_upload stored: other programs' objects have none. */
+/* What the server says about an object besides its bytes. `crc` is what s3_put and s3_upload stored: other programs' objects have none. */
 struct s3_head {
     int64_t size;
     char etag[S3_ETAG_MAX];
@@ -65,8 +65,8 @@ struct s3_range {
     int64_t file_offset;
     uint32_t *crc; /* is set to the CRC-32C of these bytes if the object has one; NULL: not wanted */
 };
-/* Reads exactly `length` bytes: a connection that is cut goes on where it was. ERROR_CORRUPT if the object ends earlier. ret_head (may be
- * NULL) is what the server told of the whole object. */
+/* Reads exactly `length` bytes; after a lost connection it continues where that ended. ERROR_CORRUPT if the object ends earlier. ret_head (may be
+ * NULL) gets what the server says about the whole object. */
 int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_head *ret_head, struct error *error);
 
 /* Appends a whole object, verified if it has a CRC, to the buffer. ERROR_TOO_LARGE beyond the buffer's ceiling. */
@@ -74,8 +74,8 @@ int s3_get_whole(struct s3_client *client, const char *key, struct buffer *buffe
 
 enum s3_put_condition {
     S3_PUT_ALWAYS,
-    /* Fails with ERROR_ALREADY_EXISTS if there is an object of that name: of any number of writers exactly one succeeds. Found to hold exactly
-     * these bytes after an attempt whose answer was lost, the object counts as written by this call. */
+    /* Fails with ERROR_ALREADY_EXISTS if there is an object of that name: of any number of writers exactly one succeeds. If the answer
+     * to an attempt was lost, and the object then holds exactly these bytes, it counts as written by this call. */
     S3_PUT_IF_ABSENT,
 };
 /* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which is part of the signature. */
@@ -92,7 +92,7 @@ int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3
 int s3_parts_begin(struct s3_client *client, const char *key, uint32_t crc, char **ret_id, struct error *error);
 int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsigned number, const void *bytes,
                  size_t length, char ret_etag[S3_ETAG_MAX], struct error *error);
-/* `crc` and `size` are those of the whole: if the answer to an attempt is lost, they tell that it has succeeded. */
+/* `crc` and `size` are those of the whole: if the answer to an attempt is lost, the object is compared with them to find out whether the attempt succeeded. */
 int s3_parts_end(struct s3_client *client, const char *key, const char *id, char (*etags)[S3_ETAG_MAX], unsigned count,
                  uint32_t crc, int64_t size, struct error *error);
 /* Removes the parts of an upload that is given up. */

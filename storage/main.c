@@ -41,7 +41,7 @@ static const char usage[] =
     "                        without it, or for files that are not there, variables of the same names\n"
     "  --ceiling BYTES       of fetch: fail rather than copy more (default: no ceiling)\n"
     "  --connections N       at most 64 (default: 16)\n"
-    "  --patience SECONDS    for which a request that fails for a passing reason is tried again (default: 120)\n"
+    "  --patience SECONDS    how long a request that fails temporarily is repeated without progress (default: 120)\n"
     "  --log-format WORD     text or json (default: text)\n"
     "  --help, --version\n";
 
@@ -164,8 +164,8 @@ static int command_fetch(const struct command_line *line, struct error *error)
     clock_format_duration(clock_monotonic_ms() - begin_ms, duration, sizeof duration);
     SCOPED_FREE char *files = memory_format("%zu", result.files), *kept = memory_format("%zu", result.kept),
                      *bytes = memory_format("%" PRId64, result.bytes);
-    log_info("the files are there", "folder", request.folder, "fetched", files, "already_there", kept, "bytes", bytes,
-             "after", duration, NULL);
+    log_info("the files are complete", "folder", request.folder, "fetched", files, "already_there", kept, "bytes",
+             bytes, "after", duration, NULL);
     return 0;
 }
 

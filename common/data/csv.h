@@ -49,8 +49,8 @@ void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
 /* The same for the bytes of a file of that name, which says whether they are JSON Lines (json_lines_named). */
 void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
-/* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is no object with the
- * fields of the first one, each of which is a number, a string or null. The message names the line. */
+/* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is not an object with
+ * the first object's fields, each a number, a string or null. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
 /* Whether the row read last, the first one of the table, names the columns. In JSON Lines it does. Else none of its fields is a number; or those that

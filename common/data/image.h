@@ -3,7 +3,7 @@
  * Decodes PNG and JPEG files in memory into pixels of 8 bits, for the data format ImageFolder and for `cox generate`. The first bytes say
  * which of the two a file is; its name does not matter. The same file gives the same pixels on every machine.
  *
- * What files may hold becomes pixels as follows. A palette becomes its colours; 16 bits become 8 (rounded); a JPEG of CMYK becomes RGB.
+ * Every kind of file becomes pixels of 8 bits as follows. A palette becomes its colours; 16 bits become 8 (rounded); a JPEG of CMYK becomes RGB.
  * Alpha is left out unless four channels are wanted: it is not blended with a background. Grey is repeated for RGB. RGB becomes grey as
  * (19595 R + 38470 G + 7471 B + 32768) / 65536 (ITU-R BT.601). A JPEG is turned as its EXIF orientation says. Colour profiles and gamma
  * are ignored.

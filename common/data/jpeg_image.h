@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes JPEG files with libjpeg-turbo, which stands behind this header alone. Used by image.h. The exact inverse transform is taken, so
- * the pixels are the same with and without the library's vector code.
+ * Decodes JPEG files for image.h; the only wrapper around libjpeg-turbo. It uses the exact inverse transform, so that the pixels are the
+ * same with and without the library's vector code.
  */
 #ifndef COXSWAIN_COMMON_DATA_JPEG_IMAGE_H
 #define COXSWAIN_COMMON_DATA_JPEG_IMAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads JSON Lines (jsonlines.org) in memory: an object in each line. Tables are such files (csv.h), and texts: objects with a string
- * `text`, of which each is a document. Empty lines and a byte order mark are left out.
+ * Reads JSON Lines (jsonlines.org) in memory: an object in each line. A file is either a table (csv.h) or texts: each object has a string
+ * `text`, which is a document. Empty lines and a byte order mark are skipped.
  *
  *     json_lines_init(&lines, bytes, length);
  *     while ((result = json_lines_next(&lines, &object, &error)) > 0) { … json_free(object); }
@@ -25,11 +25,11 @@ struct json_lines {
     int64_t line; /* of the object read last, from 1 */
 };
 
-/* Whether a file is one by its name: *.jsonl, *.ndjson, or these with .gz. */
+/* Whether a file's name says that it is JSON Lines: *.jsonl, *.ndjson, or these with .gz. */
 bool json_lines_named(const char *path);
 
 void json_lines_init(struct json_lines *lines, const uint8_t *bytes, size_t length);
-/* Returns 1 for an object, which the caller frees, 0 at the end; -1, ERROR_INVALID: a line is no object, ERROR_TOO_LARGE: it is longer than
+/* Returns 1 for an object, which the caller frees, 0 at the end; -1, ERROR_INVALID: a line is not an object, ERROR_TOO_LARGE: it is longer than
  * JSON_LINES_LENGTH_MAX. The message names the line. */
 int json_lines_next(struct json_lines *lines, struct json **ret_object, struct error *error);
 

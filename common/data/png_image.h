@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes PNG files with libpng, which stands behind this header alone. Used by image.h.
+ * Decodes PNG files for image.h; the only wrapper around libpng.
  */
 #ifndef COXSWAIN_COMMON_DATA_PNG_IMAGE_H
 #define COXSWAIN_COMMON_DATA_PNG_IMAGE_H

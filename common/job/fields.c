@@ -609,7 +609,7 @@ static const struct field data_fields[] = {
      .words = image_resize_words,
      .description =
          "ImageFolder: how an image gets the size of the model's input. Stretch takes the whole image and may "
-         "change its proportions; CenterCrop takes the largest part in the middle that has the right ones. "
+         "change its proportions; CenterCrop takes the largest middle part with the model's proportions. "
          "Default: Stretch."},
     {.name = "standardize",
      .kind = FIELD_BOOLEAN,
@@ -1902,7 +1902,7 @@ static const struct field controller_state_fields[] = {
      MEMBER(job_status, notice_since_ms),
      LONE,
      .flags = FIELD_PRECISE,
-     .description = "Since when the operator's sink for notifications has not taken the one about the job's end."},
+     .description = "Since when the notification about the job's end waits to be delivered to the operator's sink."},
     {.name = "nodeFailures",
      .kind = FIELD_LIST,
      MEMBER(job_status, node_failures),

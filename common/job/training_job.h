@@ -133,7 +133,7 @@ struct run_policy {
     X(CONDITION_CREATED, "Created")                        /* True as soon as the operator has started the job */      \
     X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
     X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */         \
-    X(CONDITION_AVOIDING_NODES, "AvoidingNodes") /* only of jobs whose pods failed again and again on a node */
+    X(CONDITION_AVOIDING_NODES, "AvoidingNodes")           /* only of jobs whose pods failed repeatedly on a node */
 #define X(name, text) name,
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
@@ -233,7 +233,8 @@ struct job_status {
     int64_t backoff_until_ms;   /* the latest of those of `replicas`; FIELD_UNSET: none */
     int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;    /* when the crew begins to present it */
-    int64_t notice_since_ms; /* since when the end of the job is to be told to the sink; FIELD_UNSET: it is not */
+    int64_t
+        notice_since_ms; /* since when the notification about the job's end waits to be delivered; FIELD_UNSET: none does */
     struct node_failure *node_failures; /* the newest, oldest first; decide which nodes new pods avoid */
     unsigned node_failure_count;
     int64_t admitted_workers; /* to how many workers its queue has admitted an elastic job; FIELD_UNSET: to all */

@@ -19,11 +19,12 @@ struct chief_validation {
     double loss, accuracy; /* accuracy: 0 to 1; NAN: not in the line */
 };
 
-/* How long the members of a crew take over their own parts of a step. */
+/* How long each member of a crew takes for its own part of a step: to read examples and compute, without waiting for the others and
+ * communication. */
 #define CHIEF_MEMBERS_MAX 64
 #define CHIEF_MEMBER_NAME_MAX 24
 struct chief_pace {
-    int64_t step; /* the last one it is about */
+    int64_t step; /* the last step that the line covers */
     double step_ms;
     unsigned count;
     struct {

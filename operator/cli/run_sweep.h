@@ -13,14 +13,14 @@
 /* What has been run, and where. */
 struct run_place {
     const struct run_options *options;
-    const struct manifest *manifest; /* of the sweep, with the classes that its file has */
+    const struct manifest *manifest; /* of the sweep and of the training classes in its file */
     const char *name_space;
     const char *state; /* of the embedded control plane; NULL: a cluster */
     bool interrupted;
 };
 
 /* Prints how the sweep ended. In the embedded control plane, which ends with this command, also writes the trials and the best job
- * into the state directory; the best job's file has the classes of the sweep's file, too. A file that cannot be written is named on stderr. */
+ * into the state directory. The best job's file also has the training classes of the sweep's file. A file that cannot be written is named on stderr. */
 void run_sweep_conclude(const struct run_place *place, struct sweep_follow *follow, struct run_outcome *ret_outcome);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Says which fields and words were probably meant where an API server has refused unknown ones. Only then: a newer server may know fields that this
- * program does not.
+ * Suggests the fields and words that were probably meant when an API server has refused unknown ones. Nothing is suggested before, because a
+ * newer server may know fields that this program does not.
  */
 #ifndef COXSWAIN_CLI_UNKNOWN_FIELD_H
 #define COXSWAIN_CLI_UNKNOWN_FIELD_H
@@ -10,8 +10,8 @@
 
 #include "common/error.h"
 
-/* Adds the fields that are most like those in `unknown field "spec.workers.replica"` to the message, if it has such. After a value as in
- * `Unsupported value: "mirored": supported values: "OneDevice", "Mirrored"` it adds the one of these words that is most like it. */
+/* Adds suggestions to the server's message: for `unknown field "spec.workers.replica"` the most similar field, and for
+ * `Unsupported value: "mirored": supported values: "OneDevice", "Mirrored"` the most similar of the supported values. */
 void unknown_field_explain(bool is_sweep, struct error *error);
 
 #endif

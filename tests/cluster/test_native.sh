@@ -100,7 +100,7 @@ verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -
 verdict $? "its PodGroup says how many belong together" "$(group whole .spec)"
 if [[ $version != */v1alpha2 ]]; then
     [[ $(group whole .spec.disruptionMode) == '{"all":{}}' ]]
-    verdict $? "and that none of them is of use without the others" "$(group whole .spec)"
+    verdict $? "and that they are preempted together" "$(group whole .spec)"
 fi
 [[ $(k get pod "$(current whole 0)" -o 'jsonpath={.spec.schedulingGroup.podGroupName} {.spec.schedulerName}') == "whole default-scheduler" ]]
 verdict $? "and its pods that they do" "$(k get pod "$(current whole 0)" -o 'jsonpath={.spec}')"

@@ -143,7 +143,7 @@ verdict $? "what does not fit the files is refused" "$(cat err)"
 
 sed 's/type: MultiWorkerMirrored/type: MultiWorkerMirored/' flowers.yaml >typo.yaml
 cox 1 run typo.yaml --volume "data=$work/flowers" && grep -qF 'spec.coxswain.strategy.type: Unsupported value: "MultiWorkerMirored" (did you mean "MultiWorkerMirrored"?)' err
-verdict $? "a mistyped word is told what was meant" "$(cat err)"
+verdict $? "the word that a mistyped one was meant to be is suggested" "$(cat err)"
 
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5

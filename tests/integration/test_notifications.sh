@@ -37,17 +37,17 @@ took() {
 
 job good '{}' 1 'exit 0'
 until_true 60 took good succeeded
-verdict $? "a job that has succeeded is told" "$(cat "$work/events" operator.log)"
+verdict $? "the sink is notified of a job that has succeeded" "$(cat "$work/events" operator.log)"
 job bad '{}' 1 'echo token=geheim; exit 65'
 until_true 60 took bad failed && ! grep -q geheim "$work/events"
-verdict $? "one that has failed, too, without a word of its program" "$(cat "$work/events")"
+verdict $? "and of one that has failed, without any text of its program" "$(cat "$work/events")"
 job again '{"backoffLimit":0}' 1 'exit 137'
 until_true 60 took again failed
 job lost '{}' 1 'sleep 600'
 wait_for lost state Running 60
 api DELETE "$pods_path/$(member lost 0)" >/dev/null
 until_true 60 took lost restarting
-verdict $? "and a restart" "$(cat "$work/events")"
+verdict $? "and of a restart" "$(cat "$work/events")"
 
 touch "$work/events.away"
 job late '{"ttlSecondsAfterFinished":0}' 1 'exit 0'
@@ -58,14 +58,14 @@ verdict $? "while the sink is away the status remembers the end, and the TTL wai
 rm "$work/events.away"
 start_with_sink
 until_true 60 took late succeeded
-verdict $? "the operator's successor tells it" "$(cat "$work/events"; tail -n 5 operator.log)"
+verdict $? "the restarted operator sends it" "$(cat "$work/events"; tail -n 5 operator.log)"
 gone() {
     ! api GET "$jobs_path/late" | grep -q '"uid"'
 }
 until_true 60 gone
-verdict $? "then the job goes"
+verdict $? "then the job is deleted"
 [[ $(taken good succeeded) == 1 && $(taken bad failed) == 1 ]]
-verdict $? "what was told before is not told again" "$(cat "$work/events")"
+verdict $? "what was delivered before is not sent again" "$(cat "$work/events")"
 [[ $(metric 'coxswain_notifications_total{result="delivered"}') -ge 1 ]]
 verdict $? "a metric counts them"
 
@@ -74,4 +74,4 @@ operator_start
 job mute '{}' 1 'exit 0'
 wait_for mute state Succeeded 60
 ! api GET "$jobs_path/mute" | grep -q noticeSince && ! grep -q 'trainingjobs/mute"' "$work/events"
-verdict $? "without a sink nothing is told or remembered"
+verdict $? "without a sink nothing is sent or remembered"

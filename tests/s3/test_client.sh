@@ -37,9 +37,9 @@ verdict $? "a folder of more objects than a page has is fetched" "$(find copy | 
 rm copy/d3/10 && storage fetch copy d3 d3/10 'd4/*1' --prefix many 2>said && grep -q 'fetched=1 ' said && [[ $(cat copy/d3/10) == 10 ]]
 verdict $? "what is there already is not fetched again" "$(cat said)"
 ! storage fetch copy nothing --prefix many 2>said && grep -q 'no object at many/nothing; correct the prefix or the path' said
-verdict $? "a path that leads nowhere is named" "$(cat said)"
+verdict $? "a path without objects is named" "$(cat said)"
 ! storage fetch copy --prefix many --ceiling 1000 2>said && grep -q 'raise cacheSize' said
-verdict $? "the ceiling holds" "$(cat said)"
+verdict $? "objects larger than the ceiling are refused" "$(cat said)"
 
 # ---- faults
 endpoint=$proxy_endpoint
@@ -55,7 +55,7 @@ storage put small manifest --if-absent && grep -q 'PUT .*manifest lose-answer 20
 verdict $? "a conditional write whose answer is lost has succeeded"
 storage put empty manifest --if-absent 2>said
 [[ $? == 3 ]] && grep -q 'an object of that name already' said
-verdict $? "another one fails" "$(cat said)"
+verdict $? "a second conditional write fails" "$(cat said)"
 for i in {1..8}; do
     echo "writer $i" >"writer$i"
     { storage put "writer$i" race --if-absent 2>/dev/null && echo "$i" >>winners; } &
@@ -63,10 +63,10 @@ for i in {1..8}; do
 done
 wait "${writers[@]}"
 [[ $(wc -l <winners) == 1 ]] && storage get race back && [[ $(<back) == "writer $(<winners)" ]]
-verdict $? "eight writers at once: one wins, and it is its object" "$(cat winners back)"
+verdict $? "of eight conditional writes at once one succeeds, and the object is its" "$(cat winners back)"
 proxy_rules '[{"fault":"status","status":503}]'
 ! storage list --patience 2 2>said && grep -q 'given up after [0-9]* attempts: GET .*overloaded' said
-verdict $? "an end is made of what never comes" "$(cat said)"
+verdict $? "a request that never succeeds ends after --patience" "$(cat said)"
 
 # ---- refusals
 endpoint=$s3_endpoint
@@ -109,4 +109,4 @@ credentials second-key second-secret-of-the-test
 wait $upload && storage get rotated back && cmp large back && grep -q ' 403$' proxy.log
 verdict $? "credentials that are rotated in the middle of an upload take effect" "$(cat said; cut -c1-90 proxy.log)"
 [[ -z $(find . -name '.partial-*') ]]
-verdict $? "nothing half is left"
+verdict $? "no partial file is left"

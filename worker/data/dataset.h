@@ -62,9 +62,9 @@ int dataset_open_validation(const struct data_spec *spec, const struct storage_m
 int dataset_open_held_out(const struct data_spec *spec, const struct storage_map *storage,
                           const struct example_format *format, const struct training_facts *known,
                           struct dataset **ret_dataset, struct error *error);
-/* Opens an NPY file of inputs without labels, or for data of format CSV a table with or without the column of labels (any name but *.npy and
- * *.npy.gz), or for data of format ImageFolder the images in a folder and below it, or one image, at a path of the caller; without labels, the targets that
- * dataset_read gives mean nothing. Columns that have names are found by those in
+/* Opens new examples at a path of the caller: an NPY file of inputs without labels; for data of format CSV also a table with or without the
+ * column of labels (any name but *.npy and *.npy.gz); for data of format ImageFolder also one image, or all images in a folder and below it.
+ * Without labels, the targets that dataset_read gives mean nothing. Columns that have names are found by those in
  * `known`, in any order. With data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the
  * training examples, which are read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or
  * several inputs, or if training data that is still there was divided by 255 and the file would not be, or the other way round. */

@@ -3,11 +3,10 @@
  * Implements --predict: applies a trained model to held-out examples and prints to standard output.
  * For one example it prints the picture, the most probable classes and the true class; for all
  * examples, the metrics of an evaluation in the format that the job itself uses. New examples
- * (--data) have no true class and no metrics: for all of them it prints a line each, with the name of
- * its file if it is a file of its own. If they are the
- * rows of a CSV file, it prints a CSV table, too: of the most probable classes and their
- * probabilities, or of the values. If new examples have labels, their
- * accuracy, or RMSE and MAE, follows on stderr. With --outputs it prints, instead, an NPY file
+ * (--data) need no labels: for all of them it prints a line each, which begins with the file's name if
+ * each example is a file. For the rows of a table it prints a CSV table instead: of the most probable
+ * classes and their probabilities, or of the values. If new examples have labels, their accuracy, or
+ * RMSE and MAE, follow on stderr. With --outputs it prints, instead, an NPY file
  * (common/data/npy.h) of the model's outputs for one or all of the examples, in their order. With
  * --json it prints the metrics of all held-out examples as JSON, for the page of `cox ui` and programs:
  * {"examples","loss","accuracy"|"perplexity"} and, of a classifier, "classes" (their names, if the

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums up how long each member of a crew takes over its own part of the steps, and formats the line that the chief prints every few
+ * Sums up how long each member of a crew takes for its own part of the steps, and formats the line that the chief prints every few
  * seconds:
  *
  *   pace of the crew to step 120: 13.4 ms a step; own parts worker 0 11.2 ms, worker 1 12.0 ms
  *
  * The rest of a step is waiting for others and communication. `cox ui` draws the timeline of the crew from these lines
- * (operator/cli/chief_line.h). There is no clock in it.
+ * (operator/cli/chief_line.h). Reads no clock.
  */
 #ifndef COXSWAIN_TRAIN_CREW_PACE_H
 #define COXSWAIN_TRAIN_CREW_PACE_H

@@ -156,7 +156,7 @@ static void forget_paces(struct loop *loop)
     crew_pace_clear(&loop->pace);
 }
 
-/* Says every few seconds how long each member takes over its own part of a step. */
+/* The chief prints every few seconds how long each member takes for its own part of a step. */
 static void tell_pace(struct loop *loop, const struct strategy_result *result, int64_t steps, int64_t ns)
 {
     const struct trainer *trainer = loop->trainer;

@@ -65,7 +65,7 @@ static void send_event(const struct ui_streams *streams, struct stream *stream, 
     if (buffer_append_string(&event, "data: ", NULL) < 0 ||
         ui_list_write(streams->list, stream->version, &event, NULL) < 0 ||
         buffer_append_string(&event, "\n\n", NULL) < 0)
-        return; /* too long: the page misses a beat, and asks for the list, which says why */
+        return; /* too long: the page hears nothing, and polls the list, whose answer says why */
     stream->version = ui_list_version(streams->list);
     http_stream_write(stream->http, event.data, event.length);
 }

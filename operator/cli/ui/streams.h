@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends the changes of the list to pages of `cox ui` as server-sent events (HTML standard, 9.2): each event is what GET /api/list answers
- * since the one before. There is one at most every STREAM_PACE_MS, and one at least every STREAM_BEAT_MS, by which a page knows that the
- * server is alive. A page that gets no stream asks for /api/list instead.
+ * Sends the changes of the list to pages of `cox ui` as server-sent events (HTML standard, 9.2): each event has the JSON of GET
+ * /api/list, with the changes since the event before. Events come at least STREAM_PACE_MS apart, and without changes every STREAM_BEAT_MS, so
+ * that a page notices when the server is gone. A page that gets no stream polls /api/list instead.
  */
 #ifndef COXSWAIN_CLI_UI_STREAMS_H
 #define COXSWAIN_CLI_UI_STREAMS_H
@@ -22,7 +22,8 @@ struct ui_streams *ui_streams_new(const struct ui_list *list);
 void ui_streams_free(struct ui_streams *streams);
 
 bool ui_streams_are_full(struct ui_streams *streams);
-/* Answers the exchange, whose headers are set, with a stream that begins with what has changed since `version`. There must be room. */
+/* Answers the exchange, whose headers are set, with a stream that begins with what has changed since `version`. Only if
+ * ui_streams_are_full returned false. */
 void ui_streams_open(struct ui_streams *streams, struct http_exchange *exchange, uint64_t version);
 /* Sends what is due. Call it after each turn of the loop. */
 void ui_streams_work(struct ui_streams *streams);

@@ -4,8 +4,8 @@
  * terminate its pods: dead_node.c may delete pods of a dead node by force, and the operator reads the
  * node for that when one of its pods does not terminate in time.
  *
- * A node_trouble is a node that is announced to go away, or that has conditions beyond Ready
- * (node_leave.h). The informer's cache keeps such nodes only, so that it is empty in a healthy
+ * A node_trouble describes a node that is about to be removed, or that has conditions other than Ready
+ * (node_leave.h). The informer's cache keeps only such nodes, so that it is empty in a healthy
  * cluster. Where the operator may not watch nodes, there are none.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_VIEW_H
@@ -32,7 +32,7 @@ struct node_look {
 /* A single allocation; free with free(). */
 struct node_trouble {
     const char *name;
-    const char *notice;     /* key of the taint by which a cloud or an autoscaler announces the node's end; "": none */
+    const char *notice; /* key of the taint by which a cloud or an autoscaler announces the node's removal; "": none */
     const char *conditions; /* types of conditions that are True, except Ready, each with a newline behind it */
 };
 

@@ -12,7 +12,7 @@
  *
  * If pods that avoid nodes find no node for unschedulableSeconds, the failures of these nodes are
  * forgotten. Nodes that pods would have to leave (node_leave.h) are excluded as well, as long as they
- * are announced to go away or have the condition. Pods without a node whose affinity excludes nodes
+ * are about to be removed or have the condition. Pods without a node whose affinity excludes nodes
  * that are no longer avoided are created again.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
@@ -26,7 +26,7 @@
 /* The most nodes that a pod's affinity excludes. */
 #define NODES_AVOIDED_MAX 100
 
-/* Counts the failures of slots whose pods blame their nodes. A node counts once for all pods that end together. `cause`: the
+/* Counts the failures of slots whose pods blame their nodes. Pods that end together on a node count as one failure. `cause`: the
  * slot whose pod ended first. Called by judge_plan. */
 void node_avoidance_count(struct planning *planning, const struct slot *cause);
 

@@ -108,7 +108,7 @@ void notice_update(struct planning *planning)
         next->notice_since_ms = FIELD_UNSET;
         if (planning->input->notice == NOTICE_FAILED)
             planning_event(planning, true, "NotificationFailed", "Notify",
-                           "the sink of the operator's notifications did not take the one about the end of the job; "
+                           "the notification about the job's end could not be delivered to the operator's sink; "
                            "the operator's log says why");
     }
     if (planning->input->options->notifies && !status_terminal(next) && next->restart_count > old->restart_count)

@@ -235,7 +235,7 @@ struct plan_input {
     bool queue_change_told; /* an event has said that the queue's label was changed though another queue gave quota */
     const struct node_look *nodes; /* nodes of pods that do not end; in memory only, each node once */
     size_t node_count;
-    /* Nodes that are announced to go away, or have conditions; only those of which any condition or notice is known. */
+    /* Nodes that are about to be removed, or that have conditions other than Ready. */
     const struct node_trouble *const *troubles;
     size_t trouble_count;
     const struct refused_pod *refused; /* in memory only */

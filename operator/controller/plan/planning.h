@@ -60,7 +60,7 @@ bool progress_deadline_plan(struct planning *planning); /* progressDeadlineSecon
 bool judge_plan(struct planning *planning);             /* which pods ended and why, and what follows from it */
 bool scale_plan(struct planning *planning);
 bool gang_plan(struct planning *planning); /* the PodGroup, and whether its pods may be created */
-/* Pods are moved from nodes that go away, or have a condition that the job avoids. */
+/* Deletes pods on nodes that are about to be removed, or have a condition that the job avoids. */
 bool node_leave_plan(struct planning *planning);
 /* Nodes that failed pods are no longer avoided if pods find no other node. */
 bool node_avoidance_plan(struct planning *planning);

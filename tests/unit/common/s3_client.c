@@ -53,7 +53,7 @@ static void busy_twice(struct scripted_request *request)
         scripted_reply_with(request, 206, "ETag: \"e\"\r\nContent-Range: bytes 2-6/9\r\n", "hello");
 }
 
-Test(s3_client, a_busy_server_is_asked_again)
+Test(s3_client, a_busy_server_gets_the_request_again)
 {
     start(busy_twice);
     cr_assert_eq(get("a b", 5), 0, "%s", error.message);
@@ -75,7 +75,7 @@ static void cut_once(struct scripted_request *request)
     }
 }
 
-Test(s3_client, a_cut_connection_goes_on_where_it_was)
+Test(s3_client, a_lost_connection_continues_where_it_was)
 {
     start(cut_once);
     cr_assert_eq(get("a", 5), 0, "%s", error.message);
@@ -209,7 +209,7 @@ static void error_in_success(struct scripted_request *request)
     scripted_reply(request, 200, request->number ? "<CompleteMultipartUploadResult/>" : ERROR_TEXT("InternalError"));
 }
 
-Test(s3_client, an_error_that_comes_with_200_is_one)
+Test(s3_client, an_error_with_status_200_is_an_error)
 {
     char etags[1][S3_ETAG_MAX] = {"\"e\""};
     start(error_in_success);

@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-Test(fetch, keys_that_lead_elsewhere_are_no_files)
+Test(fetch, keys_outside_the_folder_are_refused)
 {
     static const char *const unsafe[] = {"", "/", "/a", "a//b", "..", "a/..", "../a", "a/../b", ".", "a/./b", "a/"};
     for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)

@@ -30,7 +30,7 @@ Test(class_report, counts_each_example_once_and_keeps_the_worst_in_order)
     class_report_release(&report);
 }
 
-Test(class_report, takes_probabilities_and_losses_without_end)
+Test(class_report, takes_probabilities_and_infinite_losses)
 {
     struct class_report report;
     class_report_init(&report, 2);
@@ -49,7 +49,7 @@ Test(class_report, takes_probabilities_and_losses_without_end)
     class_report_release(&report);
 }
 
-Test(class_report, of_many_classes_has_no_matrix_and_of_many_examples_only_the_worst)
+Test(class_report, many_classes_have_no_matrix_and_of_many_examples_the_worst_are_kept)
 {
     enum { CLASSES = CLASS_REPORT_CLASSES_MAX + 1, EXAMPLES = 3 * CLASS_REPORT_WORST_MAX };
     struct class_report report;

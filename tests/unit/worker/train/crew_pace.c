@@ -9,7 +9,7 @@ static const struct crew_seat seats[CREW_SIZE_MAX] = {
 
 #define MS 1000000LL
 
-Test(crew_pace, is_said_after_a_second_and_then_every_five)
+Test(crew_pace, a_line_is_due_after_one_second_and_then_every_five)
 {
     struct crew_pace pace = {.steps = 0};
     struct world world = {.size = 2, .members = {2, 0}};
@@ -27,7 +27,7 @@ Test(crew_pace, is_said_after_a_second_and_then_every_five)
     cr_expect(crew_pace_line(&pace, seats, 101, now + 5001 * MS, text));
 }
 
-Test(crew_pace, of_a_round_of_local_steps_the_longest_counts_once)
+Test(crew_pace, the_longest_of_several_local_steps_counts_once)
 {
     struct crew_pace pace = {.steps = 0};
     struct world world = {.size = 2, .members = {0, 1}};
@@ -38,7 +38,7 @@ Test(crew_pace, of_a_round_of_local_steps_the_longest_counts_once)
     cr_expect_str_eq(text, "pace of the crew to step 4: 500.0 ms a step; own parts worker 0 4.0 ms, worker 1 3.0 ms");
 }
 
-Test(crew_pace, of_one_member_or_nothing_measured_nothing_is_said)
+Test(crew_pace, one_member_or_no_measurement_makes_no_line)
 {
     struct crew_pace pace = {.steps = 0};
     struct world world = {.size = 2, .members = {0, 1}};
@@ -49,7 +49,7 @@ Test(crew_pace, of_one_member_or_nothing_measured_nothing_is_said)
     cr_expect_not(crew_pace_line(&pace, seats, 1, 9000 * MS, text));
 }
 
-Test(crew_pace, of_the_largest_crew_fits_into_a_line)
+Test(crew_pace, the_largest_crew_fits_into_a_line)
 {
     struct crew_pace pace = {.steps = 0};
     struct world world = {.size = CREW_SIZE_MAX};

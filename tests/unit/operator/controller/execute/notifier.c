@@ -49,7 +49,7 @@ static void take(struct scripted_request *request)
     scripted_reply(request, right ? 204 : 400, "");
 }
 
-Test(notifier, posts_an_event_and_says_so_once)
+Test(notifier, posts_an_event_and_calls_done_once)
 {
     start(take);
     cr_assert(post("a", 60000) && post("a", 60000), "the same one waits already");

@@ -23,7 +23,7 @@ static void end_job(int exit_code)
     scene_turn(&scene);
 }
 
-Test(notice, the_end_is_told_once_the_status_has_it_and_until_it_was_taken)
+Test(notice, the_end_is_sent_once_the_status_has_it_until_it_is_delivered)
 {
     end_job(0);
     scene_expect("job.state=Succeeded");
@@ -75,7 +75,7 @@ Test(notice, one_that_is_given_up_leaves_an_event)
     cr_assert_eq(scene.job.status.notice_since_ms, FIELD_UNSET);
 }
 
-Test(notice, the_job_is_not_deleted_by_its_ttl_before)
+Test(notice, ttl_waits_for_the_delivery)
 {
     scene.job.run_policy.ttl_seconds_after_finished = 0;
     end_job(0);
@@ -84,7 +84,7 @@ Test(notice, the_job_is_not_deleted_by_its_ttl_before)
     expect_plan("delete_job=1");
 }
 
-Test(notice, a_restart_is_told_with_its_number)
+Test(notice, a_restart_is_sent_with_its_number)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_turn(&scene);
@@ -95,7 +95,7 @@ Test(notice, a_restart_is_told_with_its_number)
     cr_assert_null(scene.plan.restart_notice.id);
 }
 
-Test(notice, nothing_is_told_or_remembered_without_a_sink)
+Test(notice, nothing_is_sent_or_remembered_without_a_sink)
 {
     scene.options.notifies = false;
     end_job(0);
