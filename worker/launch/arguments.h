@@ -20,7 +20,7 @@ struct inference_arguments {
     const char *example;     /* --predict: a number, or "all" */
     bool outputs;            /* --outputs */
     bool json;               /* --json */
-    const char *data;        /* --data: an NPY or CSV file of inputs; NULL: the held-out examples */
+    const char *data;        /* --data: new examples (dataset_open_inputs); NULL: the held-out ones */
     const char *weights;     /* --weights; NULL: the job's export or newest checkpoint */
     int tokens;              /* --tokens */
     double temperature;      /* --temperature */
