@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of `cox ui`. Its server tells it what has changed in the list, by server-sent events; without these the page asks each second.
-// What is shown of one job or sweep it reads when that has changed in the list, and every few seconds. All texts come from the server; nothing is put into the page as HTML.
+// The page of `cox ui`. The server sends changes of the list as server-sent events; without these the page polls each second. It reads
+// the job or sweep that is shown when that has changed in the list, and every few seconds. All texts come from the server; nothing is put
+// into the page as HTML.
 "use strict";
 
 const LIST_MS = 1000, DETAIL_MS = 2000, DETAIL_TOLD_MS = 5000, STREAM_SILENCE_MS = 6000, STREAM_AGAIN_MS = 10000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
@@ -539,7 +540,7 @@ function jobView(place) {
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
     const crewFigure = make("figure", {id: "timeline"}), crewTable = make("div", {id: "crew"});
     set.panels.crew.append(crewFigure, crewTable,
-        make("p", {class: "legend", text: "A column is as high as the member's own part of a step; the rest is waiting for others and communication. Red: at least 1.3 times the median of the crew. Red dashes: the chief was replaced. Yellow dashes: the crew was whole again after a loss."}));
+        make("p", {class: "legend", text: "A column is as high as the member's own part of a step; the rest is waiting for others and communication. Red: more than 1.3 times the median of the crew. Of larger crews the first 64 members are shown. Red dashes: the chief was replaced. Yellow dashes: the crew was whole again after a loss."}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.layers.append(layersSaid, layerFigure, layerTable);
