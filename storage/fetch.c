@@ -104,7 +104,7 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
     return 0;
 }
 
-/* Whether another of the paths leads to all that this one leads to. */
+/* Whether another of the paths covers everything that this one covers. */
 static bool is_covered(const struct fetch_request *request, unsigned index)
 {
     const char *path = request->paths[index];

@@ -596,7 +596,7 @@ function jobView(place) {
 
     function writeLayers(model) {
         const nameOf = (at) => at < 0 ? "input" : model.layers[at].name;
-        setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example; the bars compare the parameters; orange lines pass other layers.`);
+        setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example; the bars compare the numbers of parameters; orange lines are connections that skip layers.`);
         layerFigure.hidden = false;
         layerGraph(layerFigure, model);
         writeTable(layerTable, ["Layer", "Type", "Output", "Parameters", "Reads"], model.layers.map((layer, i) => {

@@ -33,7 +33,7 @@ function timeline(figure, table, crew, marks) {
     const columns = timelineColumns(crew);
     writeCaption(figure, "Own part of each step", [{name: "reads and computes", className: "first"}, {name: "late: the others wait for it", className: "sixth"}]);
     if (columns.length === 0) {
-        figure.append(make("p", {class: "empty", text: "Nothing is known yet. A crew of at least two workers says every few seconds how long each of them computes (pace of the crew to step 120: …); parameter servers and other frameworks do not."}));
+        figure.append(make("p", {class: "empty", text: "There are no figures yet. The chief of a crew of at least two workers prints every few seconds how long each of them computes (pace of the crew to step 120: …). Jobs with parameter servers and of other frameworks print no such lines."}));
         table.replaceChildren();
         table.head = null;
         return;

@@ -40,7 +40,7 @@ static int64_t minimum(const struct training_job *job)
     return given != FIELD_UNSET ? given : sum;
 }
 
-/* Whether the crew can do without none of its pods. */
+/* Whether the crew needs every one of its pods. */
 static bool is_indivisible(const struct training_job *job)
 {
     int64_t pods = 0;
@@ -129,7 +129,7 @@ int gang_build(const struct pod_builder *builder, const char *version, struct js
     child_metadata_fill(json_set(group, "metadata", json_new_object()), job, job->name);
     if (fill[scheduler](json_set(group, "spec", json_new_object()), builder, error) < 0)
         return -1;
-    /* Preempted as a whole: what is left of such a crew only holds devices. Kubernetes 1.36 has no such field. */
+    /* Preempted as a whole, since the rest of such a crew would only hold devices. Kubernetes 1.36 has no such field. */
     if (scheduler == GANG_NATIVE && is_indivisible(job) && strcmp(version, "v1alpha2") != 0)
         json_set_object(json_set_object(json_member(group, "spec"), "disruptionMode"), "all");
     *ret_group = group;

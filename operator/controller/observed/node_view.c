@@ -29,9 +29,9 @@ enum node_state node_state_of(const struct json *node)
     return strcmp(ready, "True") != 0 || has_taint_of_dead(node) ? NODE_DEAD : NODE_ALIVE;
 }
 
-/* ---------------------------------------------------------------- nodes that go away or are not well */
+/* ---------------------------------------------------------------- nodes that are about to be removed, or have conditions */
 
-/* Of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
+/* Taints of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
 static const char *notice_of(const struct json *node)
 {
     static const char *const keys[] = {

@@ -70,7 +70,7 @@ static struct notice notice_of(struct planning *planning, enum condition_type ty
     return (struct notice){.id = id, .body = planning_format(planning, "%s", buffer_text(&body)), .until_ms = until_ms};
 }
 
-static void tell_end(struct planning *planning, int64_t since_ms)
+static void set_end_notice(struct planning *planning, int64_t since_ms)
 {
     bool failed = condition_is(planning->next, CONDITION_FAILED, CONDITION_TRUE);
     const char *word = failed ? "failed" : "succeeded";
@@ -79,7 +79,7 @@ static void tell_end(struct planning *planning, int64_t since_ms)
                   planning_format(planning, "%s.%s", planning->job->uid, word), since_ms + NOTICE_END_MS);
 }
 
-static void tell_restart(struct planning *planning)
+static void set_restart_notice(struct planning *planning)
 {
     const char *id =
         planning_format(planning, "%s.restarting.%" PRId64, planning->job->uid, planning->next->restart_count);
@@ -103,7 +103,7 @@ void notice_update(struct planning *planning)
     } else if (is_new) {
         next->notice_since_ms = planning->now_ms;
     } else if (notice_is_pending(planning)) {
-        tell_end(planning, old->notice_since_ms);
+        set_end_notice(planning, old->notice_since_ms);
     } else if (old->notice_since_ms != FIELD_UNSET) {
         next->notice_since_ms = FIELD_UNSET;
         if (planning->input->notice == NOTICE_FAILED)
@@ -112,5 +112,5 @@ void notice_update(struct planning *planning)
                            "the operator's log says why");
     }
     if (planning->input->options->notifies && !status_terminal(next) && next->restart_count > old->restart_count)
-        tell_restart(planning);
+        set_restart_notice(planning);
 }
