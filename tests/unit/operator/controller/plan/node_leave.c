@@ -55,7 +55,7 @@ Test(node_leave, only_conditions_that_the_job_names_count)
     cr_assert(strstr(scene.plan.events[0].note, "its node node-a has the condition GpuUnhealthy"));
 }
 
-Test(node_leave, pods_that_end_or_have_no_node_are_left_alone)
+Test(node_leave, what_ends_or_waits_for_a_node_is_left_alone)
 {
     trouble.notice = "karpenter.sh/disrupted";
     scene_end_pod(&scene, &scene.pods[0], 0);
@@ -63,7 +63,7 @@ Test(node_leave, pods_that_end_or_have_no_node_are_left_alone)
     expect_plan("delete_pod=0");
 }
 
-Test(node_leave, nothing_is_done_for_a_job_that_is_over_or_suspended)
+Test(node_leave, a_job_that_is_over_or_suspended_says_nothing)
 {
     trouble.notice = "karpenter.sh/disrupted";
     scene.job.suspend = true;
