@@ -16,7 +16,7 @@
 #include "common/job/enum_words.h"
 #include "common/memory.h"
 
-#define LIST_MAX 512
+#define LIST_MAX 1024
 
 /* Earlier rows take precedence. For files that are used together, the job gets the pattern. The labels' file name is that of the images
  * with one part changed. */
@@ -42,9 +42,13 @@ static const struct kind {
     {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
     {DATA_FORMAT_CSV, "*train*.jsonl*", false, NULL, NULL, NULL},
     {DATA_FORMAT_CSV, "*.jsonl*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_CSV, "*train*.ndjson*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_CSV, "*.ndjson*", false, NULL, NULL, NULL},
     {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
     {DATA_FORMAT_BYTES, "*train*.jsonl*", false, NULL, NULL, NULL},
     {DATA_FORMAT_BYTES, "*.jsonl*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_BYTES, "*train*.ndjson*", false, NULL, NULL, NULL},
+    {DATA_FORMAT_BYTES, "*.ndjson*", false, NULL, NULL, NULL},
     {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt"},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)

@@ -100,6 +100,15 @@ Test(data_folder, json_lines_are_what_their_first_line_says)
     check("Bytes", "Bytes", "notes.jsonl", NULL);
 }
 
+Test(data_folder, json_lines_may_be_named_ndjson)
+{
+    put_line("notes.ndjson", "{\"text\": \"a document\"}");
+    check(NULL, "Bytes", "notes.ndjson", NULL);
+    put_line("train.ndjson", "{\"a\": 1, \"kind\": \"x\"}");
+    put_line("test.ndjson", "{\"a\": 1, \"kind\": \"x\"}");
+    check(NULL, "CSV", "train.ndjson", NULL);
+}
+
 Test(data_folder, folders_of_images)
 {
     put_image("", "cats");
