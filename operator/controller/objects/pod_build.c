@@ -201,14 +201,33 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     return container;
 }
 
-/* They run before those of the template, which may read the files. */
-static void set_fetches(struct json *spec, const struct pod_builder *builder)
+/* Copies what the template gives the main container of processors and memory: a namespace with a quota refuses pods of which a container has
+ * none, and a pod whose containers all have limits has a better class of service. An init container adds nothing to what a pod takes. */
+static void copy_resources(struct json *container, const struct json *main)
 {
+    static const char *const kinds[] = {"requests", "limits"}, *const names[] = {"cpu", "memory"};
+    const struct json *given = json_member(main, "resources");
+    for (size_t i = 0; i < 4; i++) {
+        const char *kind = kinds[i / 2], *name = names[i % 2];
+        const struct json *amount = json_member(json_member(given, kind), name);
+        if (amount)
+            json_set(json_set_object(json_set_object(container, "resources"), kind), name, json_copy(amount));
+    }
+}
+
+/* They run before those of the template, which may read the files. */
+static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role)
+{
+    const struct json *main = template_main_container(builder->job->roles[role].template);
+    const char *pull = json_string_at(main, "imagePullPolicy", NULL);
     struct json *list = json_set_array(spec, "initContainers");
     object_storage_add_fetches(list, builder->job, builder->storage_image);
     for (struct json *item = json_first(list); item; item = json_next(item)) {
         set_container_security(item);
         json_set_string(item, "terminationMessagePolicy", "FallbackToLogsOnError");
+        copy_resources(item, main);
+        if (pull && builder->job->framework == FRAMEWORK_COXSWAIN) /* the same image */
+            json_set_string(item, "imagePullPolicy", pull);
     }
 }
 
@@ -218,7 +237,7 @@ static struct json *default_spec(const struct pod_builder *builder, enum role ro
     struct json *spec = json_new_object();
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
     if (object_storage_is_used(&job->document))
-        set_fetches(spec, builder);
+        set_fetches(spec, builder, role);
     set_volumes(spec, builder);
     set_pod_security(spec);
     json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);

@@ -424,7 +424,10 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
               "\"data\":{\"format\":\"IDX\",\"storage\":\"corpus\",\"path\":\"mnist\",\"train\":{\"images\":\"i\","
               "\"labels\":\"l\"}},"
               "\"init\":{\"storage\":\"corpus\",\"path\":\"w.safetensors\"},"
-              "\"training\":{\"epochs\":1,\"batchSize\":64}}" TAIL);
+              "\"training\":{\"epochs\":1,\"batchSize\":64}}" WORKERS(
+                  ",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"imagePullPolicy\":\"Never\","
+                  "\"resources\":{"
+                  "\"requests\":{\"cpu\":2},\"limits\":{\"memory\":\"1Gi\",\"nvidia.com/gpu\":1}}}]}}"));
     struct error error = ERROR_INIT;
     SCOPED_JSON *pod = build(&job, 0, &error);
     cr_assert_not_null(pod, "%s", error.message);
@@ -435,6 +438,10 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         cr_assert(has_word(words, wanted[i]), "%s", wanted[i]);
     cr_assert_str_eq(json_string_at(fetch, "image", ""), "coxswain-worker");
+    cr_assert_eq(json_integer_at(fetch, "resources.requests.cpu", 0), 2, "a quota wants it of every container");
+    cr_assert_str_eq(json_string_at(fetch, "resources.limits.memory", ""), "1Gi");
+    cr_assert_eq(json_count(json_at(fetch, "resources.limits")), 1, "and no GPU");
+    cr_assert_str_eq(json_string_at(fetch, "imagePullPolicy", ""), "Never");
     cr_assert_not(json_boolean_at(fetch, "securityContext.allowPrivilegeEscalation", true));
     cr_assert_not(json_boolean_at(mount_of(fetch, "/coxswain/storage/corpus"), "readOnly", false));
     cr_assert_not_null(mount_of(fetch, "/coxswain/s3/0"));
