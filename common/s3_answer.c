@@ -44,6 +44,8 @@ static void element_begins(void *context, const XML_Char *name, const XML_Char *
     struct reader *reader = context;
     (void)attributes;
     size_t length = strlen(name);
+    if (reader->refusal)
+        return;
     if (reader->depth == DEPTH_MAX || length >= NAME_MAX_BYTES) {
         refuse(reader, "it nests too deep, or the name of an element is too long");
         return;
@@ -55,10 +57,11 @@ static void element_begins(void *context, const XML_Char *name, const XML_Char *
 static void element_ends(void *context, const XML_Char *name)
 {
     struct reader *reader = context;
+    if (reader->refusal) /* the library still tells the end of an empty element, which may not have been counted */
+        return;
     reader->depth--;
     const char *parent = reader->depth > 0 ? reader->names[reader->depth - 1] : "";
-    if (!reader->refusal)
-        reader->on_element(reader, parent, name, buffer_text(&reader->text));
+    reader->on_element(reader, parent, name, buffer_text(&reader->text));
     buffer_clear(&reader->text);
 }
 
@@ -174,7 +177,11 @@ int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *l
     free(reader.object.key);
     if (result < 0 && reader.too_many)
         return error_set(error, ERROR_TOO_LARGE, "there are more than %zu objects; use a longer prefix", most);
-    if (result == 0 && reader.truncated != (list->next_page != NULL))
+    if (!reader.truncated) { /* some servers give an empty token after the last page */
+        free(list->next_page);
+        list->next_page = NULL;
+    }
+    if (result == 0 && reader.truncated && (!list->next_page || *list->next_page == '\0'))
         return error_set(error, ERROR_CORRUPT,
                          "the storage server's answer is cut off and does not say where it goes on");
     return result;

@@ -23,6 +23,7 @@
 #define SILENCE_SECONDS 30 /* without a byte, until a connection counts as dead */
 #define CREDENTIAL_MAX 16384
 #define HANDLES_MAX 64 /* idle connections that are kept */
+#define EMPTY_PAGES_MAX 1000
 
 struct s3_client {
     char *endpoint, *host, *bucket, *region, *credentials;
@@ -45,6 +46,7 @@ struct exchange {
     bool counts_attempts;
     struct s3_range *range; /* NULL: the answer is collected */
     int64_t received;       /* of the range */
+    int64_t begun;          /* what of it had been received before this attempt */
     uint32_t range_crc;     /* of what was received */
     bool sink_failed;
     struct error sink_error;
@@ -52,8 +54,10 @@ struct exchange {
     long status;
     struct buffer answer;
     struct s3_head head;
-    int64_t retry_after_ms, total; /* total: of the object, from Content-Range; -1: not told */
-    bool again;                    /* an earlier attempt may have been carried out */
+    int64_t retry_after_ms;
+    int64_t first, total; /* from Content-Range: of these bytes, and of the object; -1: not told */
+    bool is_anonymous;    /* there are no credentials */
+    bool again;           /* an earlier attempt may have been carried out */
 };
 
 /* ---------------------------------------------------------------- life */
@@ -173,8 +177,8 @@ static int credential_read(const struct s3_client *client, const char *name, cha
     return 0;
 }
 
-/* Adds the headers of the signature. */
-static int sign(const struct exchange *exchange, const char *path, struct curl_slist **headers, struct error *error)
+/* Adds the headers of the signature, unless there are no credentials at all. */
+static int sign(struct exchange *exchange, const char *path, struct curl_slist **headers, struct error *error)
 {
     SCOPED_FREE char *key = NULL, *secret = NULL, *token = NULL;
     const struct s3_client *client = exchange->client;
@@ -182,6 +186,9 @@ static int sign(const struct exchange *exchange, const char *path, struct curl_s
         credential_read(client, "AWS_SECRET_ACCESS_KEY", &secret, error) < 0 ||
         credential_read(client, "AWS_SESSION_TOKEN", &token, error) < 0)
         return -1;
+    exchange->is_anonymous = !client->credentials && (!key || !*key) && (!secret || !*secret);
+    if (exchange->is_anonymous)
+        return 0;
     if (!key || !*key || !secret || !*secret)
         return error_set(
             error, ERROR_FORBIDDEN,
@@ -231,6 +238,31 @@ static char *escape(const char *text, bool is_path)
     return result;
 }
 
+/* Without the quotes, and the W/ of a weak one, which servers put in one place and not in another. */
+static bool same_etag(const char *left, const char *right)
+{
+    left += strncmp(left, "W/", 2) == 0 ? 2 : 0;
+    right += strncmp(right, "W/", 2) == 0 ? 2 : 0;
+    left += strspn(left, "\"");
+    right += strspn(right, "\"");
+    size_t length = strcspn(left, "\"");
+    return length == strcspn(right, "\"") && strncmp(left, right, length) == 0;
+}
+
+/* Whether `length` more bytes belong to the range: some servers and caches know no If-Match, or send other bytes than those asked for. */
+static int check_range(struct exchange *exchange, long status, size_t length)
+{
+    const struct s3_range *range = exchange->range;
+    const char *etag = exchange->head.etag;
+    int64_t first = status != 206 ? 0 : exchange->first < 0 ? range->offset + exchange->begun : exchange->first;
+    if (range->etag && *range->etag && *etag && !same_etag(etag, range->etag))
+        return error_set(&exchange->sink_error, ERROR_CONFLICT, "the object has been replaced while it was read");
+    /* A server that knows no ranges sends the whole object, which is of use only from its beginning. */
+    if (first != range->offset + exchange->begun || (int64_t)length > range->length - exchange->received)
+        return error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent other bytes than those asked for");
+    return 0;
+}
+
 static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
@@ -238,13 +270,14 @@ static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
     long status = 0;
     curl_easy_getinfo(exchange->handle, CURLINFO_RESPONSE_CODE, &status);
     struct s3_range *range = exchange->range;
-    if (!range || status / 100 != 2)
-        return buffer_append(&exchange->answer, bytes, length, &exchange->sink_error) == 0 ? length : 0;
-    /* A server that knows no ranges sends the whole object, which is of use only from its beginning. */
-    if ((status != 206 && range->offset + exchange->received > 0) ||
-        (int64_t)length > range->length - exchange->received) {
+    if (!range || status / 100 != 2) {
+        if (buffer_append(&exchange->answer, bytes, length, &exchange->sink_error) == 0)
+            return length;
+        exchange->sink_failed = status / 100 == 2; /* an error is known by its beginning */
+        return 0;
+    }
+    if (check_range(exchange, status, length) < 0) {
         exchange->sink_failed = true;
-        error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent more than the bytes that were asked for");
         return 0;
     }
     if (range->memory) {
@@ -290,10 +323,15 @@ static size_t header_comes(char *bytes, size_t size, size_t count, void *context
         head->crc = (uint32_t)strtoul(value, &end, 16);
         head->has_crc = *end == '\0';
     }
-    if ((value = header_value(line, "Content-Range")) && (value = strchr(value, '/')))
-        exchange->total = strtoll(value + 1, NULL, 10);
-    if ((value = header_value(line, "Retry-After")))
-        exchange->retry_after_ms = strtol(value, NULL, 10) * 1000;
+    if ((value = header_value(line, "Content-Range")) && strncasecmp(value, "bytes ", 6) == 0) {
+        exchange->first = strtoll(value + 6, NULL, 10);
+        value = strchr(value, '/');
+        exchange->total = value && value[1] != '*' ? strtoll(value + 1, NULL, 10) : -1;
+    }
+    if ((value = header_value(line, "Retry-After"))) {
+        long seconds = strtol(value, NULL, 10);
+        exchange->retry_after_ms = seconds > WAIT_MOST_MS / 1000 ? WAIT_MOST_MS : (int64_t)seconds * 1000;
+    }
     return size * count;
 }
 
@@ -331,7 +369,7 @@ static void set_limits(CURL *handle)
     curl_easy_setopt(handle, CURLOPT_USERAGENT, "coxswain");
 }
 
-/* libcurl's result; ERROR_FORBIDDEN before anything is sent if there are no credentials. */
+/* libcurl's result; an error before anything is sent if the credentials cannot be read, or only half of them are there. */
 static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error *error)
 {
     struct s3_client *client = exchange->client;
@@ -342,7 +380,9 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     exchange->handle = handle;
     exchange->status = 0;
     exchange->head = (struct s3_head){.size = -1};
-    exchange->total = exchange->retry_after_ms = -1;
+    exchange->first = exchange->total = exchange->retry_after_ms = -1;
+    exchange->begun = exchange->received;
+    exchange->sink_error = (struct error)ERROR_INIT;
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
     for (const struct curl_slist *item = exchange->headers; item; item = item->next)
         headers = curl_slist_append(headers, item->data);
@@ -437,8 +477,9 @@ static int describe(const struct exchange *exchange, enum error_kind kind, const
                     struct error *error)
 {
     const struct s3_client *client = exchange->client;
-    if (error)
-        error->http_status = (int)exchange->status;
+    if (exchange->is_anonymous && kind == ERROR_FORBIDDEN && exchange->status > 0)
+        sentence =
+            "the server wants credentials; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in a job by s3.secretRef";
     int result = error_set(error, kind, "%s %s/%s%s%s: %s%s%s", exchange->method, client->endpoint, client->bucket,
                            *exchange->key ? "/" : "", exchange->key, sentence, *detail ? ": " : "", detail);
     if (error)
@@ -595,6 +636,8 @@ int s3_head(struct s3_client *client, const char *key, struct s3_head *ret_head,
     SCOPED_EXCHANGE exchange = {.client = client, .method = "HEAD", .key = key, .query = ""};
     if (perform(&exchange, error) < 0)
         return -1;
+    if (exchange.head.size < 0)
+        return error_set(error, ERROR_CORRUPT, "the server does not tell how large %s is", key);
     *ret_head = exchange.head;
     return 0;
 }
@@ -668,9 +711,24 @@ int s3_delete(struct s3_client *client, const char *key, struct error *error)
     return -1;
 }
 
+/* Checks what a page has added to the list. A server that does not know the prefix, or never comes to an end, is none of S3. */
+static int check_page(const struct s3_list *list, size_t before, const char *prefix, unsigned empty_pages,
+                      struct error *error)
+{
+    for (size_t i = before; i < list->count; i++)
+        if (strncmp(list->objects[i].key, prefix, strlen(prefix)) != 0)
+            return error_set(error, ERROR_CORRUPT,
+                             "the server lists the object \"%.200s\" among those that begin with \"%s\"",
+                             list->objects[i].key, prefix);
+    if (empty_pages > EMPTY_PAGES_MAX)
+        return error_set(error, ERROR_CORRUPT, "the server gives more and more empty pages of objects");
+    return 0;
+}
+
 int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3_list *ret_list, struct error *error)
 {
     struct s3_list list = {0};
+    unsigned empty_pages = 0;
     SCOPED_FREE char *escaped = escape(prefix, false);
     do {
         SCOPED_FREE char *token = list.next_page ? escape(list.next_page, false) : NULL;
@@ -678,8 +736,12 @@ int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3
             memory_format("%s%s%sencoding-type=url&list-type=2&prefix=%s", token ? "continuation-token=" : "",
                           token ? token : "", token ? "&" : "", escaped);
         SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = "", .query = query};
-        if (perform(&exchange, error) < 0 ||
-            s3_list_parse(buffer_text(&exchange.answer), exchange.answer.length, most, &list, error) < 0) {
+        size_t before = list.count;
+        int result = perform(&exchange, error);
+        if (result == 0)
+            result = s3_list_parse(buffer_text(&exchange.answer), exchange.answer.length, most, &list, error);
+        empty_pages = list.count == before ? empty_pages + 1 : 0;
+        if (result < 0 || check_page(&list, before, prefix, empty_pages, error) < 0) {
             s3_list_release(&list);
             return -1;
         }

@@ -11,6 +11,7 @@
  *
  *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
  *   AWS_SESSION_TOKEN     optional, of temporary credentials
+ *   (neither of them, and no folder: requests are not signed, which suffices for public buckets)
  *   ca.crt                optional, only a file: the certificates (PEM) that the server's is verified with
  *
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
@@ -78,7 +79,8 @@ enum s3_put_condition {
      * to an attempt was lost, and the object then holds exactly these bytes, it counts as written by this call. */
     S3_PUT_IF_ABSENT,
 };
-/* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which is part of the signature. */
+/* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which is part of the signature
+ * (a request that is not signed has none). */
 int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t length, enum s3_put_condition condition,
            struct error *error);
 

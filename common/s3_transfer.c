@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/crc32c.h"
@@ -101,14 +102,18 @@ static char *partial_path(const char *path, size_t index)
 
 static int open_partial(struct incoming *state, size_t index, const struct s3_download *file, struct error *error)
 {
+    state->file = -1;
+    if (file->size < 0 || file->size > S3_OBJECT_MAX)
+        return error_set(error, ERROR_CORRUPT, "the server tells a size of %lld bytes for %s", (long long)file->size,
+                         file->key);
     state->partial = partial_path(file->path, index);
-    state->pieces = memory_allocate((size_t)(file->size / RANGE_BYTES) + 1, sizeof *state->pieces);
     unlink(state->partial);
     state->file = open(state->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (state->file < 0)
         return error_set_errno(error, "create %s", state->partial);
     if (file->size > 0 && (errno = posix_fallocate(state->file, 0, file->size)) != 0)
         return error_set_errno(error, "make room for the %lld bytes of %s", (long long)file->size, file->key);
+    state->pieces = memory_allocate((size_t)(file->size / RANGE_BYTES) + 1, sizeof *state->pieces);
     return 0;
 }
 
@@ -127,6 +132,32 @@ static int file_crc(int file, const char *path, uint32_t *ret_crc, struct error 
     return 0;
 }
 
+/* The nanoseconds of the time of change of a file that holds this version of the object; -1: the version is not known. */
+static long version_mark(const struct s3_download *file)
+{
+    SCOPED_BUFFER boot;
+    buffer_init(&boot, 256);
+    if (!file->etag || *file->etag == '\0' || buffer_read_file(&boot, "/proc/sys/kernel/random/boot_id", NULL) < 0)
+        return -1;
+    uint32_t crc = crc32c(0, buffer_text(&boot), boot.length);
+    return (long)(crc32c(crc, file->etag, strlen(file->etag)) % 1000000000u);
+}
+
+bool s3_download_is_there(const struct s3_download *file)
+{
+    struct stat status;
+    return lstat(file->path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == file->size &&
+           status.st_mtim.tv_nsec == version_mark(file);
+}
+
+static void mark_version(int descriptor, const struct s3_download *file)
+{
+    long mark = version_mark(file);
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL), .tv_nsec = mark}};
+    if (mark >= 0)
+        futimens(descriptor, times);
+}
+
 /* Gives it its name. */
 static int finish_file(struct incoming *state, const struct s3_download *file, struct error *error)
 {
@@ -137,8 +168,9 @@ static int finish_file(struct incoming *state, const struct s3_download *file, s
     }
     if (state->has_crc && crc != state->crc)
         return error_set(error, ERROR_CORRUPT, "%s: the bytes differ from those that were written", file->key);
+    mark_version(state->file, file);
     if (rename(state->partial, file->path) < 0)
-        return error_set_errno(error, "rename %s", state->partial);
+        return error_set_errno(error, "rename %s to %s", state->partial, file->path);
     close(state->file);
     state->file = -1;
     free(state->partial);
@@ -227,6 +259,7 @@ struct upload_job {
     const char *key, *path, *id;
     int file;
     int64_t size, part_bytes;
+    struct stat before; /* of the file */
     unsigned count, next;
     char (*etags)[S3_ETAG_MAX];
     pthread_mutex_t lock;
@@ -242,6 +275,18 @@ static int read_exactly(int file, const char *path, char *bytes, size_t length, 
             return error_set(error, ERROR_CONFLICT, "%s became shorter while it was uploaded", path);
         done += (size_t)got;
     }
+    return 0;
+}
+
+/* The checksum that goes with the object is of the file as it was. */
+static int check_unchanged(const struct upload_job *job, struct error *error)
+{
+    struct stat now;
+    if (fstat(job->file, &now) < 0)
+        return error_set_errno(error, "look at %s", job->path);
+    if (now.st_size != job->before.st_size || now.st_mtim.tv_sec != job->before.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != job->before.st_mtim.tv_nsec)
+        return error_set(error, ERROR_CONFLICT, "%s has changed while it was uploaded", job->path);
     return 0;
 }
 
@@ -276,6 +321,8 @@ static int upload_in_parts(struct upload_job *job, unsigned connections, uint32_
     struct pool pool = {.work = upload_part, .job = job};
     int result = pool_run(&pool, connections, error);
     if (result == 0)
+        result = check_unchanged(job, error);
+    if (result == 0)
         result = s3_parts_end(job->client, job->key, id, job->etags, job->count, crc, job->size, error);
     if (result < 0)
         s3_parts_abort(job->client, job->key, id);
@@ -292,10 +339,12 @@ int s3_upload(struct s3_client *client, const char *key, const char *path, unsig
         return -1;
     struct upload_job job = {
         .client = client, .key = key, .path = path, .file = file, .size = size, .lock = PTHREAD_MUTEX_INITIALIZER};
+    if (fstat(file, &job.before) < 0)
+        return error_set_errno(error, "look at %s", path);
     if (size > PART_BYTES)
         return file_crc(file, path, &crc, error) < 0 ? -1 : upload_in_parts(&job, connections, crc, error);
     SCOPED_FREE char *bytes = memory_allocate((size_t)size + 1, 1);
-    if (read_exactly(file, path, bytes, (size_t)size, 0, error) < 0)
+    if (read_exactly(file, path, bytes, (size_t)size, 0, error) < 0 || check_unchanged(&job, error) < 0)
         return -1;
     return s3_put(client, key, bytes, (size_t)size, S3_PUT_ALWAYS, error);
 }

@@ -2,9 +2,11 @@
 #include "storage/fetch.h"
 
 #include <fnmatch.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/directory.h"
 #include "common/memory.h"
@@ -14,12 +16,15 @@ bool fetch_path_is_safe(const char *path)
 {
     for (const char *part = path;; part += strcspn(part, "/") + 1) {
         size_t length = strcspn(part, "/");
-        if (length == 0 || (length == 1 && *part == '.') || (length == 2 && strncmp(part, "..", 2) == 0))
+        if (length == 0 || (length == 1 && *part == '.') || (length == 2 && strncmp(part, "..", 2) == 0) ||
+            strncmp(part, S3_PARTIAL_PREFIX, strlen(S3_PARTIAL_PREFIX)) == 0)
             return false;
         if (part[length] == '\0')
             return length > 0;
     }
 }
+
+#define BLOCK_BYTES 4096 /* of a disk; each file takes one more than it fills, for what the system knows of it */
 
 struct plan {
     const struct fetch_request *request;
@@ -27,7 +32,7 @@ struct plan {
     unsigned list_count;
     struct s3_download *files;
     size_t count, kept;
-    int64_t bytes; /* of all, kept or not */
+    int64_t room; /* that all take on the disk, kept or not */
 };
 
 static void plan_release(struct plan *plan)
@@ -45,13 +50,16 @@ static int make_parent(const char *path, struct error *error)
     return directory_make(parent, error);
 }
 
-/* A file has its name only once it is complete. */
 static int add_object(struct plan *plan, const struct s3_object *object, const char *path, struct error *error)
 {
-    struct stat status;
-    plan->bytes += object->size;
     SCOPED_FREE char *local = memory_format("%s/%s", plan->request->folder, path);
-    if (stat(local, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == object->size) {
+    struct s3_download file = {object->key, object->etag, object->size, local};
+    int64_t blocks = object->size / BLOCK_BYTES + 1;
+    if (blocks > (INT64_MAX - plan->room) / BLOCK_BYTES)
+        return error_set(error, ERROR_CORRUPT, "the server tells a size of %" PRId64 " bytes for %s", object->size,
+                         object->key);
+    plan->room += blocks * BLOCK_BYTES;
+    if (s3_download_is_there(&file)) {
         plan->kept++;
         return 0;
     }
@@ -59,7 +67,7 @@ static int add_object(struct plan *plan, const struct s3_object *object, const c
         return -1;
     if ((plan->count & (plan->count - 1)) == 0)
         plan->files = memory_resize(plan->files, plan->count ? 2 * plan->count : 1, sizeof *plan->files);
-    plan->files[plan->count++] = (struct s3_download){object->key, object->etag, object->size, local};
+    plan->files[plan->count++] = file;
     local = NULL;
     return 0;
 }
@@ -91,7 +99,8 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
         if (!fetch_path_is_safe(path))
             return error_set(
                 error, ERROR_INVALID,
-                "the object \"%s\" cannot be a file: its key has an empty part, \".\" or \"..\"; rename it",
+                "the object \"%s\" cannot be a file: its key has an empty part, \".\", \"..\" or one that begins with "
+                "\"" S3_PARTIAL_PREFIX "\"; rename it",
                 object->key);
         if (add_object(plan, object, path, error) < 0)
             return -1;
@@ -114,21 +123,30 @@ static bool is_covered(const struct fetch_request *request, unsigned index)
     return false;
 }
 
+static int remove_partial(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+    (void)status;
+    if (type == FTW_F && strncmp(path + place->base, S3_PARTIAL_PREFIX, strlen(S3_PARTIAL_PREFIX)) == 0)
+        unlink(path);
+    return 0;
+}
+
 int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
           struct error *error)
 {
     SCOPED(plan_release) struct plan plan = {.request = request};
     int64_t bytes = 0;
+    nftw(request->folder, remove_partial, 16, FTW_PHYS); /* what a fetch that was killed has left */
     if (request->path_count == 0 && add_path(&plan, client, "", error) < 0)
         return -1;
     for (unsigned i = 0; i < request->path_count; i++)
         if (!is_covered(request, i) && add_path(&plan, client, request->paths[i], error) < 0)
             return -1;
-    if (request->ceiling > 0 && plan.bytes > request->ceiling)
+    if (request->ceiling > 0 && plan.room > request->ceiling)
         return error_set(error, ERROR_TOO_LARGE,
-                         "the objects have %" PRId64 " bytes, and the local cache may have %" PRId64
+                         "the objects take %" PRId64 " bytes of disk, and the local cache may take %" PRId64
                          "; raise cacheSize, or choose fewer objects by prefix or path",
-                         plan.bytes, request->ceiling);
+                         plan.room, request->ceiling);
     if (s3_download(client, plan.files, plan.count, request->connections, &bytes, error) < 0)
         return -1;
     *ret_result = (struct fetch_result){.files = plan.count, .kept = plan.kept, .bytes = bytes};

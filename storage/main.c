@@ -16,6 +16,7 @@
 #include "common/memory.h"
 #include "common/s3_client.h"
 #include "common/s3_transfer.h"
+#include "common/terminal_text.h"
 #include "common/version.h"
 #include "storage/fetch.h"
 
@@ -195,8 +196,13 @@ static int command_list(const struct command_line *line, struct error *error)
     struct s3_list list;
     if (s3_list(line->client, line->count > 0 ? line->words[0] : "", LISTED_MAX, &list, error) < 0)
         return -1;
-    for (size_t i = 0; i < list.count; i++)
-        printf("%" PRId64 " %s\n", list.objects[i].size, list.objects[i].key);
+    for (size_t i = 0; i < list.count; i++) {
+        struct terminal_text state = {0};
+        printf("%" PRId64 " ", list.objects[i].size);
+        for (const char *c = list.objects[i].key; *c; c++)
+            putchar(*c == '\n' ? '?' : terminal_text_next(&state, (unsigned char)*c));
+        putchar('\n');
+    }
     s3_list_release(&list);
     return 0;
 }

@@ -1013,7 +1013,8 @@ static const struct field s3_fields[] = {
      .size = sizeof(struct s3_spec),
      LONE,
      .type = &s3_secret_type,
-     .description = "Credentials. Only the containers that copy files see them."},
+     .description = "Credentials. Only the containers that copy files see them. Without it requests are not signed, "
+                    "which suffices for public buckets."},
     {.name = "cacheSize",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, cache_size),

@@ -291,7 +291,7 @@ struct s3_spec {
     const char *endpoint, *bucket;
     const char *prefix;      /* NULL: the whole bucket */
     const char *region;      /* NULL: us-east-1 */
-    const char *secret_name; /* NULL: no credentials but those that the pod's environment has */
+    const char *secret_name; /* NULL: requests are not signed, as for public buckets */
     const char *cache_size;  /* a quantity */
 };
 

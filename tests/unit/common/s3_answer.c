@@ -35,6 +35,15 @@ Test(s3_answer, pages_are_appended)
     s3_list_release(&list);
 }
 
+Test(s3_answer, a_last_page_may_have_a_token)
+{
+    cr_assert_eq(parse(PAGE("false", OBJECT("a") "<NextContinuationToken></NextContinuationToken>")), 0, "%s",
+                 error.message);
+    cr_assert_null(list.next_page);
+    cr_assert_eq(list.count, 1);
+    s3_list_release(&list);
+}
+
 Test(s3_answer, what_is_no_page_is_refused)
 {
     SCOPED_FREE char *key = memory_allocate(3 * S3_KEY_MAX + 10, 1);
@@ -45,6 +54,8 @@ Test(s3_answer, what_is_no_page_is_refused)
                            "<html></html>",
                            "<ListBucketResult>",
                            PAGE("true", OBJECT("a")),
+                           PAGE("true", OBJECT("a") "<NextContinuationToken/>"),
+                           "<a234567890123456789012345678901234567890123456789012345678901234567890/>",
                            PAGE("false", OBJECT("a%00b")),
                            PAGE("false", OBJECT("a%2")),
                            PAGE("false", OBJECT("")),

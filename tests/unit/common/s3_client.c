@@ -104,6 +104,89 @@ Test(s3_client, wrong_ranges_are_found)
     end();
 }
 
+static void other_range(struct scripted_request *request)
+{
+    scripted_reply_with(request, 206, "ETag: e\r\nContent-Range: bytes 0-4/9\r\n", "hello");
+}
+
+static void other_version(struct scripted_request *request)
+{
+    scripted_reply_with(request, 206, "ETag: \"f\"\r\nContent-Range: bytes 2-6/9\r\n", "hello");
+}
+
+static void same_version(struct scripted_request *request)
+{
+    scripted_reply_with(request, 206, "ETag: W/\"e\"\r\nContent-Range: bytes 2-6/*\r\n", "hello");
+}
+
+Test(s3_client, ranges_and_versions_that_were_not_asked_for_are_refused)
+{
+    start(other_range);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    end();
+    start(other_version);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_CONFLICT, "%s", error.message);
+    end();
+    start(same_version);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    end();
+}
+
+static void answer_too_much(struct scripted_request *request)
+{
+    SCOPED_FREE char *bytes = memory_allocate(S3_ANSWER_MAX + 2, 1);
+    memset(bytes, 'a', S3_ANSWER_MAX + 1);
+    scripted_reply(request, 200, bytes);
+}
+
+Test(s3_client, an_answer_that_is_too_long_is_not_cut_off)
+{
+    start(answer_too_much);
+    SCOPED_BUFFER buffer;
+    buffer_init(&buffer, 2 * S3_ANSWER_MAX);
+    cr_assert_lt(s3_get_whole(client, "a", &buffer, &error), 0);
+    cr_assert_eq(error.kind, ERROR_TOO_LARGE, "%s", error.message);
+    end();
+}
+
+#define PAGE(more, objects) "<ListBucketResult><IsTruncated>" more "</IsTruncated>" objects "</ListBucketResult>"
+SCRIPTED_REPLY(no_end, 200, PAGE("true", "<NextContinuationToken>t</NextContinuationToken>"))
+SCRIPTED_REPLY(no_prefix, 200, PAGE("false", "<Contents><Key>a</Key><Size>1</Size></Contents>"))
+
+Test(s3_client, listings_without_end_or_prefix_are_refused)
+{
+    struct s3_list list;
+    start(no_end);
+    cr_assert_lt(s3_list(client, "", 10, &list, &error), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    end();
+    start(no_prefix);
+    cr_assert_lt(s3_list(client, "a/long/prefix", 10, &list, &error), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    end();
+}
+
+static void wait_very_long(struct scripted_request *request)
+{
+    if (request->number == 0)
+        scripted_reply_with(request, 503, "Retry-After: 9223372036854775807\r\n", "");
+    else
+        scripted_send(request, "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n");
+}
+
+Test(s3_client, an_object_without_a_size_is_refused)
+{
+    struct s3_head head;
+    start(wait_very_long);
+    cr_assert_lt(s3_head(client, "a", &head, &error), 0);
+    cr_assert_eq(error.kind, ERROR_UNAVAILABLE, "five seconds are longer than the patience: %s", error.message);
+    cr_assert_lt(s3_head(client, "a", &head, &error), 0);
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    end();
+}
+
 /* The first attempt is carried out, but its answer is lost. */
 static char stored[64];
 static void lose_first_answer(struct scripted_request *request)
@@ -155,6 +238,51 @@ Test(s3_client, wrong_bytes_are_found)
     cr_assert_lt(s3_get_whole(client, "a", &buffer, &error), 0);
     cr_assert_eq(error.kind, ERROR_CORRUPT);
     end();
+}
+
+static void count_signatures(struct scripted_request *request)
+{
+    cr_assert_null(strstr(request->head, "Authorization:"));
+    if (request->number == 0)
+        scripted_reply_with(request, 206, "", "hello");
+    else
+        scripted_reply(request, 403, ERROR_TEXT("AccessDenied"));
+}
+
+Test(s3_client, without_credentials_requests_are_not_signed)
+{
+    start(count_signatures);
+    unsetenv("AWS_ACCESS_KEY_ID");
+    cr_assert_lt(get("a", 5), 0, "half of the credentials are none");
+    cr_assert_eq(server.requests, 0);
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    s3_client_free(client);
+    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
+    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
+    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert(strstr(error.message, "wants credentials") && strstr(error.message, "secretRef"), "%s", error.message);
+    end();
+}
+
+static struct scripted_server elsewhere;
+static void redirect(struct scripted_request *request)
+{
+    SCOPED_FREE char *header = memory_format("Location: http://127.0.0.1:%d/runs/a\r\n", elsewhere.port);
+    scripted_reply_with(request, 307, header, "");
+}
+
+Test(s3_client, no_other_host_gets_the_signature)
+{
+    scripted_server_start(&elsewhere, count_signatures, NULL);
+    start(redirect);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_not_null(strstr(error.message, "HTTP 307"), "%s", error.message);
+    cr_assert_eq(server.requests, 1);
+    cr_assert_eq(elsewhere.requests, 0);
+    end();
+    scripted_server_stop(&elsewhere);
 }
 
 static const char *refusal;

@@ -2,6 +2,7 @@
 #include "common/s3_transfer.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -62,6 +63,20 @@ Test(s3_transfer, a_file_appears_when_its_bytes_are_right, .timeout = 120)
     cr_assert_eq(bytes, SIZE);
     cr_assert_eq(stat(path, &status), 0);
     cr_assert_eq(status.st_size, SIZE);
+
+    cr_assert(s3_download_is_there(&file));
+    file.etag = "\"other\"";
+    cr_assert_not(s3_download_is_there(&file), "the object has been replaced by one of the same size");
+    file.etag = "\"e\"";
+    cr_assert_eq(utimensat(AT_FDCWD, path, NULL, 0), 0);
+    cr_assert_not(s3_download_is_there(&file), "the file has been changed");
+
+    static const int64_t sizes[] = {-1, INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct s3_download wrong = {"key", "\"e\"", sizes[i], path};
+        cr_assert_lt(s3_download(client, &wrong, 1, 1, NULL, &error), 0);
+        cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    }
 
     s3_client_free(client);
     scripted_server_stop(&server);
