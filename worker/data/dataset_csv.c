@@ -316,6 +316,10 @@ static int take_target(const struct filling *filling, const struct csv *row, str
     unsigned column = filling->table->label;
     const struct csv_field *field = &row->fields[column];
     char shown[TEXT_SHOWN + 1];
+    if (filling->table->places && csv_is_missing(field))
+        return error_set(error, ERROR_INVALID,
+                         "line %lld, column %u: the label is missing; fill it, or leave the column of the labels out",
+                         (long long)row->line, column + 1);
     if (dataset->base.format.target_type == ELEMENT_FLOAT32)
         return take_number(row, column, &dataset->labels.numbers[filling->row - 1], error);
     int class = csv_labels_find(filling->labels, field);

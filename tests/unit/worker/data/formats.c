@@ -704,6 +704,7 @@ Test(formats, new_csv_rows_that_do_not_fit_are_refused, .init = make_place, .fin
     json_append_string(known.classes, "a");
     refused_table("width,height,kind\n1,2,a\n3,4,b\n", &known,
                   "line 3, column 3: no training example has the label \"b\"");
+    refused_table("width,height,kind\n1,2,\n", &known, "the label is missing; fill it, or leave the column");
     refused_table("width,height,weight,kind\n1,2,3,a\n", &known,
                   "has not learned from the column weight; leave it out");
     training_facts_release(&known);
