@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/crc32c.h"
 #include "common/data/image.h"
 #include "common/memory.h"
 #include "common/regular_file.h"
@@ -43,7 +44,7 @@ static void listing_release(struct listing *listing)
 
 static int is_visible(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.';
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "lost+found") != 0;
 }
 
 /* In the order of their bytes, whatever the locale. */
@@ -61,6 +62,13 @@ static int list(const char *path, struct listing *ret_listing, struct error *err
     return error_set_errno(error, "cannot list %s", path);
 }
 
+/* Without the parts of a second, which some file systems forget. */
+static uint32_t stamp_of(const struct stat *status)
+{
+    const int64_t facts[] = {status->st_size, status->st_mtim.tv_sec};
+    return crc32c(0, facts, sizeof facts);
+}
+
 /* Follows links. */
 static bool is_directory(const char *path)
 {
@@ -75,15 +83,20 @@ static char *join(const char *folder, const char *name)
     return *folder ? memory_format("%s/%s", folder, name) : memory_copy_string(name);
 }
 
-static int add_file(struct image_folder *folder, const char *path, unsigned class, struct error *error)
+/* `full` is its path with the folder's. */
+static int add_file(struct image_folder *folder, const char *path, const char *full, unsigned class,
+                    struct error *error)
 {
+    struct stat status = {.st_size = 0};
+    if (stat(full, &status) < 0)
+        return error_set_errno(error, "cannot read %s", full);
     if (folder->count == IMAGE_FOLDER_FILES_MAX)
         return error_set(error, ERROR_TOO_LARGE, "%s: more than %lld images", folder->root,
                          (long long)IMAGE_FOLDER_FILES_MAX);
     if (folder->count == 0 || (folder->count >= 64 && (folder->count & (folder->count - 1)) == 0))
         folder->files =
             memory_resize(folder->files, folder->count ? 2 * (size_t)folder->count : 64, sizeof *folder->files);
-    folder->files[folder->count++] = (struct image_folder_file){memory_copy_string(path), class};
+    folder->files[folder->count++] = (struct image_folder_file){memory_copy_string(path), class, stamp_of(&status)};
     return 0;
 }
 
@@ -109,7 +122,7 @@ static int add_images(struct image_folder *folder, const char *below, unsigned c
             result = error_set(error, ERROR_INVALID, "%s: only PNG and JPEG files are read; convert it, or take it out",
                                full);
         else if (ends_with_one_of(name, readable))
-            result = add_file(folder, own, class, error);
+            result = add_file(folder, own, full, class, error);
         if (result < 0)
             return -1;
     }
@@ -183,11 +196,10 @@ static int add_one(struct image_folder *folder, struct error *error)
     char *slash = strrchr(folder->root, '/');
     if (access(folder->root, R_OK) < 0)
         return error_set_errno(error, "cannot read %s", folder->root);
-    SCOPED_FREE char *name = memory_copy_string(slash ? slash + 1 : folder->root);
+    SCOPED_FREE char *name = memory_copy_string(slash ? slash + 1 : folder->root), *full = folder->root;
     char *root = !slash ? memory_copy_string(".") : memory_copy_bytes(folder->root, (size_t)(slash - folder->root));
-    free(folder->root);
     folder->root = root;
-    return add_file(folder, name, 0, error);
+    return add_file(folder, name, full, 0, error);
 }
 
 int image_folder_list_all(const char *path, struct image_folder *ret_folder, struct error *error)
@@ -249,9 +261,15 @@ static int read_bytes(const struct image_folder *folder, int64_t index, off_t mo
 {
     SCOPED_FREE char *path = memory_format("%s/%s", folder->root, folder->files[index].path);
     SCOPED_CLOSE int descriptor = -1;
+    struct stat status;
     off_t size;
     if (regular_file_open(path, &descriptor, &size, error) < 0)
         return -1;
+    if (fstat(descriptor, &status) < 0 || stamp_of(&status) != folder->files[index].stamp)
+        return error_set(error, ERROR_CORRUPT,
+                         "%s has changed since the folder was listed; leave images as they are "
+                         "while a job learns from them",
+                         path);
     if (size > (off_t)IMAGE_BYTES_MAX)
         return error_set(error, ERROR_TOO_LARGE, "%s: the file has %lld bytes; an image may have %zu", path,
                          (long long)size, IMAGE_BYTES_MAX);

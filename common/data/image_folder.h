@@ -3,7 +3,7 @@
  * Lists a folder of images with one folder for each class, the layout of Keras' image_dataset_from_directory and torchvision's
  * ImageFolder. The classes are the folders' names in the order of their bytes. Images are files named *.png, *.jpg or *.jpeg, in letters of
  * either case, in the class's folder or below it; they are ordered by class, then by path. Files and folders whose names begin with a dot
- * are left out, and so are files that are no images by their names.
+ * are left out, and so are lost+found, which a new file system has, and files that are no images by their names.
  */
 #ifndef COXSWAIN_COMMON_DATA_IMAGE_FOLDER_H
 #define COXSWAIN_COMMON_DATA_IMAGE_FOLDER_H
@@ -22,6 +22,7 @@
 struct image_folder_file {
     char *path; /* from the folder on, such as "cats/a.png"; owned */
     unsigned class;
+    uint32_t stamp; /* of the size and the time of change that the file had when it was listed */
 };
 struct image_folder {
     char *root;     /* owned */
@@ -44,7 +45,8 @@ bool image_folder_has_images(const char *path);
 /* Whether at least `least` folders in the folder have images. */
 bool image_folder_has_classes(const char *path, unsigned least);
 
-/* Reads the bytes of one of the files, at most IMAGE_BYTES_MAX (image.h). Errors name its path. `bytes` is cleared first. */
+/* Reads the bytes of one of the files, at most IMAGE_BYTES_MAX (image.h). Errors name its path; ERROR_CORRUPT if the file has changed since
+ * it was listed. `bytes` is cleared first. */
 int image_folder_read(const struct image_folder *folder, int64_t index, struct buffer *bytes, struct error *error);
 /* Reads the size and channels of one of them: see image_look. */
 int image_folder_look(const struct image_folder *folder, int64_t index, struct image *ret_image, struct error *error);

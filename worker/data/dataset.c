@@ -317,6 +317,16 @@ bool dataset_is_table(const struct dataset *dataset)
     return dataset->kind == &dataset_csv;
 }
 
+int64_t dataset_keep(struct dataset *dataset, int64_t most)
+{
+    return dataset->kind && dataset->kind->keep ? dataset->kind->keep(dataset, most) : 0;
+}
+
+void dataset_read_with(struct dataset *dataset, int threads)
+{
+    dataset->readers = threads;
+}
+
 const char *dataset_example_name(const struct dataset *dataset, int64_t index)
 {
     return dataset->kind && dataset->kind->name ? dataset->kind->name(dataset, source_index(dataset, index)) : NULL;
@@ -421,7 +431,8 @@ static int64_t readers_of(const struct dataset *dataset, int64_t count)
     int64_t most = count / READER_EXAMPLES_LEAST;
     if (!dataset->kind->slow || sched_getaffinity(0, sizeof processors, &processors) < 0)
         return 1;
-    int64_t readers = CPU_COUNT(&processors) < READERS_MAX ? CPU_COUNT(&processors) : READERS_MAX;
+    int64_t readers = dataset->readers > 0 ? dataset->readers : CPU_COUNT(&processors);
+    readers = readers < READERS_MAX ? readers : READERS_MAX;
     return most < 1 ? 1 : most < readers ? most : readers;
 }
 

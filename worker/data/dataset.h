@@ -24,8 +24,8 @@
  *              each class, in their order. The table is read into memory (1 GiB)
  *   images     a folder of PNG and JPEG files with a folder for each class
  *              (common/data/image_folder.h), resized to the model's input (value /
- *              255). Several threads decode a batch. Resized images that take 512 MiB
- *              at most together are kept in memory
+ *              255). Several threads decode a batch (dataset_read_with). Resized images are
+ *              kept in memory if they may be (dataset_keep)
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
  *
@@ -97,6 +97,14 @@ int64_t dataset_count(const struct dataset *dataset);
 const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
+
+/* Lets the dataset keep what it has decoded, if that takes at most `most` bytes. Returns what it will take; 0: nothing is kept, as without
+ * a call. Before the first example is read. */
+int64_t dataset_keep(struct dataset *dataset, int64_t most);
+
+/* Sets how many threads may read a batch where an example takes long; without a call, one for each processor, at most 16. The number
+ * changes no bits. */
+void dataset_read_with(struct dataset *dataset, int threads);
 
 /* Returns the name of the file that an example is, from its folder on; NULL if examples have no files of their own. */
 const char *dataset_example_name(const struct dataset *dataset, int64_t index);

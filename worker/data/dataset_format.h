@@ -20,6 +20,7 @@ struct dataset {
     int64_t order_first;              /* the example of the source at which the order begins */
     struct augmentation augmentation; /* for training; else inactive */
     struct training_facts facts;
+    int readers;            /* threads that may read a batch; 0: one for each processor */
     bool has_labels;        /* CSV: words or integers stand for the classes */
     bool has_targets;       /* of new examples: the files have labels, too */
     uint32_t labels_digest; /* of them, in the order of the classes */
@@ -53,6 +54,8 @@ struct dataset_kind {
     int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
     /* Returns the name of the file that an example of the source is; NULL: examples have no files of their own. */
     const char *(*name)(const struct dataset *dataset, int64_t index);
+    /* See dataset_keep; NULL: reading is fast. */
+    int64_t (*keep)(struct dataset *dataset, int64_t most);
     bool slow; /* an example takes so long to read that several threads read a batch */
 };
 

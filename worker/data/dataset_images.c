@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,12 @@
 #include "worker/data/dataset_format.h"
 #include "worker/data/pixels.h"
 
-/* Resized images are kept in memory if all of them together take no more. */
-#define KEPT_BYTES_MAX ((int64_t)512 << 20)
+/* So many pixels are decoded at a time in all threads, since each takes up to twelve bytes meanwhile: as many as one image may have. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t less;
+    int64_t pixels;
+} decoding = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 
 enum keeping { NOT_KEPT, BEING_KEPT, KEPT };
 
@@ -146,14 +151,17 @@ static int list_new(struct image_dataset *dataset, const char *path, const struc
     return 0;
 }
 
-static void keep_if_small(struct image_dataset *dataset)
+static int64_t images_keep(struct dataset *base, int64_t most)
 {
-    int64_t image = dataset->height * dataset->width * dataset->channels;
-    if (dataset->folder.count > KEPT_BYTES_MAX / image)
-        return;
-    dataset->kept = malloc((size_t)(dataset->folder.count * image)); /* touched as images are kept */
-    if (dataset->kept)
-        dataset->state = memory_allocate((size_t)dataset->folder.count, sizeof *dataset->state);
+    struct image_dataset *dataset = (struct image_dataset *)base;
+    int64_t image = dataset->height * dataset->width * dataset->channels, bytes = dataset->folder.count * image;
+    if (dataset->kept || dataset->folder.count > most / image)
+        return 0;
+    dataset->kept = malloc((size_t)bytes); /* touched as images are kept */
+    if (!dataset->kept)
+        return 0;
+    dataset->state = memory_allocate((size_t)dataset->folder.count, sizeof *dataset->state);
+    return bytes;
 }
 
 static void describe(struct image_dataset *dataset)
@@ -176,7 +184,6 @@ static int fill(struct image_dataset *dataset, const struct dataset_source *sour
     } else if (image_folder_list(path, &dataset->folder, error) < 0 || take_classes(dataset, source, error) < 0)
         return -1;
     dataset->base.count = dataset->folder.count;
-    keep_if_small(dataset);
     describe(dataset);
     return 0;
 }
@@ -197,6 +204,17 @@ static int images_open(const struct dataset_source *source, struct dataset **ret
 
 /* ---------------------------------------------------------------- reading */
 
+/* `pixels` are taken, or given back if below 0. */
+static void take_pixels(int64_t pixels)
+{
+    pthread_mutex_lock(&decoding.lock);
+    while (pixels > 0 && decoding.pixels > IMAGE_PIXELS_MAX - pixels)
+        pthread_cond_wait(&decoding.less, &decoding.lock);
+    decoding.pixels += pixels;
+    pthread_cond_broadcast(&decoding.less);
+    pthread_mutex_unlock(&decoding.lock);
+}
+
 static int decode(const struct image_dataset *dataset, int64_t index, uint8_t *ret_pixels, struct error *error)
 {
     const struct image_folder *folder = &dataset->folder;
@@ -205,8 +223,16 @@ static int decode(const struct image_dataset *dataset, int64_t index, uint8_t *r
     buffer_init(&bytes, IMAGE_BYTES_MAX);
     if (image_folder_read(folder, index, &bytes, error) < 0)
         return -1;
-    if (image_read((const uint8_t *)bytes.data, bytes.length, dataset->channels, &image, error) < 0 ||
-        image_resize(&image, dataset->crop, dataset->width, dataset->height, ret_pixels, error) < 0)
+    const uint8_t *begin = (const uint8_t *)bytes.data;
+    if (image_look(begin, bytes.length, &image, error) < 0)
+        return error_wrap(error, "%s/%s", folder->root, folder->files[index].path);
+    int64_t area = image.width * image.height;
+    take_pixels(area);
+    bool good = image_read(begin, bytes.length, dataset->channels, &image, error) == 0 &&
+                image_resize(&image, dataset->crop, dataset->width, dataset->height, ret_pixels, error) == 0;
+    image_release(&image);
+    take_pixels(-area);
+    if (!good)
         return error_wrap(error, "%s/%s", folder->root, folder->files[index].path);
     return 0;
 }
@@ -250,5 +276,9 @@ static const char *images_name(const struct dataset *base, int64_t index)
     return ((const struct image_dataset *)base)->folder.files[index].path;
 }
 
-const struct dataset_kind dataset_images = {
-    .open = images_open, .free = images_free, .read = images_read, .name = images_name, .slow = true};
+const struct dataset_kind dataset_images = {.open = images_open,
+                                            .free = images_free,
+                                            .read = images_read,
+                                            .name = images_name,
+                                            .keep = images_keep,
+                                            .slow = true};

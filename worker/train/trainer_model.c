@@ -6,12 +6,16 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/device/host_memory.h"
 #include "worker/model/program.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/sharded_optimizer.h"
 #include "worker/train/compilation.h"
+#include "worker/train/compute_threads.h"
 #include "worker/train/export.h"
 #include "worker/train/support.h"
+
+#define KEPT_BYTES_MAX ((int64_t)512 << 20) /* of examples that were decoded */
 
 struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device)
 {
@@ -74,6 +78,22 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
     return 0;
 }
 
+/* Decoding takes the processors that the process may use, and decoded examples stay in half of the memory that the plan leaves. */
+static void give_means(struct trainer *trainer)
+{
+    struct dataset *datasets[] = {trainer->training, trainer->validation};
+    struct host_memory_limit limit = host_memory_limit_read("");
+    int64_t left = limit.bytes / crew_members_here(&trainer->crew, trainer->identity);
+    left = (left - memory_plan_bytes(&trainer->memory.host)) / 2;
+    left = left < KEPT_BYTES_MAX ? left : KEPT_BYTES_MAX;
+    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
+        if (!datasets[i])
+            continue;
+        dataset_read_with(datasets[i], compute_threads(trainer->arguments, trainer->identity, &trainer->crew));
+        left -= left > 0 ? dataset_keep(datasets[i], left) : 0;
+    }
+}
+
 int trainer_open_data(struct trainer *trainer, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
@@ -84,6 +104,7 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
         return error_wrap(error, "training data");
     if (dataset_open_validation(spec, trainer->storage, trainer->training, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
+    give_means(trainer);
     int64_t count = dataset_count(trainer->training);
     trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};
     return step_plan_steps(trainer->job, count, &trainer->plan, error);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -102,6 +103,8 @@ Test(images, classes_are_folders_in_the_order_of_their_names)
     const struct data_spec spec = spec_of(NULL, NULL);
     struct dataset *dataset = opened(&spec, SPLIT_TRAIN, &format);
     cr_assert_eq(dataset_count(dataset), 3);
+    cr_expect_eq(dataset_keep(dataset, 5), 0, "three images take six bytes");
+    cr_expect_eq(dataset_keep(dataset, 6), 6);
     for (int i = 0; i < 2; i++) { /* the second time they are kept */
         check_example(dataset, 0, 0, 50, 60);
         check_example(dataset, 1, 0, 30, 40);
@@ -113,6 +116,27 @@ Test(images, classes_are_folders_in_the_order_of_their_names)
     const struct json *classes = dataset_facts(dataset)->classes;
     cr_expect_str_eq(json_string(json_element(classes, 1), ""), "dogs");
     cr_expect(dataset_digests(dataset).classes[0] != '\0');
+    dataset_free(dataset);
+}
+
+Test(images, an_image_that_changes_ends_the_reading)
+{
+    put_grey("dogs/1.png", 10, 20);
+    put_grey("cats/1.png", 50, 60);
+    const struct example_format format = format_of(1, 2, 1, 2);
+    const struct data_spec spec = spec_of(NULL, NULL);
+    struct dataset *dataset = opened(&spec, SPLIT_TRAIN, &format);
+    check_example(dataset, 1, 1, 10, 20);
+    put_grey("dogs/1.png", 30, 20);
+    SCOPED_FREE char *path = memory_format("%s/dogs/1.png", root);
+    cr_assert_eq(utimensat(AT_FDCWD, path, (const struct timespec[]){{.tv_sec = 1}, {.tv_sec = 1}}, 0), 0);
+    float input[2];
+    int32_t target;
+    int64_t index = 1;
+    struct error error = ERROR_INIT;
+    cr_assert_lt(dataset_read(dataset, &index, 1, input, &target, &error), 0);
+    cr_expect_eq(error.kind, ERROR_CORRUPT);
+    cr_expect(strstr(error.message, "dogs/1.png has changed"), "%s", error.message);
     dataset_free(dataset);
 }
 
