@@ -8,6 +8,7 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "common/terminal_text.h"
 
 #define NUMBER_LENGTH_MAX 63
 #define INTEGER_DIGITS_MAX 15 /* exact as a double */
@@ -135,6 +136,19 @@ static int next_field(struct csv *csv, const char **at, const char *end, struct 
 
 /* ---------------------------------------------------------------- rows of JSON Lines */
 
+#define NAME_SHOWN 40
+
+/* Copies the beginning of a field's name, without what could steer a terminal. */
+static const char *show_name(const char *name, char shown[NAME_SHOWN + 1])
+{
+    struct terminal_text state = {0};
+    size_t length = 0;
+    for (; name[length] && length < NAME_SHOWN; length++)
+        shown[length] = (char)terminal_text_next(&state, (unsigned char)name[length]);
+    shown[length] = '\0';
+    return shown;
+}
+
 /* Gives the names of the first object, which is read again as the first row of values. */
 static int give_names(struct csv *csv, struct error *error)
 {
@@ -155,13 +169,14 @@ static int give_names(struct csv *csv, struct error *error)
 /* Appends the text of a value, and remembers where it is; the texts may still move. */
 static int add_value(struct csv *csv, const char *name, const struct json *value, struct error *error)
 {
+    char shown[NAME_SHOWN + 1];
     if (!value)
-        return error_set(error, ERROR_INVALID, "line %lld has no field \"%.40s\", which the first line has",
-                         (long long)csv->line, name);
+        return error_set(error, ERROR_INVALID, "line %lld has no field \"%s\", which the first line has",
+                         (long long)csv->line, show_name(name, shown));
     if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_STRING && json_type(value) != JSON_NULL)
         return error_set(error, ERROR_INVALID,
-                         "line %lld: the field \"%.40s\" is a JSON %s; a table has numbers, and strings as labels",
-                         (long long)csv->line, name, json_type_name(json_type(value)));
+                         "line %lld: the field \"%s\" is a JSON %s; a table has numbers, and strings as labels",
+                         (long long)csv->line, show_name(name, shown), json_type_name(json_type(value)));
     SCOPED_FREE char *text = json_scalar_text(value);
     size_t length = text ? strlen(text) : 0, wanted = csv->unquoted_length + length;
     if (wanted > csv->unquoted_capacity) {
@@ -176,10 +191,11 @@ static int add_value(struct csv *csv, const char *name, const struct json *value
 
 static int refuse_more(const struct csv *csv, struct error *error)
 {
+    char shown[NAME_SHOWN + 1];
     for (const struct json *item = json_first(csv->object); item; item = json_next(item))
         if (!json_member(csv->names, json_key(item)))
-            return error_set(error, ERROR_INVALID, "line %lld has a field \"%.40s\", which the first line has not",
-                             (long long)csv->line, json_key(item));
+            return error_set(error, ERROR_INVALID, "line %lld has a field \"%s\", which the first line has not",
+                             (long long)csv->line, show_name(json_key(item), shown));
     return error_set(error, ERROR_INVALID, "line %lld has %zu fields, the first line has %zu", (long long)csv->line,
                      json_count(csv->object), json_count(csv->names));
 }

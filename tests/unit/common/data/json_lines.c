@@ -123,6 +123,7 @@ Test(json_lines, objects_that_are_no_rows_are_named)
     refused("{\"a\": {\"x\": 1}}",
             "line 1: the field \"a\" is a JSON object; a table has numbers, and strings as labels");
     refused("{\"a\": true}", "is a JSON boolean");
+    refused("{\"a\\u001b[31m\": []}", "the field \"a?[31m\" is a JSON array");
     refused("{}", "line 1 is an empty object");
     refused("{\"a\": 1}\nx", "line 2 is not JSON");
 }
