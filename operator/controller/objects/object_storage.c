@@ -108,7 +108,7 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
                      *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name),
                      *secrets = memory_format("%s/%u", S3_DIRECTORY, index);
     int64_t thousandths = 0;
-    quantity_parse(s3->cache_size, &thousandths);
+    bool has_ceiling = quantity_parse(s3->cache_size, &thousandths); /* else it is more than any disk has */
     SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000);
     struct json *container = json_append(list, json_new_object());
     json_set_string(container, "name", name);
@@ -121,7 +121,7 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
     add_option(words, "--prefix", s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL);
     add_option(words, "--region", s3->region);
     add_option(words, "--credentials", s3->secret_name ? secrets : NULL);
-    add_option(words, "--ceiling", ceiling);
+    add_option(words, "--ceiling", has_ceiling ? ceiling : NULL);
     json_append_string(words, "--");
     json_append_string(words, folder);
     add_paths(words, job, storage->name);

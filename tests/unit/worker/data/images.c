@@ -155,9 +155,12 @@ Test(images, a_batch_that_several_threads_read_is_in_order)
     const struct example_format format = format_of(1, 2, 1, 2);
     const struct data_spec spec = spec_of(NULL, NULL);
     struct dataset *dataset = opened(&spec, SPLIT_TRAIN, &format);
-    cr_assert_eq(dataset_read(dataset, indices, COUNT, inputs, targets, &error), 0, "%s", error.message);
-    for (int i = 0; i < COUNT; i++)
-        cr_expect(inputs[i][0] == (float)(COUNT - 1 - i) / 255.0f && targets[i] == (i < 100), "%d", i);
+    for (int threads = 0; threads < 100; threads += 33) {
+        dataset_read_with(dataset, threads);
+        cr_assert_eq(dataset_read(dataset, indices, COUNT, inputs, targets, &error), 0, "%s", error.message);
+        for (int i = 0; i < COUNT; i++)
+            cr_expect(inputs[i][0] == (float)(COUNT - 1 - i) / 255.0f && targets[i] == (i < 100), "%d", i);
+    }
     put("a/050.png", "no image", 8);
     put("a/020.png", "", 0);
     dataset_free(dataset);

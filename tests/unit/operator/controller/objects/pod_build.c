@@ -449,4 +449,9 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
     cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/corpus"), "readOnly", false));
     cr_assert_null(mount_of(trainer, "/coxswain/s3/0"), "the trainer must not see the credentials");
     cr_assert_str_eq(json_string_at(json_first(json_at(pod, "spec.volumes")), "emptyDir.sizeLimit", ""), "2Ki");
+    cr_assert(has_word(words, "--ceiling"));
+    job.document.storage[0].s3.cache_size = "999999999999999Ti";
+    SCOPED_JSON *large = build(&job, 0, &error);
+    cr_assert_not(has_word(json_member(json_first(json_at(large, "spec.initContainers")), "command"), "--ceiling"),
+                  "a ceiling of 0 would be refused");
 }
