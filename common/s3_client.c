@@ -20,7 +20,9 @@
 #define WAIT_LEAST_MS 100
 #define WAIT_MOST_MS 5000
 #define CONNECT_MS 10000
-#define SILENCE_SECONDS 30 /* without a byte, until a connection counts as dead */
+#define SILENCE_SECONDS 30 /* without a byte, or of a range that is slow, until a connection counts as dead */
+#define SLOW_BYTES 1024L   /* a second of a range */
+#define PROGRESS_BYTES ((int64_t)256 * 1024)
 #define CREDENTIAL_MAX 16384
 #define HANDLES_MAX 64 /* idle connections that are kept */
 #define EMPTY_PAGES_MAX 1000
@@ -355,14 +357,14 @@ static void set_range(const struct exchange *exchange, CURL *handle)
     curl_easy_setopt(handle, CURLOPT_RANGE, text);
 }
 
-static void set_limits(CURL *handle)
+static void set_limits(CURL *handle, bool is_range)
 {
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* a connection for each request */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, is_range ? SLOW_BYTES : 1L);
     curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_SECONDS);
     curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 262144L);
     curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, 262144L);
@@ -396,7 +398,7 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     if (result == 0) {
         if (client->credentials && access(authority, R_OK) == 0)
             curl_easy_setopt(handle, CURLOPT_CAINFO, authority);
-        set_limits(handle);
+        set_limits(handle, exchange->range != NULL);
         set_method(exchange, handle);
         if (exchange->range)
             set_range(exchange, handle);
@@ -590,7 +592,7 @@ static int perform(struct exchange *exchange, struct error *error)
             granted(client, true);
             return 0;
         }
-        if (exchange->received > received) { /* it gets on */
+        if (exchange->received >= received + PROGRESS_BYTES) { /* it gets on */
             received = exchange->received;
             pause = WAIT_LEAST_MS;
             since = clock_monotonic_ms();

@@ -15,7 +15,7 @@
  *   ca.crt                optional, only a file: the certificates (PEM) that the server's is verified with
  *
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
- * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last progress. Credentials that are refused count
+ * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last 256 KiB came. Credentials that are refused count
  * as a temporary failure once a request of this client has succeeded, because they may be being rotated.
  *
  * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),

@@ -83,6 +83,21 @@ Test(s3_client, a_lost_connection_continues_where_it_was)
     end();
 }
 
+static void drip(struct scripted_request *request)
+{
+    scripted_send(request, "HTTP/1.1 206 X\r\nContent-Length: 60\r\n\r\nx");
+    request->close = true;
+}
+
+Test(s3_client, a_byte_at_a_time_is_no_progress)
+{
+    start(drip);
+    cr_assert_lt(get("a", 60), 0);
+    cr_assert_eq(error.kind, ERROR_UNAVAILABLE, "%s", error.message);
+    cr_assert(strstr(error.message, "given up after"), "%s", error.message);
+    end();
+}
+
 SCRIPTED_REPLY(more_than_asked, 206, "hello, world")
 SCRIPTED_REPLY(replaced, 412, ERROR_TEXT("PreconditionFailed"))
 SCRIPTED_REPLY(whole_object, 200, "hello")
