@@ -421,12 +421,15 @@ static void carry_out(struct controller *controller, struct job_entry *entry, co
     execute_plan(&controller->executor, entry, job, plan);
 }
 
-/* The status says that it is to be told. A full queue is tried again later. */
+/* The status says that it is to be told. A full queue is tried again later, for as long as the notification has time: a TTL waits. */
 static void tell_end(struct controller *controller, struct job_entry *entry, const struct plan *plan)
 {
-    if (controller->executor.notifier && plan->end_notice.id &&
-        !notifier_send(controller->executor.notifier, entry->key, &plan->end_notice))
-        work_queue_add_at(controller->queue, entry, plan->now_ms + NOTICE_RETRY_MS);
+    if (!controller->executor.notifier || !plan->end_notice.id ||
+        notifier_send(controller->executor.notifier, entry->key, &plan->end_notice))
+        return;
+    bool is_late = plan->now_ms >= plan->end_notice.until_ms;
+    entry->notice = is_late ? NOTICE_FAILED : entry->notice;
+    work_queue_add_at(controller->queue, entry, plan->now_ms + (is_late ? 0 : NOTICE_RETRY_MS));
 }
 
 static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct training_job *job,

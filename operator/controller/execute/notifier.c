@@ -13,7 +13,7 @@
 #define RETRY_BASE_MS 1000
 #define RETRY_MAX_MS 60000
 #define ANSWER_MS 10000
-#define ANSWER_MAX 65536
+#define ANSWER_MAX (1024 * 1024)
 #define FLYING_MAX 8
 
 struct notification {
@@ -76,8 +76,22 @@ static bool may_be_tried_again(const struct http_response *response)
     return response->status == 0 || response->status == 408 || response->status == 429 || response->status >= 500;
 }
 
+/* Moves it behind those that have not been tried for longer, or at all: a sink that never answers lets only some be tried at a time. */
+static void move_to_end(struct notification *notification)
+{
+    struct notification **at = &notification->notifier->first;
+    while (*at != notification)
+        at = &(*at)->next;
+    *at = notification->next;
+    while (*at)
+        at = &(*at)->next;
+    notification->next = NULL;
+    *at = notification;
+}
+
 static void try_later(struct notification *notification, const struct http_response *response)
 {
+    move_to_end(notification);
     int64_t pause_ms =
         response->retry_after_ms > notification->pause_ms ? response->retry_after_ms : notification->pause_ms;
     if (pause_ms > RETRY_MAX_MS)
@@ -86,12 +100,20 @@ static void try_later(struct notification *notification, const struct http_respo
     notification->pause_ms = notification->pause_ms < RETRY_MAX_MS / 2 ? 2 * notification->pause_ms : RETRY_MAX_MS;
 }
 
-/* The sink's URL may hold a token and is not printed. */
+/* The sink's path may be a secret, as those of many chats are, so the URL in front of the client's words is not printed. */
+static const char *refusal_words(const struct http_response *response)
+{
+    const char *colon = response->error ? strstr(response->error->message, ": ") : NULL;
+    if (colon)
+        return colon + 2;
+    return response->error ? "no answer came" : "the sink refused it";
+}
+
 static void log_refusal(const struct notification *notification, const struct http_response *response)
 {
     SCOPED_FREE char *status = memory_format("%d", response->status);
     log_warning("a notification was not delivered", "id", notification->id, "job", notification->key, "status", status,
-                "why", response->error ? response->error->message : "the sink refused it", NULL);
+                "why", refusal_words(response), NULL);
 }
 
 static void answered(void *context, const struct http_response *response)
@@ -113,6 +135,16 @@ static void answered(void *context, const struct http_response *response)
     send_due(notifier);
 }
 
+/* What a sink says besides its status does not matter, however long it is. */
+static int ignore_data(void *context, const char *bytes, size_t length, struct error *error)
+{
+    (void)context;
+    (void)bytes;
+    (void)length;
+    (void)error;
+    return 0;
+}
+
 static void start(struct notification *notification)
 {
     struct notifier *notifier = notification->notifier;
@@ -123,6 +155,7 @@ static void start(struct notification *notification)
         .body_length = strlen(notification->body),
         .content_type = "application/cloudevents+json; charset=UTF-8",
         .max_body = ANSWER_MAX,
+        .on_data = ignore_data,
         .timeout_ms = ANSWER_MS,
         .done = answered,
         .context = notification,

@@ -7,8 +7,8 @@
  *
  * An answer of 2xx ends a notification. No answer, 408, 429 and 5xx are tried again after one second,
  * then twice as long each time up to a minute, or when Retry-After says, until the notification's
- * time is over. Any other answer ends it at once. At most NOTIFIER_QUEUE notifications wait; of more,
- * none is taken.
+ * time is over; those that have waited longest come first. Any other answer ends it at once. At most
+ * NOTIFIER_QUEUE notifications wait; of more, none is taken.
  */
 #ifndef COXSWAIN_CONTROLLER_NOTIFIER_H
 #define COXSWAIN_CONTROLLER_NOTIFIER_H

@@ -2,7 +2,10 @@
 #include "operator/controller/execute/notifier.h"
 
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/unit/operator/kube/loop_fixture.h"
 
@@ -79,6 +82,63 @@ Test(notifier, tries_again_after_an_outage)
     cr_assert_eq(server.requests, 4);
     cr_assert_eq(failed, 0);
     stop();
+}
+
+static char first_ids[17];
+
+/* Slower than the first pauses. */
+static void note_and_fail(struct scripted_request *request)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (request->number < 16)
+        first_ids[request->number] = request->body[0];
+    pthread_mutex_lock(&lock);
+    usleep(20000);
+    pthread_mutex_unlock(&lock);
+    scripted_reply(request, 500, "");
+}
+
+Test(notifier, none_is_tried_again_before_all_were_tried)
+{
+    start(note_and_fail);
+    char body[2] = "";
+    for (body[0] = 'a'; body[0] <= 'p'; body[0]++) {
+        struct notice notice = {.id = body, .body = body, .until_ms = clock_now_ms() + 60000};
+        cr_assert(notifier_send(notifier, "ml/digits", &notice));
+    }
+    LOOP_UNTIL(server.requests >= 17);
+    for (char id = 'a'; id <= 'p'; id++)
+        cr_expect(strchr(first_ids, id), "%c was not among the first 16: %s", id, first_ids);
+    stop();
+}
+
+static void take_at_length(struct scripted_request *request)
+{
+    SCOPED_FREE char *page = memory_format("%0100000d", 0);
+    scripted_reply(request, 200, page);
+}
+
+Test(notifier, what_the_sink_answers_may_be_long)
+{
+    start(take_at_length);
+    post("a", 60000);
+    LOOP_UNTIL(delivered == 1);
+    cr_assert_eq(server.requests, 1);
+    stop();
+}
+
+Test(notifier, no_log_has_the_path_of_the_sink, .init = cr_redirect_stderr)
+{
+    char line[1024] = "";
+    start(take);
+    scripted_server_stop(&server);
+    post("a", 0);
+    LOOP_UNTIL(failed == 1);
+    cr_assert_not_null(fgets(line, sizeof line, cr_get_redirected_stderr()));
+    cr_assert(strstr(line, "a notification was not delivered"), "%s", line);
+    cr_assert_not(strstr(line, "/hook"), "%s", line);
+    notifier_free(notifier);
+    fixture_stop();
 }
 
 static void refuse(struct scripted_request *request)
