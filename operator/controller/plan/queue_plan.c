@@ -79,18 +79,21 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
 bool queue_take_admission(struct planning *planning)
 {
     const struct workload_view *workload = own_workload(planning);
+    const struct job_status *old = planning->old;
     if (!planning->job->elastic.enabled || !workload || !workload->admitted || workload->evicted ||
-        workload->admitted_workers == 0 || workload->admitted_workers == planning->old->admitted_workers)
+        workload->admitted_workers == 0)
         return false;
-    planning->next->admitted_workers = workload->admitted_workers;
-    if (workload->admitted_workers < workload->workers)
+    int64_t admitted = workload->admitted_workers, wanted = planning->job->elastic.wanted_workers;
+    bool is_new = admitted != old->admitted_workers || old->observed_generation != planning->job->generation;
+    planning->next->admitted_workers = admitted;
+    if (admitted < wanted && is_new)
         planning_event(planning, false, "AdmittedInPart", "Queue",
                        planning_format(planning,
                                        "queue %s admits %" PRId64 " of %" PRId64
                                        " workers, so the job trains with these; to ask for all again, suspend and "
                                        "resume it",
-                                       workload->queue_name, workload->admitted_workers, workload->workers));
-    return true;
+                                       workload->queue_name, admitted, wanted));
+    return (admitted < wanted ? admitted : wanted) != planning->job->document.workers;
 }
 
 void queue_dismiss(struct planning *planning)

@@ -282,6 +282,45 @@ Test(queue, an_elastic_crew_has_as_many_workers_as_were_admitted)
     expect_plan("create_pod=2");
 }
 
+/* As by an API server whose definition of TrainingJob is older than the field. */
+static void drop_number(void)
+{
+    scene_turn(&scene);
+    scene.job.status.admitted_workers = FIELD_UNSET;
+}
+
+Test(queue, a_job_that_is_admitted_whole_does_not_wait_for_the_number)
+{
+    be_elastic(2);
+    workload.workers = 8;
+    workload.admitted_workers = 8; /* by an earlier operator, which asked for the most */
+    admit();
+    for (int turn = 0; turn < 3; turn++)
+        drop_number();
+    scene_expect("job.attempt=1 create_pod=2 events=0");
+    scene_renew();
+    run();
+    be_elastic(2);
+    workload.workers = workload.admitted_workers = 2;
+    drop_number();
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    expect_turn("restart_count=1 (its crew is looked after)");
+    cr_assert_eq(scene.job.status.admitted_workers, 2, "which bounds it later");
+}
+
+Test(queue, a_job_that_is_scaled_beyond_its_quota_is_told)
+{
+    be_elastic(2);
+    workload.workers = workload.admitted_workers = 2;
+    run();
+    scene_turn(&scene);
+    be_elastic(3);
+    scene.job.generation++;
+    parse_again();
+    expect_turn("event=AdmittedInPart job.workers=2 worker.pending=none");
+    expect_turn("events=0");
+}
+
 Test(queue, the_number_goes_with_the_admission)
 {
     be_elastic(2);
