@@ -37,6 +37,11 @@
 /* On pods: the names of the nodes that their affinity excludes because of failures or notices, with
  * commas between them. */
 #define ANNOTATION_AVOIDED_NODES "coxswain.dev/avoided-nodes"
+/* Karpenter's, on pods that it must not evict. */
+#define ANNOTATION_DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
+
+/* Kubernetes' label of nodes by which affinities and topologies name them. */
+#define LABEL_HOST_NAME "kubernetes.io/hostname"
 
 /* Standard labels, so that dashboards group our pods. */
 #define LABEL_APP_NAME "app.kubernetes.io/name"             /* "coxswain" */

@@ -298,17 +298,28 @@ static void check_push(const struct controller *controller, struct job_entry *en
     entry->log.flaw_told = false;
 }
 
-/* The list lies in the arena. */
+static bool nodes_are_known(const struct controller *controller)
+{
+    return informer_synced(controller->nodes) || controller->nodes_refused;
+}
+
+/* The list lies in the arena. On some clouds each healthy node has a condition that is True, which concerns few jobs. */
 static void troubles_fill(const struct controller *controller, struct plan_input *input, struct arena *arena)
 {
     const char *key;
     const void *item;
+    bool heeds_conditions = input->job->run_policy.avoided_condition_count > 0;
     size_t count = informer_count(controller->nodes);
-    if (count == 0)
-        return;
-    const struct node_trouble **list = arena_allocate(arena, count, sizeof *list);
-    for (size_t at = 0; input->trouble_count < count && informer_next(controller->nodes, &at, &key, &item);)
-        list[input->trouble_count++] = item;
+    const struct node_trouble **list = NULL;
+    input->troubles_unknown = !nodes_are_known(controller);
+    for (size_t at = 0; informer_next(controller->nodes, &at, &key, &item);) {
+        const struct node_trouble *trouble = item;
+        if (*trouble->notice == '\0' && !heeds_conditions)
+            continue;
+        if (!list)
+            list = arena_allocate(arena, count, sizeof *list);
+        list[input->trouble_count++] = trouble;
+    }
     input->troubles = list;
 }
 
@@ -743,7 +754,7 @@ static void all_synced(void *context)
     look_at_all(controller);
 }
 
-/* Jobs have waited for what was refused. */
+/* Jobs have waited for what was refused or not listed yet. */
 static void shown_again(void *context)
 {
     look_at_all(context);
@@ -884,6 +895,8 @@ static void node_troubled(void *context, const char *node, const void *item)
     const char *key;
     void *value;
     (void)item;
+    if (!nodes_are_known(controller)) /* all jobs are looked at then */
+        return;
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &value);)
         if (job_entry_has_pod_on(value, node))
             work_queue_add(controller->queue, value);
@@ -908,6 +921,8 @@ static void nodes_trouble(void *context, const struct error *error)
     else if (!controller->nodes_refused && refusal->kind != ERROR_NOT_FOUND)
         log_info("nodes cannot be watched: pods stay on nodes that are about to be removed", "why", refusal->message,
                  NULL);
+    if (refusal && !controller->nodes_refused)
+        look_at_all(controller);
     controller->nodes_refused |= refusal != NULL;
 }
 
@@ -920,7 +935,7 @@ static void start_nodes(struct controller *controller)
     nodes.on_added = node_troubled;
     nodes.on_changed = node_changed;
     nodes.on_deleted = shared_event;
-    nodes.on_synced = NULL;
+    nodes.on_synced = shown_again;
     nodes.on_access_restored = NULL;
     nodes.on_failure = nodes_trouble;
     controller->nodes = informer_start(controller->client, &nodes);

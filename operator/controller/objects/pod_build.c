@@ -356,7 +356,7 @@ static int refuse_template(const struct training_job *job, enum role role, struc
 static void add_avoided(struct json *term, const struct pod_builder *builder)
 {
     struct json *expression = json_append(json_set_array(term, "matchExpressions"), json_new_object());
-    json_set_string(expression, "key", "kubernetes.io/hostname");
+    json_set_string(expression, "key", LABEL_HOST_NAME);
     json_set_string(expression, "operator", "NotIn");
     struct json *values = json_set(expression, "values", json_new_array());
     for (size_t i = 0; i < builder->avoided_node_count; i++) {

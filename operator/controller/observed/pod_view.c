@@ -258,8 +258,7 @@ void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buf
     ret_view->fenced = is_fenced(pod, ret_view);
     ret_view->node = json_string_at(pod, "spec.nodeName", "");
     const struct json *annotations = json_at(pod, "metadata.annotations");
-    ret_view->avoided =
-        *ret_view->node == '\0' ? json_string(json_member(annotations, ANNOTATION_AVOIDED_NODES), "") : "";
+    ret_view->avoided = json_string(json_member(annotations, ANNOTATION_AVOIDED_NODES), "");
     buffer_init(conditions, POD_TEXT_MAX);
     read_conditions(pod, ret_view, conditions);
     ret_view->conditions = buffer_text(conditions);

@@ -41,7 +41,7 @@ struct pod_view {
     const char *memory_limit;                     /* as written */
     const char *unschedulable;                    /* the scheduler's message */
     const char *node;                             /* "": it has none */
-    const char *avoided;      /* while it has no node: the nodes that its affinity excludes, with commas between them */
+    const char *avoided;                          /* the nodes that its affinity excludes, with commas between them */
     const char *disrupted_by; /* of its condition DisruptionTarget: "DeletionByTaintManager", …; "": it has none */
     const char *conditions;   /* only once it has ended or is being deleted: "DisruptionTarget=True\nReady=False\n" */
     int64_t incarnation, attempt, index;

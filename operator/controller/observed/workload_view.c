@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/job/training_job.h"
 #include "common/memory.h"
 #include "common/utf8.h"
@@ -80,6 +81,18 @@ static int64_t count_of_workers(const struct json *list)
     return 0;
 }
 
+static bool pins_nodes(const struct json *workload)
+{
+    bool pins = false;
+    const struct json *list = json_at(workload, "status.admission.podSetAssignments");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const struct json *levels = json_at(item, "topologyAssignment.levels");
+        for (const struct json *level = json_first(levels); level; level = json_next(level))
+            pins |= strcmp(json_string(level, ""), LABEL_HOST_NAME) == 0;
+    }
+    return pins;
+}
+
 /* ---------------------------------------------------------------- views */
 
 #define TEXTS 9
@@ -125,6 +138,7 @@ struct workload_view *workload_view_new(const struct json *workload)
     view->evicted = is_true(workload, "Evicted");
     view->finished = is_true(workload, "Finished");
     view->pods_ready = is_true(workload, "PodsReady");
+    view->pins_nodes = pins_nodes(workload);
     view->workers = count_of_workers(json_at(workload, "spec.podSets"));
     view->admitted_workers = count_of_workers(json_at(workload, "status.admission.podSetAssignments"));
     return view;

@@ -28,7 +28,8 @@ struct workload_view {
     bool reserved, admitted, evicted, finished; /* conditions that are True */
     bool pods_ready;                            /* PodsReady is True */
     const char *pods_ready_reason;              /* "WaitForStart", …; "": the Workload has no PodsReady yet */
-    int64_t workers, admitted_workers;          /* pods of the pod set of workers: in the spec, and admitted; 0: none */
+    bool pins_nodes; /* Kueue has chosen a node for each pod of a pod set: the lowest level of the topology are nodes */
+    int64_t workers, admitted_workers; /* pods of the pod set of workers: in the spec, and admitted; 0: none */
 };
 struct workload_view *workload_view_new(const struct json *workload);
 

@@ -8,6 +8,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/node_blame.h"
 #include "operator/controller/plan/node_leave.h"
+#include "operator/controller/plan/queue_plan.h"
 
 #define FAILURES_DEFAULT 3
 #define WINDOW_SECONDS_DEFAULT 3600
@@ -18,8 +19,11 @@ static int64_t setting(int64_t given, int64_t otherwise)
     return given == FIELD_UNSET ? otherwise : given;
 }
 
+/* A pod that may not run on the node that Kueue has chosen for it would only wait. */
 static int64_t limit_of(const struct planning *planning)
 {
+    if (queue_pins_nodes(planning))
+        return 0;
     return setting(planning->job->run_policy.node_avoidance.failures, FAILURES_DEFAULT);
 }
 
@@ -257,14 +261,28 @@ static bool is_outdated(const struct slot *slot)
     return slot->avoids_too_much;
 }
 
-/* A pod's affinity cannot be changed: one that has no node, and excludes nodes that it may use by now, is created again. */
+/* A pod's affinity cannot be changed: one that has no node, and excludes nodes that it may use by now, is created again. Nodes come
+ * and go, so that happens to no pod again and again within this time. */
+#define RENEW_MS 30000
+
+static bool may_be_renewed(struct planning *planning, const struct slot *slot)
+{
+    int64_t due_ms = slot->occupant->created_ms + RENEW_MS;
+    if (planning->now_ms < due_ms)
+        planning_requeue(planning, due_ms);
+    return planning->now_ms >= due_ms;
+}
+
 bool node_avoidance_plan(struct planning *planning)
 {
     bool outdated = false;
     give_up(planning);
+    if (planning->input->troubles_unknown)
+        return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         struct slot *slot = &planning->crew.slots[i];
-        slot->avoids_too_much = finds_no_node(slot) && avoids_too_much(planning, slot->occupant);
+        slot->avoids_too_much =
+            finds_no_node(slot) && avoids_too_much(planning, slot->occupant) && may_be_renewed(planning, slot);
         outdated |= slot->avoids_too_much;
     }
     if (outdated)

@@ -3,19 +3,57 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/queue_plan.h"
+
+/* A toleration of all taints says nothing about this one. */
+static bool tolerates(const struct json *template, const char *taint)
+{
+    const struct json *tolerations = json_at(template, "spec.tolerations");
+    for (const struct json *item = json_first(tolerations); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "key", ""), taint) == 0)
+            return true;
+    return false;
+}
+
+/* Karpenter waits for the end of pods with this annotation. */
+static bool waits_for_the_end(const struct json *template, const char *taint)
+{
+    const struct json *annotations = json_at(template, "metadata.annotations");
+    const char *given = json_string(json_member(annotations, ANNOTATION_DO_NOT_DISRUPT), "");
+    return strcmp(given, "true") == 0 && strncmp(taint, "karpenter.sh/", strlen("karpenter.sh/")) == 0;
+}
+
+static bool stays_to_the_end(const struct training_job *job, const char *taint)
+{
+    bool stays = false;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        stays |= tolerates(job->roles[role].template, taint) || waits_for_the_end(job->roles[role].template, taint);
+    return stays;
+}
 
 const char *node_leave_reason(struct planning *planning, const struct node_trouble *trouble)
 {
     const struct run_policy *policy = &planning->job->run_policy;
-    if (*trouble->notice)
+    if (*trouble->notice && !stays_to_the_end(planning->job, trouble->notice))
         return planning_format(planning, "its node %s is about to be removed (taint %s)", trouble->name,
                                trouble->notice);
-    for (unsigned i = 0; i < policy->avoided_condition_count; i++)
+    for (unsigned i = 0; i < policy->avoided_condition_count && !queue_pins_nodes(planning); i++)
         if (node_trouble_has(trouble, policy->avoided_conditions[i]))
             return planning_format(planning, "its node %s has the condition %s", trouble->name,
                                    policy->avoided_conditions[i]);
     return NULL;
+}
+
+/* Where the label of nodes that affinities go by is not the node's name, a successor may come to the same node again. */
+static bool is_there_in_spite(const struct pod_view *pod)
+{
+    size_t length = strlen(pod->node);
+    for (const char *at = pod->avoided; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && strncmp(at, pod->node, length) == 0)
+            return true;
+    return false;
 }
 
 static const char *reason_to_leave(struct planning *planning, const struct pod_view *pod)
@@ -29,11 +67,12 @@ static const char *reason_to_leave(struct planning *planning, const struct pod_v
 
 bool node_leave_plan(struct planning *planning)
 {
-    if (planning->input->trouble_count == 0 || status_terminal(planning->next))
+    bool nobody_follows = planning->finishing == FINISHING_WAITS;
+    if (planning->input->trouble_count == 0 || status_terminal(planning->next) || nobody_follows)
         return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct pod_view *pod = planning->crew.slots[i].occupant;
-        if (!pod || *pod->node == '\0' || pod_view_ended(pod) || pod_view_deleting(pod))
+        if (!pod || *pod->node == '\0' || pod_view_ended(pod) || pod_view_deleting(pod) || is_there_in_spite(pod))
             continue;
         const char *reason = reason_to_leave(planning, pod);
         if (!reason)

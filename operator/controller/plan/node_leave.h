@@ -4,7 +4,9 @@
  * cloud or an autoscaler has announced its end by a taint (node_view.h), or if it has a condition
  * that runPolicy.avoidNodeConditions names. The operator deletes the pod: it gets SIGTERM and its
  * whole grace period, in which our worker saves its state, where a node that is shut down gives it
- * some seconds. The end counts as a disruption, and the successor avoids the node.
+ * some seconds. The end counts as a disruption, and the successor avoids the node. Templates can say
+ * that pods stay to the end, and pods that nobody could replace do (docs/operations.md, "Nodes that
+ * go away").
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_LEAVE_H
 #define COXSWAIN_CONTROLLER_NODE_LEAVE_H

@@ -238,6 +238,7 @@ struct plan_input {
     /* Nodes that are about to be removed, or that have conditions other than Ready. */
     const struct node_trouble *const *troubles;
     size_t trouble_count;
+    bool troubles_unknown;             /* the nodes have not been listed yet */
     const struct refused_pod *refused; /* in memory only */
     size_t refused_count;
     size_t foreign_told;     /* how many pods with the job's labels but another owner events have reported */

@@ -96,6 +96,12 @@ bool queue_take_admission(struct planning *planning)
     return (admitted < wanted ? admitted : wanted) != planning->job->document.workers;
 }
 
+bool queue_pins_nodes(const struct planning *planning)
+{
+    const struct workload_view *workload = own_workload(planning);
+    return workload && workload->admitted && workload->pins_nodes;
+}
+
 void queue_dismiss(struct planning *planning)
 {
     if (own_workload(planning))

@@ -18,6 +18,9 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
  * whether the status has to be written for that before anything else. suspend.c removes the number once no pod is left. */
 bool queue_take_admission(struct planning *planning);
 
+/* Returns whether Kueue has chosen the nodes of the job's pods; it chooses the same ones for their successors. */
+bool queue_pins_nodes(const struct planning *planning);
+
 /* Deletes the Workload of a suspended job, which releases its quota. Call it only once no pod is
  * left. */
 void queue_dismiss(struct planning *planning);

@@ -163,6 +163,24 @@ Test(node_avoidance, another_number_and_none)
     cr_assert_eq(scene.job.status.node_failure_count, 1);
 }
 
+Test(node_avoidance, where_kueue_chooses_the_nodes_none_is_avoided)
+{
+    struct workload_view workload = {.owner_uid = SCENE_UID,
+                                     .admitted = true,
+                                     .pins_nodes = true,
+                                     .queue_name = "research",
+                                     .pods_ready_reason = "Started",
+                                     .pods_ready = true};
+    fail_times(3, "gpu-7");
+    cr_assert_eq(avoided(), 1);
+    scene.job.queue_name = "research";
+    scene.input.queue.state = OPTIONAL_READY;
+    scene.input.queue.workload = &workload;
+    cr_assert_eq(avoided(), 0);
+    workload.pins_nodes = false;
+    cr_assert_eq(avoided(), 1);
+}
+
 Test(node_avoidance, pods_that_are_lost_with_one_node_count_once)
 {
     scene.job.run_policy.node_avoidance.failures = 2;
@@ -263,7 +281,14 @@ Test(node_avoidance, a_pod_that_excludes_a_node_for_longer_than_needed_is_create
 {
     struct pod_view *pod = unschedulable();
     pod->avoided = "gpu-8,gpu-7";
+    pod->created_ms -= 29999;
+    expect_plan("worker.pending=none (nodes come and go)");
+    cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + 1);
+    pod->created_ms--;
     expect_plan("worker.pending=1 restart_count=0 events=0");
+    scene.input.troubles_unknown = true;
+    expect_plan("worker.pending=none (an operator that was just started has not seen the nodes)");
+    scene.input.troubles_unknown = false;
     struct node_trouble troubles[] = {{"gpu-7", "karpenter.sh/disrupted", ""}, {"gpu-8", "", "GpuUnhealthy\n"}};
     const struct node_trouble *list[] = {&troubles[0], &troubles[1]};
     scene.input.troubles = list;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "operator/controller/plan/node_avoidance.h"
+#include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 static struct node_trouble trouble;
@@ -55,12 +56,75 @@ Test(node_leave, only_conditions_that_the_job_names_count)
     cr_assert(strstr(scene.plan.events[0].note, "its node node-a has the condition GpuUnhealthy"));
 }
 
+Test(node_leave, where_kueue_chooses_the_nodes_only_removal_counts)
+{
+    struct workload_view workload = {.owner_uid = SCENE_UID,
+                                     .admitted = true,
+                                     .pins_nodes = true,
+                                     .queue_name = "research",
+                                     .pods_ready_reason = "Started",
+                                     .pods_ready = true};
+    scene.job.queue_name = "research";
+    scene.job.run_policy.avoided_conditions[0] = "GpuUnhealthy";
+    scene.job.run_policy.avoided_condition_count = 1;
+    scene.input.queue.state = OPTIONAL_READY;
+    scene.input.queue.workload = &workload;
+    trouble.conditions = "GpuUnhealthy\n";
+    expect_plan("delete_pod=0 (the successor would be sent to the same node, and wait)");
+    cr_assert_eq(scene.plan.avoided_node_count, 0);
+    trouble.notice = "karpenter.sh/disrupted";
+    expect_plan("delete_pod=2");
+    workload.pins_nodes = false;
+    trouble.notice = "";
+    expect_plan("delete_pod=2");
+}
+
 Test(node_leave, what_ends_or_waits_for_a_node_is_left_alone)
 {
     trouble.notice = "karpenter.sh/disrupted";
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.pods[2].node = "";
     expect_plan("delete_pod=0");
+}
+
+Test(node_leave, what_nobody_could_replace_stays)
+{
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.elastic = (struct elastic_spec){true, 2, 3, 3};
+    trouble.notice = "karpenter.sh/disrupted";
+    expect_plan("delete_pod=2");
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    expect_plan("delete_pod=0 (training is over for one worker)");
+}
+
+Test(node_leave, a_pod_that_its_affinity_did_not_keep_away_stays)
+{
+    trouble.notice = "karpenter.sh/disrupted";
+    scene.pods[0].avoided = "node-c,node-a";
+    scene.pods[2].avoided = "node-aa,node";
+    expect_plan("delete_pod=1 (else its successors would come and go without end)");
+    cr_assert_eq(scene.plan.actions[0].pod, &scene.pods[2]);
+}
+
+static void expect_with_template(const char *text, const char *expected)
+{
+    SCOPED_JSON *template = json_of(text);
+    scene.job.roles[ROLE_WORKER].template = template;
+    expect_plan(expected);
+    scene.job.roles[ROLE_WORKER].template = NULL;
+}
+
+Test(node_leave, pods_stay_to_the_end_if_their_template_says_so)
+{
+    trouble.notice = "karpenter.sh/disrupted";
+    expect_with_template("{\"spec\":{\"tolerations\":[{\"operator\":\"Exists\"}]}}", "delete_pod=2");
+    expect_with_template("{\"spec\":{\"tolerations\":[{\"key\":\"karpenter.sh/disrupted\",\"operator\":\"Exists\"}]}}",
+                         "delete_pod=0");
+    cr_assert_eq(scene.plan.avoided_node_count, 0);
+    static const char waits[] = "{\"metadata\":{\"annotations\":{\"karpenter.sh/do-not-disrupt\":\"true\"}}}";
+    expect_with_template(waits, "delete_pod=0");
+    trouble.notice = "ToBeDeletedByClusterAutoscaler";
+    expect_with_template(waits, "delete_pod=2");
 }
 
 Test(node_leave, a_job_that_is_over_or_suspended_says_nothing)

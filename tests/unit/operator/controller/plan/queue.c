@@ -420,6 +420,12 @@ Test(queue, pods_wait_for_their_topology_domain)
     SCOPED_FREE struct workload_view *view = workload_view_new(object);
     cr_assert_eq(view->workers, 4);
     cr_assert_eq(view->admitted_workers, 3);
+    cr_assert_not(view->pins_nodes);
+    SCOPED_JSON *nodes =
+        json_of("{\"status\":{\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\",\"topologyAssignment\":{"
+                "\"levels\":[\"rack\",\"kubernetes.io/hostname\"]}}]}}}");
+    SCOPED_FREE struct workload_view *on_nodes = workload_view_new(nodes);
+    cr_assert(on_nodes->pins_nodes);
     char *missing = NULL;
     SCOPED_JSON *placement = queue_placement(view, flavor, NULL, &missing);
     SCOPED_JSON *worker = json_of("{\"metadata\":{},\"spec\":{}}"), *chief = json_copy(worker);
