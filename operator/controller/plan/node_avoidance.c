@@ -114,26 +114,35 @@ static void tell(struct planning *planning, const struct avoided *avoided)
     planning_event_of_node(planning, avoided->last->node, "AvoidedByTrainingJob", "AvoidNode", note);
 }
 
-static bool is_counted_now(const struct planning *planning, const char *node)
+/* Pods that end together are often found by several plans. One that was there when a failure was counted, and ends soon after, ends with
+ * it: the same node took both, or the program lost its peer. The API keeps whole seconds of a pod's creation. */
+#define TOGETHER_MS 60000
+
+static bool ends_with_another(const struct planning *planning, const struct pod_view *pod, bool by_program)
 {
     const struct job_status *next = planning->next;
-    for (unsigned i = 0; i < next->node_failure_count; i++)
-        if (next->node_failures[i].at_ms == planning->now_ms && strcmp(next->node_failures[i].node, node) == 0)
+    for (unsigned i = 0; i < next->node_failure_count; i++) {
+        const struct node_failure *failure = &next->node_failures[i];
+        if (!is_kept(planning, failure) || planning->now_ms >= failure->at_ms + TOGETHER_MS)
+            continue;
+        bool same_node = strcmp(failure->node, pod->node) == 0, was_there = pod->created_ms + 999 < failure->at_ms;
+        if ((was_there && (same_node || by_program)) || (same_node && failure->at_ms == planning->now_ms))
             return true;
+    }
     return false;
 }
 
-static void count(struct planning *planning, const struct pod_view *pod, const char *reason)
+static void count(struct planning *planning, const struct pod_view *pod, const struct node_blame *blame)
 {
     struct job_status *next = planning->next;
-    if (is_counted_now(planning, pod->node))
+    if (ends_with_another(planning, pod, blame->by_program))
         return;
     bool was_avoided = avoided_node(planning, next, pod->node).last != NULL;
     renew_list(planning);
     next->node_failures[next->node_failure_count++] = (struct node_failure){
         .node = planning_format(planning, "%s", pod->node),
         .at_ms = planning->now_ms,
-        .reason = planning_format(planning, "%s (pod %s)", reason, pod->name),
+        .reason = planning_format(planning, "%s (pod %s)", blame->reason, pod->name),
     };
     struct avoided avoided = avoided_node(planning, next, pod->node);
     if (avoided.last && !was_avoided)
@@ -150,7 +159,7 @@ void node_avoidance_count(struct planning *planning, const struct slot *cause)
             continue;
         struct node_blame blame = node_blame_of(slot->occupant, planning->job->framework);
         if (blame.reason && (!blame.by_program || slot == cause))
-            count(planning, slot->occupant, blame.reason);
+            count(planning, slot->occupant, &blame);
     }
 }
 

@@ -195,6 +195,47 @@ Test(node_avoidance, pods_that_are_lost_with_one_node_count_once)
     cr_assert_eq(avoided(), 0);
 }
 
+Test(node_avoidance, pods_that_end_together_count_once_whichever_plan_finds_them)
+{
+    scene.job.framework = FRAMEWORK_COXSWAIN; /* each pod is replaced by itself */
+    for (unsigned i = 0; i < 2; i++) {
+        scene.input.now_ms += 2000;
+        scene.pods[i].node = "gpu-7";
+        scene.pods[i].disruption_target = true;
+        scene.pods[i].disrupted_by = "DeletionByTaintManager";
+        scene.pods[i].deletion_ms = scene.input.now_ms;
+        scene_turn(&scene);
+    }
+    scene_expect("disruptions=2");
+    cr_assert_eq(scene.job.status.node_failure_count, 1);
+    struct pod_view *late = &scene.pods[1];
+    *late = scene.pods[0];
+    late->name = "digits-worker-1-9";
+    late->index = 1;
+    late->incarnation = scene.job.status.incarnation;
+    late->created_ms = scene.input.now_ms;
+    late->node = "gpu-7";
+    scene.input.now_ms += 2000;
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.node_failure_count, 2, "a pod that was created since is new evidence");
+}
+
+Test(node_avoidance, a_program_that_loses_its_peer_blames_no_other_node)
+{
+    scene.job.framework = FRAMEWORK_COXSWAIN;
+    scene.input.now_ms += 2000;
+    scene.pods[1].node = "gpu-7";
+    scene_end_pod(&scene, &scene.pods[1], 162);
+    scene_turn(&scene);
+    scene.input.now_ms += 2000;
+    scene.pods[0].node = "gpu-8";
+    scene.pods[0].termination_message = "ncclSystemError";
+    scene_end_pod(&scene, &scene.pods[0], 162);
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.node_failure_count, 1);
+    cr_assert_str_eq(scene.job.status.node_failures[0].node, "gpu-7");
+}
+
 Test(node_avoidance, of_programs_only_the_first_that_ends_is_evidence)
 {
     for (unsigned i = 0; i < 2; i++) {
