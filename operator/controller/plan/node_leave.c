@@ -67,7 +67,7 @@ static const char *reason_to_leave(struct planning *planning, const struct pod_v
 
 bool node_leave_plan(struct planning *planning)
 {
-    bool nobody_follows = planning->finishing == FINISHING_WAITS;
+    bool nobody_follows = planning->finishing == FINISHING_WAITS || planning->input->invalid;
     if (planning->input->trouble_count == 0 || status_terminal(planning->next) || nobody_follows)
         return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {

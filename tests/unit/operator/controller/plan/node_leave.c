@@ -93,6 +93,9 @@ Test(node_leave, what_nobody_could_replace_stays)
     scene.job.elastic = (struct elastic_spec){true, 2, 3, 3};
     trouble.notice = "karpenter.sh/disrupted";
     expect_plan("delete_pod=2");
+    scene.input.invalid = "spec.field: wrong";
+    expect_plan("delete_pod=0 (nothing is created from such a spec)");
+    scene.input.invalid = NULL;
     scene_end_pod(&scene, &scene.pods[1], 0);
     expect_plan("delete_pod=0 (training is over for one worker)");
 }

@@ -193,8 +193,6 @@ static void see_pods(void)
         *copy = model.pods[i].view;
         copy->adoptable &= *copy->owner_uid == '\0';
         copy->node = pod_view_ended(copy) ? nodes[copy->index % 2] : "";
-        if (copy->scheduled)
-            copy->avoided = "";
         model.pods[i].seen = true;
         model.cache.list[model.cache.count++] = copy;
     }
