@@ -3,7 +3,7 @@
  * Lists a folder of images with one folder for each class, the layout of Keras' image_dataset_from_directory and torchvision's
  * ImageFolder. The classes are the folders' names in the order of their bytes. Images are files named *.png, *.jpg or *.jpeg, in letters of
  * either case, in the class's folder or below it; they are ordered by class, then by path. Files and folders whose names begin with a dot
- * are left out, and so are lost+found, which a new file system has, and files that are no images by their names.
+ * are skipped, and so are lost+found, which a new file system has, and files that are no images by their names.
  */
 #ifndef COXSWAIN_COMMON_DATA_IMAGE_FOLDER_H
 #define COXSWAIN_COMMON_DATA_IMAGE_FOLDER_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Moves the pods of a job from nodes that go away, before they are ended there. A node goes away if a
- * cloud or an autoscaler has announced its end by a taint (node_view.h), or if it has a condition
- * that runPolicy.avoidNodeConditions names. The operator deletes the pod: it gets SIGTERM and its
- * whole grace period, in which our worker saves its state, where a node that is shut down gives it
- * some seconds. The end counts as a disruption, and the successor avoids the node. Templates can say
+ * Deletes the pods of a job on nodes that they must leave, so that they are replaced elsewhere: nodes
+ * whose removal a cloud or an autoscaler has announced by a taint (node_view.h), and nodes with a
+ * condition that runPolicy.avoidNodeConditions names. A deleted pod gets SIGTERM and its whole grace
+ * period, in which Coxswain's worker saves its state; if it waited until the node shuts down, it would
+ * have only seconds. The end counts as a disruption, and the successor avoids the node. Templates can say
  * that pods stay to the end, and pods that nobody could replace do (docs/operations.md, "Nodes that
  * go away").
  */

@@ -44,7 +44,7 @@ Test(s3_answer, a_last_page_may_have_a_token)
     s3_list_release(&list);
 }
 
-Test(s3_answer, what_is_no_page_is_refused)
+Test(s3_answer, answers_that_are_not_pages_are_refused)
 {
     SCOPED_FREE char *key = memory_allocate(3 * S3_KEY_MAX + 10, 1);
     memset(key, 'k', S3_KEY_MAX + 1);

@@ -79,7 +79,7 @@ Test(node_leave, where_kueue_chooses_the_nodes_only_removal_counts)
     expect_plan("delete_pod=2");
 }
 
-Test(node_leave, what_ends_or_waits_for_a_node_is_left_alone)
+Test(node_leave, pods_that_end_or_have_no_node_are_left_alone)
 {
     trouble.notice = "karpenter.sh/disrupted";
     scene_end_pod(&scene, &scene.pods[0], 0);
@@ -130,7 +130,7 @@ Test(node_leave, pods_stay_to_the_end_if_their_template_says_so)
     expect_with_template(waits, "delete_pod=2");
 }
 
-Test(node_leave, a_job_that_is_over_or_suspended_says_nothing)
+Test(node_leave, nothing_is_done_for_a_job_that_is_over_or_suspended)
 {
     trouble.notice = "karpenter.sh/disrupted";
     scene.job.suspend = true;
