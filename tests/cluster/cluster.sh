@@ -50,8 +50,10 @@ cluster_operator_start() {
 }
 
 cluster_operators_end() {
-    ((${#operators[@]} == 0)) || kill "${operators[@]}" 2>/dev/null
-    wait
+    ((${#operators[@]} > 0)) || return 0
+    kill "${operators[@]}" 2>/dev/null
+    wait "${operators[@]}" # and for nothing else that the script has started
+    return 0
 }
 
 # The process that holds the Lease.
