@@ -220,7 +220,7 @@ static int give_values(struct csv *csv, struct error *error)
     }
     if (json_count(csv->object) != csv->count)
         return refuse_more(csv, error);
-    const char *text = csv->unquoted;
+    const char *text = csv->unquoted ? csv->unquoted : ""; /* nothing was copied if all fields are empty */
     for (unsigned i = 0; i < csv->count; text += csv->fields[i++].length)
         csv->fields[i].text = csv->fields[i].length > 0 ? text : "";
     return 1;

@@ -289,8 +289,11 @@ static int take_row(struct table *table, struct error *error)
             return refuse_cell(table, row->line, i, NULL, "the value is missing; fill it, or leave the line out",
                                error);
         if (!csv_number(&row->fields[i], &number))
-            return refuse_cell(table, row->line, i, shorten(&row->fields[i], shown),
-                               "is not a number; write the column as numbers, or leave it out", error);
+            return refuse_cell(
+                table, row->line, i, shorten(&row->fields[i], shown),
+                "is not a number; write the column as numbers, leave it out, or name it with --label if it is what to "
+                "predict",
+                error);
         table->index = table->index && (i > 0 || number == (double)table->rows);
     }
     if (take_label(table, error) < 0)

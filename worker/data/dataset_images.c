@@ -167,9 +167,9 @@ static int64_t images_keep(struct dataset *base, int64_t most)
 static void describe(struct image_dataset *dataset)
 {
     snprintf(dataset->base.description, sizeof dataset->base.description,
-             "%lld images, %s to %lldx%lldx%lld, %zu classes, from %.120s", (long long)dataset->folder.count,
-             dataset->crop ? "cropped and resized" : "resized", (long long)dataset->height, (long long)dataset->width,
-             (long long)dataset->channels, json_count(dataset->base.facts.classes), dataset->folder.root);
+             "images %s to %lldx%lldx%lld, %zu classes, from %.120s", dataset->crop ? "cropped and resized" : "resized",
+             (long long)dataset->height, (long long)dataset->width, (long long)dataset->channels,
+             json_count(dataset->base.facts.classes), dataset->folder.root);
 }
 
 static int fill(struct image_dataset *dataset, const struct dataset_source *source, struct error *error)
