@@ -156,7 +156,7 @@ for right in "get secrets" "list secrets" "watch secrets" "update secrets" "patc
     "patch pods --subresource=ephemeralcontainers" "create pods --subresource=eviction" "create pods --subresource=binding" \
     "update services" "patch services" "delete services" "get configmaps" "create configmaps" "create jobs.batch" \
     "create deployments.apps" "get serviceaccounts" "create serviceaccounts --subresource=token" "get leases" "create leases" \
-    "list nodes" "delete nodes" "get nodes --subresource=proxy" "delete namespaces" "create persistentvolumes" \
+    "update nodes" "patch nodes" "delete nodes" "get nodes --subresource=proxy" "delete namespaces" "create persistentvolumes" \
     "create roles" "create rolebindings" "create clusterrolebindings" "escalate clusterroles" "bind clusterroles" \
     "impersonate users" "patch customresourcedefinitions" "create validatingwebhookconfigurations"; do
     # shellcheck disable=SC2086 # a verb and a resource
