@@ -39,3 +39,13 @@ void terminal_text_append(struct buffer *out, const char *text, size_t length)
     for (size_t i = 0; i < length; i++)
         buffer_append_byte(out, (char)terminal_text_next(&state, (unsigned char)text[i]), NULL);
 }
+
+const char *terminal_text_shorten(const char *text, size_t length, size_t most, char *shown)
+{
+    struct terminal_text state = {0};
+    size_t kept = length < most ? length : most;
+    for (size_t i = 0; i < kept; i++)
+        shown[i] = (char)terminal_text_next(&state, (unsigned char)text[i]);
+    shown[kept] = '\0';
+    return shown;
+}

@@ -22,4 +22,7 @@ unsigned char terminal_text_next(struct terminal_text *text, unsigned char byte)
 /* Appends a whole text. */
 void terminal_text_append(struct buffer *out, const char *text, size_t length);
 
+/* Writes at most `most` bytes of a text and a NUL to `shown`, which has most + 1 bytes. Returns `shown`. */
+const char *terminal_text_shorten(const char *text, size_t length, size_t most, char *shown);
+
 #endif

@@ -138,18 +138,12 @@ static int next_field(struct csv *csv, const char **at, const char *end, struct 
 
 #define NAME_SHOWN 40
 
-/* Copies the beginning of a field's name, without what could steer a terminal. */
 static const char *show_name(const char *name, char shown[NAME_SHOWN + 1])
 {
-    struct terminal_text state = {0};
-    size_t length = 0;
-    for (; name[length] && length < NAME_SHOWN; length++)
-        shown[length] = (char)terminal_text_next(&state, (unsigned char)name[length]);
-    shown[length] = '\0';
-    return shown;
+    return terminal_text_shorten(name, strlen(name), NAME_SHOWN, shown);
 }
 
-/* Gives the names of the first object, which is read again as the first row of values. */
+/* Gives the names of the first object's fields as a row. The object is read again for the first row of values. */
 static int give_names(struct csv *csv, struct error *error)
 {
     struct json_lines first = csv->lines;
@@ -166,7 +160,7 @@ static int give_names(struct csv *csv, struct error *error)
     return result;
 }
 
-/* Appends the text of a value, and remembers where it is; the texts may still move. */
+/* Adds a field and the text of its value. The field gets its pointer later, since the texts may still move. */
 static int add_value(struct csv *csv, const char *name, const struct json *value, struct error *error)
 {
     char shown[NAME_SHOWN + 1];
@@ -200,7 +194,7 @@ static int refuse_more(const struct csv *csv, struct error *error)
                      json_count(csv->object), json_count(csv->names));
 }
 
-/* Fields are mostly in the order of the first object: only others are looked for. */
+/* Fields mostly have the order of the first object, so only others are searched for. */
 static int give_values(struct csv *csv, struct error *error)
 {
     json_free(csv->object);

@@ -34,15 +34,9 @@ static void csv_free(struct dataset *base)
     free(dataset->labels.bytes);
 }
 
-/* Copies the beginning of a field, without what could steer a terminal. */
 static const char *show(const struct csv_field *field, size_t most, char shown[TEXT_SHOWN + 1])
 {
-    size_t length = field->length < most ? field->length : most;
-    struct terminal_text state = {0};
-    for (size_t i = 0; i < length; i++)
-        shown[i] = (char)terminal_text_next(&state, (unsigned char)field->text[i]);
-    shown[length] = '\0';
-    return shown;
+    return terminal_text_shorten(field->text, field->length, most, shown);
 }
 
 /* ---------------------------------------------------------------- the table */
@@ -55,7 +49,7 @@ struct table {
     int64_t rows;
     struct csv_labels labels;
     struct json *names; /* of the columns without the label; NULL: no line has them */
-    char *label_name;   /* NULL: no line has it, or JSON cannot hold it */
+    char *label_name;   /* of the label's column; NULL: no line has it, or JSON cannot hold it */
     /* Of new examples, which may have no label: */
     const struct json *wanted; /* the names of the model's inputs; NULL: not known */
     const char *wanted_label;  /* the name of the label's column; NULL: not known */
@@ -119,7 +113,7 @@ static int place_by_names(struct table *table, const struct csv *row, struct err
     return 0;
 }
 
-/* Columns without known names are in the order of the training table; there may be one more, where that has the label. */
+/* Columns without known names have the order of the training table. There may be one more, the label's, at its place in that table. */
 static int place_inputs(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
 {
     if (header && table->wanted)

@@ -55,3 +55,11 @@ Test(terminal_text, controls_behind_a_broken_character_do_not_pass)
     check("\xed\xa0\x9b", "\xed\xa0?");
     check("\xf4\x90\x9b", "\xf4??");
 }
+
+Test(terminal_text, a_text_is_shortened)
+{
+    char shown[5];
+    cr_expect_str_eq(terminal_text_shorten("a\x1b[31m", 6, 4, shown), "a?[3");
+    cr_expect_str_eq(terminal_text_shorten("abcdef", 2, 4, shown), "ab");
+    cr_expect_str_eq(terminal_text_shorten("", 0, 4, shown), "");
+}
