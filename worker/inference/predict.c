@@ -107,11 +107,13 @@ static int describe(const struct trainer *trainer, const float *pixels, int32_t 
     return print(&text, error);
 }
 
-static int evaluate(const struct trainer *trainer, int64_t first, int64_t count, struct loss_sums *ret_sums,
-                    struct error *error)
+/* `ret_targets` NULL: they are not wanted. */
+static int evaluate(const struct trainer *trainer, int64_t first, int64_t count, void *ret_targets,
+                    struct loss_sums *ret_sums, struct error *error)
 {
-    return evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters,
-                          trainer->validation, first, count, ret_sums, error);
+    const struct evaluation_examples examples = {trainer->validation, first, count, ret_targets};
+    return evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, &examples,
+                          ret_sums, error);
 }
 
 static int predict_one(const struct trainer *trainer, int64_t number, struct error *error)
@@ -120,7 +122,7 @@ static int predict_one(const struct trainer *trainer, int64_t number, struct err
     int32_t class;
     struct loss_sums sums;
     if (dataset_read(trainer->validation, &number, 1, pixels, &class, error) < 0 ||
-        evaluate(trainer, number, 1, &sums, error) < 0)
+        evaluate(trainer, number, 1, NULL, &sums, error) < 0)
         return -1;
     return describe(trainer, pixels, class, number, error);
 }
@@ -130,7 +132,7 @@ static int predict_one(const struct trainer *trainer, int64_t number, struct err
 static int predict_all(const struct trainer *trainer, struct error *error)
 {
     struct loss_sums sums;
-    if (evaluate(trainer, 0, dataset_count(trainer->validation), &sums, error) < 0)
+    if (evaluate(trainer, 0, dataset_count(trainer->validation), NULL, &sums, error) < 0)
         return -1;
     struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     SCOPED_BUFFER text;
@@ -145,7 +147,7 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     return print(&text, error);
 }
 
-/* ---------------------------------------------------------------- new ones, without labels */
+/* ---------------------------------------------------------------- new ones */
 
 /* Whether the model gives for an example what its labels are: numbers. */
 static bool gives_values(const struct trainer *trainer)
@@ -156,18 +158,28 @@ static bool gives_values(const struct trainer *trainer)
            output.meaning == OUTPUT_VALUES && output.elements == format->target_elements;
 }
 
-/* Evaluates examples from `first` on and copies the model's outputs for them; values that stand for labels in the labels' own units. */
+/* Evaluates examples from `first` on and copies the model's outputs for them and, unless `ret_targets` is NULL, their targets. If the
+ * outputs are values for the labels, both are in the labels' own units. */
 static int outputs_of(const struct trainer *trainer, int64_t first, int64_t count, float *ret_outputs,
-                      struct error *error)
+                      void *ret_targets, struct error *error)
 {
     struct loss_sums sums;
     size_t elements = (size_t)graph_output_format(trainer->graph).elements;
-    if (evaluate(trainer, first, count, &sums, error) < 0)
+    if (evaluate(trainer, first, count, ret_targets, &sums, error) < 0)
         return -1;
     memcpy(ret_outputs, graph_outputs(trainer->graph), (size_t)count * elements * sizeof *ret_outputs);
     if (gives_values(trainer))
         dataset_restore_targets(trainer->validation, ret_outputs, count);
+    if (gives_values(trainer) && ret_targets)
+        dataset_restore_targets(trainer->validation, ret_targets, count);
     return 0;
+}
+
+/* Memory for the targets of a batch of examples. */
+static void *batch_targets(const struct trainer *trainer)
+{
+    return memory_allocate((size_t)graph_max_examples(trainer->graph),
+                           example_target_bytes(graph_example_format(trainer->graph)));
 }
 
 /* Memory for the outputs of a batch of examples. */
@@ -205,32 +217,21 @@ static int check_listed(const struct trainer *trainer, struct error *error)
                      (long long)format.elements);
 }
 
-static int read_targets(const struct trainer *trainer, int64_t number, float *ret_targets, struct error *error)
-{
-    SCOPED_FREE char *inputs = memory_allocate(1, example_input_bytes(graph_example_format(trainer->graph)));
-    if (dataset_read(trainer->validation, &number, 1, inputs, ret_targets, error) < 0)
-        return -1;
-    dataset_restore_targets(trainer->validation, ret_targets, 1);
-    return 0;
-}
-
 /* The values for one example and, of a held-out one, its label. */
 static int predict_values(const struct trainer *trainer, int64_t number, struct error *error)
 {
     int64_t elements = graph_output_format(trainer->graph).elements;
     const char *word = elements == 1 ? "value" : "values";
     SCOPED_FREE float *outputs = batch_outputs(trainer);
-    SCOPED_FREE float *targets = memory_allocate((size_t)elements, sizeof *targets);
+    SCOPED_FREE float *targets = batch_targets(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
-    if (check_listed(trainer, error) < 0 || outputs_of(trainer, number, 1, outputs, error) < 0)
+    if (check_listed(trainer, error) < 0 || outputs_of(trainer, number, 1, outputs, targets, error) < 0)
         return -1;
     buffer_format(&text, "%s:", word);
     list_values(outputs, elements, &text);
     buffer_append_byte(&text, '\n', NULL);
     if (!trainer->arguments->inference.data) {
-        if (read_targets(trainer, number, targets, error) < 0)
-            return -1;
         buffer_format(&text, "example %lld of %lld has the %s", (long long)number,
                       (long long)dataset_count(trainer->validation), word);
         list_values(targets, elements, &text);
@@ -299,31 +300,19 @@ struct score {
     double absolute, squares; /* of the distances from the labels, in their units */
 };
 
-static int add_to_score(const struct trainer *trainer, int64_t first, int64_t count, const float *outputs,
-                        struct score *score, struct error *error)
+static void add_to_score(const struct trainer *trainer, const float *outputs, const void *target, struct score *score)
 {
-    const struct example_format *format = graph_example_format(trainer->graph);
     const struct output_format output = graph_output_format(trainer->graph);
-    SCOPED_FREE char *inputs = memory_allocate(1, example_input_bytes(format));
-    SCOPED_FREE void *target = memory_allocate(1, example_target_bytes(format));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t number = first + i;
-        const float *given = outputs + i * output.elements;
-        struct prediction best;
-        if (dataset_read(trainer->validation, &number, 1, inputs, target, error) < 0)
-            return -1;
-        score->examples++;
-        if (gives_scores(trainer)) {
-            predict_rank(given, output.elements, output.meaning, &best, 1);
-            score->right += best.class == *(const int32_t *)target;
-            continue;
-        }
-        dataset_restore_targets(trainer->validation, target, 1);
-        double distance = fabs((double)*given - (double)*(const float *)target);
-        score->absolute += distance;
-        score->squares += distance * distance;
+    struct prediction best;
+    score->examples++;
+    if (gives_scores(trainer)) {
+        predict_rank(outputs, output.elements, output.meaning, &best, 1);
+        score->right += best.class == *(const int32_t *)target;
+        return;
     }
-    return 0;
+    double distance = fabs((double)*outputs - (double)*(const float *)target);
+    score->absolute += distance;
+    score->squares += distance * distance;
 }
 
 /* Says it on stderr, since what is predicted is a table on stdout. */
@@ -350,24 +339,28 @@ static int predict_each(const struct trainer *trainer, struct error *error)
 {
     int64_t elements = graph_output_format(trainer->graph).elements;
     int64_t count = dataset_count(trainer->validation), batch = graph_max_examples(trainer->graph);
+    size_t target_bytes = example_target_bytes(graph_example_format(trainer->graph));
     bool is_table = dataset_is_table(trainer->validation), scores = has_score(trainer);
     struct score score = {.examples = 0};
     SCOPED_FREE float *outputs = batch_outputs(trainer);
+    SCOPED_FREE char *targets = batch_targets(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
     if (is_table)
         append_head(trainer, &text);
     for (int64_t at = 0; at < count; at += batch) {
         int64_t examples = count - at < batch ? count - at : batch;
-        if (outputs_of(trainer, at, examples, outputs, error) < 0)
+        if (outputs_of(trainer, at, examples, outputs, targets, error) < 0)
             return -1;
         for (int64_t i = 0; i < examples; i++)
             if (is_table)
                 append_row(trainer, outputs + i * elements, &text);
             else
                 append_line(trainer, at + i, outputs + i * elements, &text);
-        if (print(&text, error) < 0 || (scores && add_to_score(trainer, at, examples, outputs, &score, error) < 0))
+        if (print(&text, error) < 0)
             return -1;
+        for (int64_t i = 0; i < examples && scores; i++)
+            add_to_score(trainer, outputs + i * elements, targets + (size_t)i * target_bytes, &score);
         buffer_clear(&text);
     }
     if (scores)
@@ -391,7 +384,7 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
         return -1;
     for (int64_t at = 0; at < count; at += batch) {
         int64_t examples = count - at < batch ? count - at : batch;
-        if (outputs_of(trainer, first + at, examples, outputs, error) < 0 ||
+        if (outputs_of(trainer, first + at, examples, outputs, NULL, error) < 0 ||
             write_out(outputs, (size_t)examples * (size_t)format.elements * sizeof *outputs, error) < 0)
             return -1;
     }
@@ -400,22 +393,14 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
 
 /* ---------------------------------------------------------------- as JSON */
 
-static int add_batch(const struct trainer *trainer, int64_t first, int64_t count, struct class_report *report,
-                     struct error *error)
+/* Adds the examples of the batch that was evaluated last. */
+static void add_batch(const struct trainer *trainer, int64_t first, int64_t count, const int32_t *classes,
+                      struct class_report *report)
 {
     const struct output_format format = graph_output_format(trainer->graph);
     const float *outputs = graph_outputs(trainer->graph);
-    size_t input_bytes = example_input_bytes(graph_example_format(trainer->graph));
-    SCOPED_FREE void *inputs = memory_allocate((size_t)count, input_bytes);
-    SCOPED_FREE int32_t *classes = memory_allocate((size_t)count, sizeof *classes);
-    SCOPED_FREE int64_t *numbers = memory_allocate((size_t)count, sizeof *numbers);
-    for (int64_t i = 0; i < count; i++)
-        numbers[i] = first + i;
-    if (dataset_read(trainer->validation, numbers, count, inputs, classes, error) < 0)
-        return -1;
     for (int64_t i = 0; i < count; i++)
         class_report_add(report, first + i, classes[i], outputs + i * format.elements, format.meaning);
-    return 0;
 }
 
 static int add_pictures(const struct trainer *trainer, struct json *document, struct error *error)
@@ -460,15 +445,17 @@ static int print_json(const struct trainer *trainer, struct error *error)
     struct loss_sums sums = {.loss = 0}, some;
     SCOPED(class_report_release) struct class_report report = {.confusion = NULL};
     SCOPED_JSON *document = json_new_object();
+    SCOPED_FREE void *targets = batch_targets(trainer);
     SCOPED_BUFFER text;
     buffer_init(&text, JSON_MAX);
     if (classifies)
         class_report_init(&report, graph_example_format(trainer->graph)->classes);
     for (int64_t at = 0; at < count; at += batch) {
         int64_t examples = count - at < batch ? count - at : batch;
-        if (evaluate(trainer, at, examples, &some, error) < 0 ||
-            (classifies && add_batch(trainer, at, examples, &report, error) < 0))
+        if (evaluate(trainer, at, examples, targets, &some, error) < 0)
             return -1;
+        if (classifies) /* so a target is one int32 */
+            add_batch(trainer, at, examples, targets, &report);
         sums = (struct loss_sums){sums.loss + some.loss, sums.correct + some.correct, sums.count + some.count};
     }
     set_metrics(trainer, &sums, document);

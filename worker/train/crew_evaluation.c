@@ -22,11 +22,12 @@ static int64_t block_examples(int64_t count)
 static int evaluate_block(struct trainer *trainer, int64_t first, int64_t count, double sums[SUMS_PER_BLOCK],
                           struct error *error)
 {
+    const struct evaluation_examples examples = {.dataset = trainer->validation, .first = first, .count = count};
     struct loss_sums block;
     int result = strategy_evaluates(trainer->strategy)
                      ? strategy_evaluate(trainer->strategy, trainer->validation, first, count, &block, error)
                      : evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters,
-                                      trainer->validation, first, count, &block, error);
+                                      &examples, &block, error);
     if (result < 0)
         return -1;
     sums[SUM_LOSS] = block.loss;

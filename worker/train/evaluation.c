@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
@@ -70,19 +71,22 @@ static int run_batch(struct graph *graph, struct device_stream *stream, const fl
 }
 
 int evaluation_run(struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,
-                   const struct dataset *dataset, int64_t first, int64_t count, struct loss_sums *ret_sums,
-                   struct error *error)
+                   const struct evaluation_examples *examples, struct loss_sums *ret_sums, struct error *error)
 {
     SCOPED(release) struct evaluation_buffers buffers = {.device = device};
     if (allocate(&buffers, graph, error) < 0)
         return error_wrap(error, "evaluation");
     struct loss_sums total = {0};
-    int64_t batch = graph_max_examples(graph);
-    for (int64_t at = first; at < first + count; at += batch) {
-        int64_t length = first + count - at < batch ? first + count - at : batch;
-        if (run_batch(graph, stream, parameters, dataset, &buffers, at, length, error) < 0)
+    int64_t batch = graph_max_examples(graph), end = examples->first + examples->count;
+    size_t target_bytes = example_target_bytes(graph_example_format(graph));
+    for (int64_t at = examples->first; at < end; at += batch) {
+        int64_t length = end - at < batch ? end - at : batch;
+        if (run_batch(graph, stream, parameters, examples->dataset, &buffers, at, length, error) < 0)
             return error_wrap(error, "evaluation of examples %lld to %lld", (long long)at,
                               (long long)(at + length - 1));
+        if (examples->targets)
+            memcpy((char *)examples->targets + (size_t)(at - examples->first) * target_bytes, buffers.targets,
+                   (size_t)length * target_bytes);
         const struct loss_sums *sums = buffers.sums;
         total.loss += sums->loss;
         total.correct += sums->correct;

@@ -21,10 +21,15 @@ struct evaluation_metrics {
 };
 struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums);
 
-/* Sums the loss over examples [first, first + count), in order, in batches of the graph's maximum.
- * Synchronises the stream. */
+/* The examples [first, first + count) of a dataset. */
+struct evaluation_examples {
+    const struct dataset *dataset;
+    int64_t first, count;
+    void *targets; /* room for the targets of all examples, as dataset_read gives them; NULL: they are not wanted */
+};
+
+/* Sums the loss over examples, in order, in batches of the graph's maximum. Synchronises the stream. */
 int evaluation_run(struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,
-                   const struct dataset *dataset, int64_t first, int64_t count, struct loss_sums *ret_sums,
-                   struct error *error);
+                   const struct evaluation_examples *examples, struct loss_sums *ret_sums, struct error *error);
 
 #endif

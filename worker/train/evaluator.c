@@ -22,11 +22,13 @@
 
 static int score(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
 {
+    const struct evaluation_examples all = {.dataset = trainer->validation,
+                                            .count = dataset_count(trainer->validation)};
     struct loss_sums sums;
     if (state_tensors_restore(&trainer->state, image, error) < 0)
         return error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT, (long long)image->manifest.step);
-    if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
-                       0, dataset_count(trainer->validation), &sums, error) < 0)
+    if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, &all, &sums,
+                       error) < 0)
         return -1;
     struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     report_evaluation(trainer->report, image->manifest.step, metrics.loss, metrics.accuracy, metrics.perplexity);

@@ -42,6 +42,8 @@ static int fetch_values(struct ps_chief *chief, struct error *error)
 static int evaluate(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
+    const struct evaluation_examples all = {.dataset = trainer->validation,
+                                            .count = dataset_count(trainer->validation)};
     struct loss_sums sums;
     chief->code = EXIT_CODE_BAD_DATA;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
@@ -50,8 +52,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     int result = fetch_values(chief, error);
     if (result == 0)
         result = evaluation_run(chief->graph ? chief->graph : trainer->graph, trainer->device, trainer->stream,
-                                trainer->state.parameters, trainer->validation, 0, dataset_count(trainer->validation),
-                                &sums, error);
+                                trainer->state.parameters, &all, &sums, error);
     abandonment_step_ends(trainer->abandonment);
     chief->trainer->evaluates = false;
     if (result < 0)

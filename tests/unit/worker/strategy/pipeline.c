@@ -80,11 +80,12 @@ static int open_strategy(struct run *run)
 
 static int evaluate_lone(struct run *run, int64_t count, struct loss_sums *sums)
 {
+    const struct evaluation_examples examples = {.dataset = run->learner.dataset, .first = 3, .count = count};
     struct device_stream *stream;
     struct device *device = run->learner.devices[0].device;
     cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
-    int result = evaluation_run(run->learner.graph, device, stream, run->learner.state.parameters, run->learner.dataset,
-                                3, count, sums, &run->error);
+    int result =
+        evaluation_run(run->learner.graph, device, stream, run->learner.state.parameters, &examples, sums, &run->error);
     device_stream_free(stream);
     return result;
 }
