@@ -14,7 +14,7 @@
 #include "common/regular_file.h"
 #include "common/scope.h"
 
-#define HEAD_BYTES ((off_t)1 << 20) /* which nearly always has the size of the image */
+#define HEAD_BYTES ((off_t)1 << 20) /* nearly always enough to find the size of the image */
 
 static const char *const readable[] = {".png", ".jpg", ".jpeg", NULL};
 static const char *const unreadable[] = {".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".avif", NULL};
@@ -62,7 +62,7 @@ static int list(const char *path, struct listing *ret_listing, struct error *err
     return error_set_errno(error, "cannot list %s", path);
 }
 
-/* Without the parts of a second, which some file systems forget. */
+/* Leaves out the fraction of the second, which some file systems do not keep. */
 static uint32_t stamp_of(const struct stat *status)
 {
     const int64_t facts[] = {status->st_size, status->st_mtim.tv_sec};
@@ -83,24 +83,20 @@ static char *join(const char *folder, const char *name)
     return *folder ? memory_format("%s/%s", folder, name) : memory_copy_string(name);
 }
 
-/* `full` is its path with the folder's. */
-static int add_file(struct image_folder *folder, const char *path, const char *full, unsigned class,
+static int add_file(struct image_folder *folder, const char *path, const struct stat *status, unsigned class,
                     struct error *error)
 {
-    struct stat status = {.st_size = 0};
-    if (stat(full, &status) < 0)
-        return error_set_errno(error, "cannot read %s", full);
     if (folder->count == IMAGE_FOLDER_FILES_MAX)
         return error_set(error, ERROR_TOO_LARGE, "%s: more than %lld images", folder->root,
                          (long long)IMAGE_FOLDER_FILES_MAX);
     if (folder->count == 0 || (folder->count >= 64 && (folder->count & (folder->count - 1)) == 0))
         folder->files =
             memory_resize(folder->files, folder->count ? 2 * (size_t)folder->count : 64, sizeof *folder->files);
-    folder->files[folder->count++] = (struct image_folder_file){memory_copy_string(path), class, stamp_of(&status)};
+    folder->files[folder->count++] = (struct image_folder_file){memory_copy_string(path), class, stamp_of(status)};
     return 0;
 }
 
-/* Adds the images in the folder `below` of the root, and those in its folders. */
+/* Adds the images in the folder `below`, a path relative to the root, and in the folders within it. */
 static int add_images(struct image_folder *folder, const char *below, unsigned class, unsigned depth,
                       struct error *error)
 {
@@ -115,14 +111,17 @@ static int add_images(struct image_folder *folder, const char *below, unsigned c
         const char *name = listing.entries[i]->d_name;
         SCOPED_FREE char *own = join(below, name);
         SCOPED_FREE char *full = memory_format("%s/%s", folder->root, own);
+        struct stat status;
         int result = 0;
-        if (is_directory(full))
+        bool exists = stat(full, &status) == 0; /* false: a link that leads nowhere */
+        if (exists && S_ISDIR(status.st_mode))
             result = add_images(folder, own, class, depth + 1, error);
         else if (ends_with_one_of(name, unreadable))
             result = error_set(error, ERROR_INVALID, "%s: only PNG and JPEG files are read; convert it, or take it out",
                                full);
         else if (ends_with_one_of(name, readable))
-            result = add_file(folder, own, full, class, error);
+            result =
+                exists ? add_file(folder, own, &status, class, error) : error_set_errno(error, "cannot read %s", full);
         if (result < 0)
             return -1;
     }
@@ -193,13 +192,13 @@ int image_folder_list(const char *path, struct image_folder *ret_folder, struct 
 /* Splits the path of one image into the folder and the file. */
 static int add_one(struct image_folder *folder, struct error *error)
 {
-    char *slash = strrchr(folder->root, '/');
-    if (access(folder->root, R_OK) < 0)
-        return error_set_errno(error, "cannot read %s", folder->root);
-    SCOPED_FREE char *name = memory_copy_string(slash ? slash + 1 : folder->root), *full = folder->root;
-    char *root = !slash ? memory_copy_string(".") : memory_copy_bytes(folder->root, (size_t)(slash - folder->root));
-    folder->root = root;
-    return add_file(folder, name, full, 0, error);
+    SCOPED_FREE char *path = folder->root;
+    const char *slash = strrchr(path, '/');
+    struct stat status;
+    folder->root = slash ? memory_copy_bytes(path, (size_t)(slash - path)) : memory_copy_string(".");
+    if (access(path, R_OK) < 0 || stat(path, &status) < 0)
+        return error_set_errno(error, "cannot read %s", path);
+    return add_file(folder, slash ? slash + 1 : path, &status, 0, error);
 }
 
 int image_folder_list_all(const char *path, struct image_folder *ret_folder, struct error *error)
@@ -255,7 +254,7 @@ bool image_folder_has_classes(const char *path, unsigned least)
 
 /* ---------------------------------------------------------------- bytes */
 
-/* Reads at most `most` bytes; *ret_whole says whether these are all. */
+/* Reads at most `most` bytes from the file's beginning; *ret_whole says whether these are all. */
 static int read_bytes(const struct image_folder *folder, int64_t index, off_t most, struct buffer *bytes,
                       bool *ret_whole, struct error *error)
 {

@@ -20,12 +20,12 @@
 #define IMAGE_FOLDER_DEPTH_MAX 8
 
 struct image_folder_file {
-    char *path; /* from the folder on, such as "cats/a.png"; owned */
+    char *path; /* relative to the root, such as "cats/a.png"; owned */
     unsigned class;
     uint32_t stamp; /* of the size and the time of change that the file had when it was listed */
 };
 struct image_folder {
-    char *root;     /* owned */
+    char *root;     /* the path of the folder; owned */
     char **classes; /* owned */
     unsigned class_count;
     struct image_folder_file *files; /* owned */
@@ -42,7 +42,7 @@ void image_folder_release(struct image_folder *folder);
 
 /* Whether an image lies in the folder itself, and not below it. */
 bool image_folder_has_images(const char *path);
-/* Whether at least `least` folders in the folder have images. */
+/* Whether at least `least` folders in the folder hold images themselves. */
 bool image_folder_has_classes(const char *path, unsigned least);
 
 /* Reads the bytes of one of the files, at most IMAGE_BYTES_MAX (image.h). Errors name its path; ERROR_CORRUPT if the file has changed since

@@ -267,7 +267,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* New examples are arrays, whatever the training files are, or of the training files' own format. */
+/* New examples may be arrays for every format of the training files, or else have the same format as those. */
 static const struct dataset_kind *kind_of_inputs(const char *path, const struct data_spec *spec)
 {
     bool is_array = ends_with(path, ".npy") || ends_with(path, ".npy.gz");
@@ -322,7 +322,7 @@ int64_t dataset_keep(struct dataset *dataset, int64_t most)
     return dataset->kind && dataset->kind->keep ? dataset->kind->keep(dataset, most) : 0;
 }
 
-void dataset_read_with(struct dataset *dataset, int threads)
+void dataset_set_readers(struct dataset *dataset, int threads)
 {
     dataset->readers = threads;
 }
@@ -391,7 +391,7 @@ static int read_example(const struct dataset *dataset, const struct dataset_epoc
     return 0;
 }
 
-/* Examples of a batch, in the order of `indices`. */
+/* Some examples of a batch, which one thread reads in the order of `indices`. */
 struct reading {
     const struct dataset *dataset;
     const struct dataset_epoch *epoch;
@@ -424,7 +424,7 @@ static void *run_reading(void *context)
     return NULL;
 }
 
-/* Returns how many threads read the batch: as many as the process may use processors, if that pays. */
+/* Returns how many threads read a batch: one, unless examples take long to read and there are enough for several threads. */
 static int64_t readers_of(const struct dataset *dataset, int64_t count)
 {
     cpu_set_t processors;
@@ -436,7 +436,7 @@ static int64_t readers_of(const struct dataset *dataset, int64_t count)
     return most < 1 ? 1 : most < readers ? most : readers;
 }
 
-/* Divides the batch among threads. Of several failures the one of the first example counts, so that the message is the same in each run. */
+/* Divides the batch among threads. If several fail, reports the failure of the first example, so that each run reports the same one. */
 static int read_in_parts(const struct reading *whole, struct error *error)
 {
     struct reading parts[READERS_MAX];

@@ -24,7 +24,7 @@
  *              each class, in their order. The table is read into memory (1 GiB)
  *   images     a folder of PNG and JPEG files with a folder for each class
  *              (common/data/image_folder.h), resized to the model's input (value /
- *              255). Several threads decode a batch (dataset_read_with). Resized images are
+ *              255). Several threads decode a batch (dataset_set_readers). Resized images are
  *              kept in memory if they may be (dataset_keep)
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
@@ -72,7 +72,7 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
                         const struct example_format *format, const struct training_facts *known,
                         struct dataset **ret_dataset, struct error *error);
 
-/* Whether new examples have labels: rows of a table with the label's column, or images in folders that are named like classes. */
+/* Whether new examples have labels: the table has the label's column, or the images are in folders that are named like classes. */
 bool dataset_has_targets(const struct dataset *dataset);
 /* Whether the examples are rows of a CSV file. */
 bool dataset_is_table(const struct dataset *dataset);
@@ -98,15 +98,15 @@ const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
 
-/* Lets the dataset keep what it has decoded, if that takes at most `most` bytes. Returns what it will take; 0: nothing is kept, as without
- * a call. Before the first example is read. */
+/* Lets the dataset keep decoded examples in memory, if all of them take at most `most` bytes. Returns how many they take; 0: none is kept,
+ * which is the default. Call it before the first example is read. */
 int64_t dataset_keep(struct dataset *dataset, int64_t most);
 
-/* Sets how many threads may read a batch where an example takes long; without a call, one for each processor, at most 16. The number
- * changes no bits. */
-void dataset_read_with(struct dataset *dataset, int threads);
+/* Sets how many threads may read a batch if examples take long to read; the default is one for each processor. More than 16 are never used.
+ * The examples are the same for any number. */
+void dataset_set_readers(struct dataset *dataset, int threads);
 
-/* Returns the name of the file that an example is, from its folder on; NULL if examples have no files of their own. */
+/* Returns the path of an example's file, relative to the folder of the dataset; NULL if examples have no files of their own. */
 const char *dataset_example_name(const struct dataset *dataset, int64_t index);
 
 /* Reads `count` examples in the order of `indices` (each 0 .. dataset_count-1). ERROR_NOT_FOUND if

@@ -22,7 +22,7 @@ struct dataset {
     struct training_facts facts;
     int readers;            /* threads that may read a batch; 0: one for each processor */
     bool has_labels;        /* CSV: words or integers stand for the classes */
-    bool has_targets;       /* of new examples: the files have labels, too */
+    bool has_targets;       /* new examples: their files have labels, too */
     uint32_t labels_digest; /* of them, in the order of the classes */
     char description[256];
 };
@@ -34,8 +34,8 @@ struct dataset_source {
     const struct storage_map *storage;
     const struct example_format *format; /* what the model needs */
     const struct training_facts *known;  /* facts that need not be read from the training files; NULL: none */
-    bool
-        is_new; /* NPY, CSV, ImageFolder: the files are of new examples, which may lack labels; their paths are the caller's */
+    /* NPY, CSV, ImageFolder: the files hold new examples, which may lack labels, and `files` has the caller's path. */
+    bool is_new;
 };
 
 /* Returns the field that names the source's files, for messages: data.train or data.validation. */
@@ -52,11 +52,11 @@ struct dataset_kind {
     /* Checks that the file of an example is still whole (file_bytes_check); NULL: the format has no
      * files. */
     int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
-    /* Returns the name of the file that an example of the source is; NULL: examples have no files of their own. */
+    /* See dataset_example_name; `index` counts the examples of the source. NULL: examples have no files of their own. */
     const char *(*name)(const struct dataset *dataset, int64_t index);
     /* See dataset_keep; NULL: reading is fast. */
     int64_t (*keep)(struct dataset *dataset, int64_t most);
-    bool slow; /* an example takes so long to read that several threads read a batch */
+    bool slow; /* reading an example takes so long that several threads should read a batch */
 };
 
 extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic, dataset_cifar10, dataset_npy,

@@ -13,10 +13,11 @@
 #include "worker/data/dataset_format.h"
 #include "worker/data/pixels.h"
 
-/* So many pixels are decoded at a time in all threads, since each takes up to twelve bytes meanwhile: as many as one image may have. */
+/* Counts the pixels that all threads decode at this time. They may be as many as one image may have, since each takes up to twelve bytes
+ * until its image is resized. */
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t less;
+    pthread_cond_t given_back;
     int64_t pixels;
 } decoding = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 
@@ -25,7 +26,7 @@ enum keeping { NOT_KEPT, BEING_KEPT, KEPT };
 struct image_dataset {
     struct dataset base;
     struct image_folder folder;
-    int32_t *classes; /* of the folder's classes, their numbers among those of the training data */
+    int32_t *classes; /* of the folder's classes, their numbers among those of the training data; NULL: not known */
     int64_t height, width, channels;
     bool channels_first; /* the model takes C H W, as programs from PyTorch do */
     bool crop;
@@ -65,7 +66,7 @@ static int take_shape(struct image_dataset *dataset, const struct example_format
                      "width, channels] with 1 channel for grey, 3 for RGB or 4 for RGB and alpha");
 }
 
-/* The folder that a split names, or the one of the data. */
+/* Returns the path of the folder that the split names, or else of the folder of all data. */
 static int folder_path(const struct dataset_source *source, const struct data_files *files, char **ret_path,
                        struct error *error)
 {
@@ -78,13 +79,28 @@ static int folder_path(const struct dataset_source *source, const struct data_fi
     return storage_map_resolve(source->storage, spec->storage, spec->path ? spec->path : ".", ret_path, error);
 }
 
-static int find_class(const struct json *classes, const char *name)
+static bool is_named(const struct json *class, const char *name)
 {
-    int number = 0;
-    for (const struct json *item = json_first(classes); item; item = json_next(item), number++)
-        if (strcmp(json_string(item, ""), name) == 0)
-            return number;
-    return -1;
+    return class && strcmp(json_string(class, ""), name) == 0;
+}
+
+/* Finds the class of each folder. Returns the first folder whose name is no class, or NULL. */
+static const char *find_classes(struct image_dataset *dataset, const struct json *classes)
+{
+    const struct image_folder *folder = &dataset->folder;
+    const struct json *class = NULL;
+    int32_t number = 0;
+    dataset->classes = memory_allocate(folder->class_count, sizeof *dataset->classes);
+    for (unsigned i = 0; i < folder->class_count; i++, class = json_next(class), number++) {
+        const char *name = folder->classes[i];
+        if (!is_named(class, name)) /* mostly it is the class after the one before */
+            for (class = json_first(classes), number = 0; class && !is_named(class, name); class = json_next(class))
+                number++;
+        if (!class)
+            return name;
+        dataset->classes[i] = number;
+    }
+    return NULL;
 }
 
 static int take_class_names(struct dataset *dataset, const struct image_folder *folder, struct error *error)
@@ -122,33 +138,23 @@ static int take_classes(struct image_dataset *dataset, const struct dataset_sour
                          "there are %zu folders of classes, but the model has %lld classes; make model.classes %zu",
                          json_count(base->facts.classes), (long long)base->format.classes,
                          json_count(base->facts.classes));
-    dataset->classes = memory_allocate(dataset->folder.class_count, sizeof *dataset->classes);
-    for (unsigned i = 0; i < dataset->folder.class_count; i++) {
-        const char *name = dataset->folder.classes[i];
-        dataset->classes[i] = find_class(base->facts.classes, name);
-        if (dataset->classes[i] < 0)
-            return error_set(error, ERROR_INVALID, "%s/%s: the training images have no class of this name",
-                             dataset->folder.root, name);
-    }
-    return 0;
+    const char *unknown = find_classes(dataset, base->facts.classes);
+    return unknown ? error_set(error, ERROR_INVALID, "%s/%s: the training images have no class of this name",
+                               dataset->folder.root, unknown)
+                   : 0;
 }
 
-/* New images have classes if they are in folders that all are named like classes. */
+/* New images have classes if all folders that they are in are named like classes. */
 static int list_new(struct image_dataset *dataset, const char *path, const struct json *classes, struct error *error)
 {
     struct image_folder *folder = &dataset->folder;
-    bool known = image_folder_list(path, folder, NULL) == 0;
-    for (unsigned i = 0; known && i < folder->class_count; i++)
-        known = find_class(classes, folder->classes[i]) >= 0;
-    dataset->base.has_targets = known;
-    if (!known) {
-        image_folder_release(folder);
-        return image_folder_list_all(path, folder, error);
-    }
-    dataset->classes = memory_allocate(folder->class_count, sizeof *dataset->classes);
-    for (unsigned i = 0; i < folder->class_count; i++)
-        dataset->classes[i] = find_class(classes, folder->classes[i]);
-    return 0;
+    dataset->base.has_targets = image_folder_list(path, folder, NULL) == 0 && !find_classes(dataset, classes);
+    if (dataset->base.has_targets)
+        return 0;
+    free(dataset->classes);
+    dataset->classes = NULL;
+    image_folder_release(folder);
+    return image_folder_list_all(path, folder, error);
 }
 
 static int64_t images_keep(struct dataset *base, int64_t most)
@@ -204,14 +210,14 @@ static int images_open(const struct dataset_source *source, struct dataset **ret
 
 /* ---------------------------------------------------------------- reading */
 
-/* `pixels` are taken, or given back if below 0. */
+/* Waits until so many more pixels may be decoded, and counts them. A negative number gives them back. */
 static void take_pixels(int64_t pixels)
 {
     pthread_mutex_lock(&decoding.lock);
     while (pixels > 0 && decoding.pixels > IMAGE_PIXELS_MAX - pixels)
-        pthread_cond_wait(&decoding.less, &decoding.lock);
+        pthread_cond_wait(&decoding.given_back, &decoding.lock);
     decoding.pixels += pixels;
-    pthread_cond_broadcast(&decoding.less);
+    pthread_cond_broadcast(&decoding.given_back);
     pthread_mutex_unlock(&decoding.lock);
 }
 
@@ -246,7 +252,7 @@ static void give_values(const struct image_dataset *dataset, const uint8_t *pixe
             values[i * step + c * plane] = pixel_value(pixels[i * channels + c]);
 }
 
-/* Another thread may decode the same image at this time: the first one keeps it, and both use their own. */
+/* Another thread may decode the same image at this time. Then each uses its own pixels, and the first one to finish keeps them. */
 static int images_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
 {
     const struct image_dataset *dataset = (const struct image_dataset *)base;

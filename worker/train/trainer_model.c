@@ -15,7 +15,7 @@
 #include "worker/train/export.h"
 #include "worker/train/support.h"
 
-#define KEPT_BYTES_MAX ((int64_t)512 << 20) /* of examples that were decoded */
+#define KEPT_BYTES_MAX ((int64_t)512 << 20) /* of decoded examples that stay in memory */
 
 struct graph_options trainer_graph_options(const struct trainer *trainer, struct device *device)
 {
@@ -78,8 +78,9 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Decoding takes the processors that the process may use, and decoded examples stay in half of the memory that the plan leaves. */
-static void give_means(struct trainer *trainer)
+/* Lets the datasets read with as many threads as the process computes with, and keep decoded examples in half of the memory that the memory
+ * plan leaves free. */
+static void set_data_limits(struct trainer *trainer)
 {
     struct dataset *datasets[] = {trainer->training, trainer->validation};
     struct host_memory_limit limit = host_memory_limit_read("");
@@ -89,7 +90,7 @@ static void give_means(struct trainer *trainer)
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
         if (!datasets[i])
             continue;
-        dataset_read_with(datasets[i], compute_threads(trainer->arguments, trainer->identity, &trainer->crew));
+        dataset_set_readers(datasets[i], compute_threads(trainer->arguments, trainer->identity, &trainer->crew));
         left -= left > 0 ? dataset_keep(datasets[i], left) : 0;
     }
 }
@@ -104,7 +105,7 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
         return error_wrap(error, "training data");
     if (dataset_open_validation(spec, trainer->storage, trainer->training, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
-    give_means(trainer);
+    set_data_limits(trainer);
     int64_t count = dataset_count(trainer->training);
     trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};
     return step_plan_steps(trainer->job, count, &trainer->plan, error);

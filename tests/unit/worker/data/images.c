@@ -156,7 +156,7 @@ Test(images, a_batch_that_several_threads_read_is_in_order)
     const struct data_spec spec = spec_of(NULL, NULL);
     struct dataset *dataset = opened(&spec, SPLIT_TRAIN, &format);
     for (int threads = 0; threads < 100; threads += 33) {
-        dataset_read_with(dataset, threads);
+        dataset_set_readers(dataset, threads);
         cr_assert_eq(dataset_read(dataset, indices, COUNT, inputs, targets, &error), 0, "%s", error.message);
         for (int i = 0; i < COUNT; i++)
             cr_expect(inputs[i][0] == (float)(COUNT - 1 - i) / 255.0f && targets[i] == (i < 100), "%d", i);
