@@ -37,7 +37,7 @@ static const struct kind {
     {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL},
     {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL},
     {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL},
-    {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, NULL},
+    {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, "train"},
     {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv"},
     {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
     {DATA_FORMAT_CSV, "*train*.jsonl*", false, NULL, NULL, NULL},
@@ -139,10 +139,14 @@ static void find_test(const struct kind *kind, struct dirent **entries, int coun
 
 /* ---------------------------------------------------------------- files to learn from */
 
+/* What a file of JSON Lines holds, as its first line says. */
+enum content { CONTENT_NOT_READ, CONTENT_TABLE, CONTENT_TEXTS };
+
 /* A folder that is looked through. */
 struct search {
     const char *folder;
     struct dirent **entries;
+    enum content *contents; /* of each entry */
     int count;
     char *lonely; /* what is missing beside the first images without labels; NULL: nothing */
 };
@@ -152,21 +156,31 @@ static void search_release(struct search *search)
     for (int i = 0; i < search->count; i++)
         free(search->entries[i]);
     free(search->entries);
+    free(search->contents);
     free(search->lonely);
 }
 
-/* JSON Lines are a table or texts, as their first line says. */
-static bool has_content_of(const struct kind *kind, const char *folder, const char *name)
+static enum content content_of(const char *folder, const char *name)
 {
-    if (!json_lines_named(name))
-        return true;
     SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
     struct file_bytes file;
     if (file_bytes_open(path, &file, NULL) < 0)
-        return kind->format == DATA_FORMAT_CSV; /* whose reader says what is wrong */
+        return CONTENT_TABLE; /* the reader of tables will report the error */
     bool texts = json_lines_are_texts(file.bytes, file.length);
     file_bytes_release(&file);
-    return texts == (kind->format == DATA_FORMAT_BYTES);
+    return texts ? CONTENT_TEXTS : CONTENT_TABLE;
+}
+
+/* Several kinds have the same pattern of JSON Lines, but each file is read once: compressed ones are inflated for it. */
+static bool has_content_of(const struct kind *kind, struct search *search, int entry)
+{
+    enum content *content = &search->contents[entry];
+    const char *name = search->entries[entry]->d_name;
+    if (!json_lines_named(name))
+        return true;
+    if (*content == CONTENT_NOT_READ)
+        *content = content_of(search->folder, name);
+    return (*content == CONTENT_TEXTS) == (kind->format == DATA_FORMAT_BYTES);
 }
 
 /* Returns the first file of the kind after `after`, in the order of names, that has labels beside it. */
@@ -175,7 +189,7 @@ static int next_of(const struct kind *kind, struct search *search, int after, bo
     for (int i = after + 1; i < search->count; i++) {
         const char *name = search->entries[i]->d_name;
         if (fnmatch(kind->pattern, name, FNM_PERIOD) != 0 || is_for_training(name) != training ||
-            (!training && is_for_test(name)) || !has_content_of(kind, search->folder, name))
+            (!training && is_for_test(name)) || !has_content_of(kind, search, i))
             continue;
         SCOPED_FREE char *labels = labels_of(kind, name);
         *ret_labels = listed(search->entries, search->count, labels);
@@ -217,22 +231,21 @@ static bool has_classes(const char *folder, const char *name, unsigned least)
     return image_folder_has_classes(path, least);
 }
 
-/* Finds the folder's train/ and, to test with, val/ or a similar name; else the folder itself, if it has a folder for each class. One folder
- * with images may be anything, such as plots beside a table, unless the caller says what it is. */
-static bool find_images(const char *folder, const char *format, const struct search *search,
-                        struct data_files_found *ret_found)
+/* Finds train/ and, to test with, val/ or a similar name in the folder; else the folder itself, if it has a folder for each class. A single
+ * folder with images may be anything, such as plots beside a table, so it counts only if the caller has named the format. */
+static bool find_images(const char *format, const struct search *search, struct data_files_found *ret_found)
 {
     static const char *const train_words[] = {"train", "training"};
     static const char *const test_folders[] = {"val", "valid", "validation", "test", "testing"};
     unsigned least = format ? 1 : 2;
     const char *train = NULL, *test = NULL, *name;
     for (size_t i = 0; i < sizeof train_words / sizeof *train_words && !train; i++)
-        if ((name = listed(search->entries, search->count, train_words[i])) && has_classes(folder, name, least))
+        if ((name = listed(search->entries, search->count, train_words[i])) && has_classes(search->folder, name, least))
             train = name;
     for (size_t i = 0; i < sizeof test_folders / sizeof *test_folders && train && !test; i++)
-        if ((name = listed(search->entries, search->count, test_folders[i])) && has_classes(folder, name, 1))
+        if ((name = listed(search->entries, search->count, test_folders[i])) && has_classes(search->folder, name, 1))
             test = name;
-    if (!train && !image_folder_has_classes(folder, least))
+    if (!train && !image_folder_has_classes(search->folder, least))
         return false;
     *ret_found = (struct data_files_found){.format = data_format_words[DATA_FORMAT_IMAGE_FOLDER],
                                            .files = memory_copy_string(train ? train : DATA_FILES_HERE),
@@ -265,12 +278,13 @@ int data_folder_look(const char *folder, const char *format, struct data_files_f
     if (count < 0)
         return error_set_errno(error, "look into %s", folder);
     search.count = count;
+    search.contents = memory_allocate((size_t)count, sizeof *search.contents);
     for (size_t i = 0; i < KIND_COUNT; i++) {
         /* A text beside images is most likely their description. */
         bool beside = kinds[i].format == DATA_FORMAT_BYTES && !format && search.lonely;
         if (!is_of(&kinds[i], format) || beside)
             continue;
-        if (kinds[i].format == DATA_FORMAT_IMAGE_FOLDER ? find_images(folder, format, &search, ret_found)
+        if (kinds[i].format == DATA_FORMAT_IMAGE_FOLDER ? find_images(format, &search, ret_found)
                                                         : find(&kinds[i], &search, ret_found))
             return 0;
     }
@@ -286,11 +300,6 @@ int data_folder_look(const char *folder, const char *format, struct data_files_f
 
 bool data_files_usual(const char *format, struct data_files_found *ret_found)
 {
-    if (strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0) {
-        *ret_found = (struct data_files_found){.format = data_format_words[DATA_FORMAT_IMAGE_FOLDER],
-                                               .files = memory_copy_string("train")};
-        return true;
-    }
     for (size_t i = 0; i < KIND_COUNT; i++) {
         if (!is_of(&kinds[i], format) || !kinds[i].usual)
             continue;

@@ -12,7 +12,8 @@
 
 #include "common/error.h"
 
-#define DATA_FILES_HERE "." /* `files` of a folder of images that is looked into itself, which the job need not name */
+/* `files` if the folders of classes are in the given folder itself: the job need not name it. */
+#define DATA_FILES_HERE "."
 
 /* File names as data.train takes them: of the images or the text, or a pattern for all files, and
  * of the labels if they are in a file of their own. */
