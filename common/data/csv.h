@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads tables in memory, row by row: for the data format CSV, and for `cox generate`, which looks into them. A table is text with a
- * separator, or JSON Lines (json_lines.h), whose first row is the names of the first object's fields; all objects have these. The separator is the comma, semicolon or tab that the first line has most of. Spaces around a field
- * are left out, and so are empty lines and a byte order mark. A field in double quotes may hold separators, but no line
- * break; two double quotes within it stand for one.
+ * Reads tables in memory, row by row: for the data format CSV, and for `cox generate`, which looks into them. A table is text with
+ * separators, or JSON Lines (json_lines.h).
+ *
+ * In text, the separator is the comma, semicolon or tab that the first line has most of. Spaces around a field are left out, and so are
+ * empty lines and a byte order mark. A field in double quotes may hold separators, but no line break; two double quotes within it stand
+ * for one.
+ *
+ * In JSON Lines, the first row gives the names of the first object's fields. Each object, the first one included, is a further row, and
+ * must have these fields, in any order.
  *
  *     csv_init(&csv, bytes, length);
  *     while ((result = csv_next(&csv, &error)) > 0) … csv.fields …
@@ -36,26 +41,27 @@ struct csv {
     int64_t line;             /* of the row read last, from 1 */
     struct csv_field *fields; /* of that row; owned */
     unsigned count, capacity;
-    char *unquoted; /* the texts of its fields in which doubled quotes were undone; owned */
+    /* The texts of its fields that are not in the bytes: JSON values, and those with doubled quotes; owned. */
+    char *unquoted;
     size_t unquoted_length, unquoted_capacity;
     /* JSON Lines: */
-    bool is_json, gave_names; /* gave_names: the row read last is the one of the names */
+    bool is_json, gave_names; /* gave_names: the row read last is the row of names */
     struct json_lines lines;
     struct json *names;  /* the first object; NULL: not read yet; owned */
-    struct json *object; /* of the row read last; owned */
+    struct json *object; /* the one whose values are the row read last; owned */
 };
 
 void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
-/* The same for the bytes of a file of that name, which says whether they are JSON Lines (json_lines_named). */
+/* Does the same for the bytes of a file, whose name says whether they are JSON Lines (json_lines_named). */
 void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
 /* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is not an object with
  * the first object's fields, each a number, a string or null. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
-/* Whether the row read last, the first one of the table, names the columns. In JSON Lines it does. Else none of its fields is a number; or those that
- * are have only digits, and the last one is a word that no row below has in its last column, where rows have only numbers
- * or some have the same. */
+/* Whether the row read last, the first one of the table, names the columns. In JSON Lines it always does. In text it does if none of its
+ * fields is a number; or if those that are have only digits, and the last one is a word that no row below has in its last column, where
+ * rows have only numbers or some have the same. */
 bool csv_is_header(const struct csv *csv);
 /* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */
 bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column);

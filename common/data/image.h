@@ -30,7 +30,7 @@ struct image {
 };
 
 /* Decodes a file. `channels`: 1 for grey, 3 for RGB, 4 for RGB and alpha; ERROR_INVALID for others. ERROR_INVALID if it is neither PNG nor
- * JPEG, ERROR_CORRUPT if it is damaged or cut off, ERROR_UNSUPPORTED if the library cannot decode its kind. */
+ * JPEG, ERROR_CORRUPT if it is damaged, cut off or of a kind that the library cannot decode, ERROR_NO_SPACE without memory to convert it. */
 int image_read(const uint8_t *bytes, size_t length, int64_t channels, struct image *ret_image, struct error *error);
 
 /* Reads the size and the channels alone, from the head of the file. The size is that of the turned image. */

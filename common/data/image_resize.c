@@ -72,7 +72,7 @@ VECTORISED static void add_row(uint32_t weight, const uint8_t *row, int64_t coun
         sums[i] += weight * row[i];
 }
 
-/* Rows go first, since whole rows are added at a time. Writes a row of numbers of 8 bits before and 8 behind the point. */
+/* Rows are resized before columns, since whole rows are added at a time. Writes fixed-point numbers: 8 bits before and 8 after the point. */
 static void resize_rows(const struct axis *rows, int64_t output, const uint8_t *pixels, int64_t stride, int64_t count,
                         uint32_t *sums, uint16_t *ret_row)
 {

@@ -16,7 +16,7 @@
 #define TAG_ORIENTATION 0x0112
 #define TYPE_SHORT 3
 
-/* All that is changed after setjmp is in here. */
+/* Holds everything that changes after setjmp. */
 struct decoder {
     struct jpeg_error_mgr errors; /* the library's pointer to this leads to the decoder */
     struct jpeg_progress_mgr progress;
@@ -68,13 +68,13 @@ static int orientation_of(const struct jpeg_decompress_struct *jpeg)
     return 1;
 }
 
-/* From 5 on rows become columns. */
+/* Orientations from 5 on turn rows into columns. */
 static bool swaps_sides(int orientation)
 {
     return orientation >= 5;
 }
 
-/* Where the pixel (x, y) of the turned image is in the one that is stored, whose sides are given. */
+/* Returns where the pixel (x, y) of the turned image is in the stored image, which is `width` x `height`. */
 static int64_t stored_place(int orientation, int64_t x, int64_t y, int64_t width, int64_t height)
 {
     bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -125,7 +125,7 @@ static void fail_because(j_common_ptr common, const char *message)
     longjmp(decoder->failed, 1);
 }
 
-/* The library goes on after a warning, and makes up what is missing. Only warnings that change no pixel are let pass. */
+/* After a warning the library would go on and make up missing pixels. So all warnings are errors but those that change no pixel. */
 static void judge_message(j_common_ptr common, int level)
 {
     int code = common->err->msg_code;
@@ -161,7 +161,7 @@ static void read_head(struct decoder *decoder, const uint8_t *bytes, size_t leng
         fail_because((j_common_ptr)jpeg, "too many pixels");
 }
 
-/* Adobe's programs store inverted values, and write a marker of theirs. */
+/* Adobe's programs store inverted values, and mark such files with a marker of their own. */
 static void convert_cmyk(const struct decoder *decoder, uint8_t *colours)
 {
     uint8_t flip = decoder->jpeg.saw_Adobe_marker ? 0 : 255;

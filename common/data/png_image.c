@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNKS_MAX 1000                             /* of text and the like, which are not used */
+#define CHUNKS_MAX 1000                             /* those of text and metadata, which are not used */
 #define CHUNK_BYTES_MAX ((png_alloc_size_t)8 << 20) /* of one of them */
 
-/* All that is changed after setjmp is in here. */
+/* Holds everything that changes after setjmp. */
 struct decoder {
     png_structp png;
     png_infop info;

@@ -39,7 +39,7 @@ static const char *nearest_of_path(const struct object_type *type, const char *p
     return NULL;
 }
 
-/* Reads the word in quotes that begins at *at, and moves *at behind it. NULL: there is none; else free() it. */
+/* Returns the word in quotes that begins at *at, and moves *at behind it; NULL if there is none. free() it. */
 static char *take_quoted(const char **at)
 {
     const char *end = **at == '"' ? strchr(*at + 1, '"') : NULL;
@@ -50,7 +50,8 @@ static char *take_quoted(const char **at)
     return word;
 }
 
-/* `at` follows a value that is not supported: the words that are. Returns the one that was meant, or NULL; free() it. */
+/* `at` is what follows an unsupported value in the message: the list of supported words. Returns the one that is most like `value`, or NULL if
+ * none is; free() it. */
 static char *nearest_of_words(const char *value, const char *at)
 {
     char *words[WORDS_MAX];

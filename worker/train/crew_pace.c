@@ -9,7 +9,8 @@ void crew_pace_clear(struct crew_pace *pace)
     *pace = (struct crew_pace){.printed_ns = pace->printed_ns};
 }
 
-/* As in strategy_result: of several steps the mean of all but the longest, and the longest. */
+/* Returns the time of a member's own parts in all steps of the result, which has, for several steps, the mean of all but the longest one, and
+ * the longest one. */
 static int64_t own_part(const struct strategy_result *result, unsigned rank)
 {
     return result->own_steps > 1 ? result->own_ns[rank] * (result->own_steps - 1) + result->longest_ns[rank]
@@ -19,8 +20,8 @@ static int64_t own_part(const struct strategy_result *result, unsigned rank)
 void crew_pace_add(struct crew_pace *pace, const struct world *world, const struct strategy_result *result,
                    int64_t steps, int64_t step_ns, int64_t now_ns)
 {
-    if (pace->begun_ns == 0)
-        pace->begun_ns = now_ns - step_ns;
+    if (pace->start_ns == 0)
+        pace->start_ns = now_ns - step_ns;
     pace->steps += steps;
     pace->step_ns += step_ns;
     for (unsigned rank = 0; rank < world->size; rank++)
@@ -31,7 +32,7 @@ bool crew_pace_line(struct crew_pace *pace, const struct crew_seat *seats, int64
                     char text[CREW_PACE_TEXT_MAX])
 {
     int64_t wait_ns = pace->printed_ns == 0 ? CREW_PACE_FIRST_NS : CREW_PACE_NEXT_NS;
-    if (pace->steps == 0 || now_ns - pace->begun_ns < wait_ns)
+    if (pace->steps == 0 || now_ns - pace->start_ns < wait_ns)
         return false;
     unsigned count = 0;
     double steps = (double)pace->steps * 1e6;
