@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/state_directory.h"
-#include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/ui/server.h"
@@ -31,20 +29,18 @@ static const struct command_usage usage = {
     .names_min = 0,
     .names_max = 0};
 
-/* Returns the state directory of the control plane that the line means: that of --state, else the one in which the kubeconfig is; free it
- * with free(). NULL: a cluster. */
+/* Returns the state directory that the kubeconfig is in, as it is with --state; free it with free(). NULL: the kubeconfig is a cluster's. */
 static char *state_of(const struct command_line *line)
 {
     const char *kubeconfig = line->kubeconfig ? line->kubeconfig : getenv("KUBECONFIG");
-    char *path = line->state ? realpath(line->state, NULL) : NULL;
-    if (path || !kubeconfig || line->context)
+    char *path = kubeconfig && !line->context ? realpath(kubeconfig, NULL) : NULL; /* NULL also for a list of files */
+    char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    if (slash && strcmp(slash + 1, STATE_KUBECONFIG) == 0 && state_directory_is_one(path))
         return path;
-    SCOPED_FREE char *file = realpath(kubeconfig, NULL); /* NULL also for a list of files */
-    if (!file)
-        return NULL;
-    const char *name = strrchr(file, '/') + 1;
-    bool is_ours = strcmp(name, STATE_KUBECONFIG) == 0 && state_directory_is_one(dirname(file));
-    return is_ours ? memory_copy_string(file) : NULL;
+    free(path);
+    return NULL;
 }
 
 /* With a control plane of our own the state of a run that has ended is shown. */
