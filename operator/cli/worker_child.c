@@ -13,7 +13,7 @@
 
 #define PROGRAM "coxswain-worker"
 #define JOB_MAX (1024 * 1024)
-#define WORDS_MAX (64 * 1024)
+#define MESSAGES_MAX (64 * 1024)
 #define OPTIONS_MAX 64
 #define INPUT_FILENO (STDERR_FILENO + 1) /* of WORKER_CHILD_INPUT */
 
@@ -22,7 +22,7 @@ extern char **environ;
 static int write_input(const char *text, size_t length, int descriptor, struct error *error)
 {
     if (write(descriptor, text, length) != (ssize_t)length || lseek(descriptor, 0, SEEK_SET) < 0)
-        return error_set_errno(error, "pass the job to " PROGRAM);
+        return error_set_errno(error, "pass the job or the prompt to " PROGRAM);
     return 0;
 }
 
@@ -51,10 +51,10 @@ static int spawn(int job, int input, const struct worker_child *child, char *con
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, job, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, child->output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, child->words, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, child->messages, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, input, INPUT_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&actions,
-                                             INPUT_FILENO + 1); /* libcurl's connections are not close-on-exec */
+    /* libcurl's connections are not close-on-exec */
+    posix_spawn_file_actions_addclosefrom_np(&actions, INPUT_FILENO + 1);
     errno = posix_spawnp(ret_pid, path, &actions, NULL, (char *const *)words, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (errno == ENOENT)
@@ -67,17 +67,17 @@ static int spawn(int job, int input, const struct worker_child *child, char *con
 int worker_child_start(const struct json *job, const char *input, char *const *options, struct worker_child *ret_child,
                        struct error *error)
 {
-    SCOPED_CLOSE int given = memfd_create("job", MFD_CLOEXEC);
-    SCOPED_CLOSE int more = memfd_create("input", MFD_CLOEXEC);
+    SCOPED_CLOSE int job_file = memfd_create("job", MFD_CLOEXEC);
+    SCOPED_CLOSE int input_file = memfd_create("input", MFD_CLOEXEC);
     struct worker_child child = {.output = memfd_create("output", MFD_CLOEXEC),
-                                 .words = memfd_create("words", MFD_CLOEXEC)};
-    int result = given < 0 || more < 0 || child.output < 0 || child.words < 0
+                                 .messages = memfd_create("messages", MFD_CLOEXEC)};
+    int result = job_file < 0 || input_file < 0 || child.output < 0 || child.messages < 0
                      ? error_set_errno(error, "make files in memory for " PROGRAM)
-                     : write_job(job, given, error);
+                     : write_job(job, job_file, error);
     if (result == 0 && input)
-        result = write_input(input, strlen(input), more, error);
+        result = write_input(input, strlen(input), input_file, error);
     if (result == 0)
-        result = spawn(given, more, &child, options, &child.pid, error);
+        result = spawn(job_file, input_file, &child, options, &child.pid, error);
     if (result < 0)
         worker_child_release(&child);
     else
@@ -89,12 +89,12 @@ void worker_child_release(struct worker_child *child)
 {
     if (child->output >= 0)
         close(child->output);
-    if (child->words >= 0)
-        close(child->words);
-    child->output = child->words = -1;
+    if (child->messages >= 0)
+        close(child->messages);
+    child->output = child->messages = -1;
 }
 
-/* Opens the file again, since reading by the descriptor would move the place where the child writes. */
+/* Opens the file again, since the child writes at the descriptor's offset, which reading would change. */
 static int read_from_start(int descriptor, struct buffer *text, struct error *error)
 {
     SCOPED_FREE char *path = memory_format("/proc/self/fd/%d", descriptor);
@@ -106,17 +106,17 @@ int worker_child_output(const struct worker_child *child, struct buffer *out, st
     return read_from_start(child->output, out, error);
 }
 
-int worker_child_words(const struct worker_child *child, struct buffer *out, struct error *error)
+int worker_child_messages(const struct worker_child *child, struct buffer *out, struct error *error)
 {
-    return read_from_start(child->words, out, error);
+    return read_from_start(child->messages, out, error);
 }
 
 /* The worker's error without the name of the file: "exit 64 (the job is wrong): /dev/stdin: spec…". */
 int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error)
 {
     SCOPED_BUFFER text;
-    buffer_init(&text, WORDS_MAX);
-    (void)worker_child_words(child, &text, NULL);
+    buffer_init(&text, MESSAGES_MAX);
+    (void)worker_child_messages(child, &text, NULL);
     while (text.length > 0 && text.data[text.length - 1] == '\n')
         text.data[--text.length] = '\0';
     const char *line = strrchr(buffer_text(&text), '\n');

@@ -13,20 +13,20 @@
 
 struct worker_child {
     pid_t pid;
-    int output, words; /* its standard output and standard error */
+    int output, messages; /* its standard output and standard error */
 };
 
 #define WORKER_CHILD_INPUT "/dev/fd/3"
 
 /* Starts coxswain-worker --job /dev/stdin with the options, which end with NULL. The worker can read `input` from the file
  * WORKER_CHILD_INPUT; NULL: there is none. The caller waits for `ret_child->pid`, and then releases the child. ERROR_NOT_FOUND:
- * coxswain-worker is not there. */
+ * coxswain-worker is neither beside cox nor in PATH. */
 int worker_child_start(const struct json *job, const char *input, char *const *options, struct worker_child *ret_child,
                        struct error *error);
 
-/* Appends what the child has printed so far. */
+/* Append what the child has printed so far to its standard output and to its standard error. */
 int worker_child_output(const struct worker_child *child, struct buffer *out, struct error *error);
-int worker_child_words(const struct worker_child *child, struct buffer *out, struct error *error);
+int worker_child_messages(const struct worker_child *child, struct buffer *out, struct error *error);
 /* Sets ERROR_INVALID with the last line of a failed child's standard error, or with `otherwise` if there is none; returns -1. */
 int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error);
 

@@ -30,7 +30,7 @@ static int await(pid_t child, int *ret_status, struct error *error)
 int worker_model_describe(const struct json *job, struct buffer *out, struct error *error)
 {
     static char describe[] = "--describe-model";
-    SCOPED(worker_child_release) struct worker_child child = {.output = -1, .words = -1};
+    SCOPED(worker_child_release) struct worker_child child = {.output = -1, .messages = -1};
     int status;
     if (worker_child_start(job, NULL, (char *const[]){describe, NULL}, &child, error) < 0 ||
         await(child.pid, &status, error) < 0)

@@ -28,7 +28,7 @@ struct model_use {
     int handle;                 /* pidfd, readable once the child has ended; -1: it has been waited for */
     struct http_stream *stream; /* NULL: the browser is gone */
     struct event_timer *timer;
-    bool generates, late;
+    bool generates, late; /* late: killed at the time limit */
 };
 
 struct model_uses {
@@ -88,14 +88,14 @@ void model_uses_free(struct model_uses *uses)
 
 /* ---------------------------------------------------------------- the answer */
 
-/* Which weights the worker has loaded, from what it says on standard error. */
+/* Finds which weights the worker has loaded in its standard error. */
 static void set_weights(const struct model_use *use, struct json *head)
 {
     static const char begin[] = "weights: ";
-    SCOPED_BUFFER words;
-    buffer_init(&words, OUTPUT_MAX);
-    (void)worker_child_words(&use->child, &words, NULL);
-    char *line = strstr(buffer_text(&words), begin);
+    SCOPED_BUFFER messages;
+    buffer_init(&messages, OUTPUT_MAX);
+    (void)worker_child_messages(&use->child, &messages, NULL);
+    char *line = strstr(buffer_text(&messages), begin);
     if (!line)
         return;
     line += strlen(begin);
@@ -185,7 +185,7 @@ void model_use_closed(void *context)
 
 /* ---------------------------------------------------------------- the start */
 
-static void time_over(void *context)
+static void time_has_passed(void *context)
 {
     struct model_use *use = context;
     use->timer = NULL;
@@ -193,7 +193,7 @@ static void time_over(void *context)
     kill(use->child.pid, SIGKILL);
 }
 
-/* Ends a worker that has outlived cox ui, such as after a crash; the timer of a cox ui that runs comes first. */
+/* Ends the worker if cox ui crashes before it; while cox ui runs, its timer ends the worker earlier. */
 static void limit_time(pid_t child)
 {
     rlim_t seconds = (rlim_t)MODEL_USE_SECONDS * (rlim_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -205,7 +205,6 @@ static void add_options(const struct model_uses *uses, const char *name_space, c
                         const struct model_question *question, struct worker_call *call)
 {
     SCOPED(run_record_release) struct run_record record;
-    run_record_init(&record);
     (void)run_record_read(uses->state, &record, NULL); /* without one there were no --volume options */
     trained_run_add_storages(uses->state, name_space, record.volumes, job, call);
     if (!question->prompt) {
@@ -229,7 +228,7 @@ static int watch(struct model_use *use, struct error *error)
         return error_set_errno(error, "watch coxswain-worker");
     if (event_loop_watch(use->uses->loop, use->handle, EVENT_READ, child_ended, use, error) < 0)
         return -1;
-    use->timer = event_timer_start(use->uses->loop, MODEL_USE_SECONDS * 1000, time_over, use);
+    use->timer = event_timer_start(use->uses->loop, MODEL_USE_SECONDS * 1000, time_has_passed, use);
     return 0;
 }
 
