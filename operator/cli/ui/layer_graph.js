@@ -7,8 +7,8 @@
 
 const BOX_WIDTH = 400, BOX_HEIGHT = 42, BOX_PITCH = 64, LANE_WIDTH = 14, LAYERS_DRAWN = 400;
 
-// The lines that pass boxes: {from, to, lane}; boxes count from 0, the input. Two lines whose spans overlap have different lanes; what
-// starts or ends at the same box may share it.
+// Returns the lines that pass boxes: [{from, to, lane}…]; box 0 is the input. Two lines beside the same box have different lanes; a lane is
+// free again from the box at which its line ends.
 function lanesOf(model) {
     const lines = model.layers.flatMap((layer, i) => layer.inputs.filter((from) => from < i - 1).map((from) => ({from: from + 1, to: i + 1})));
     const ends = [];
@@ -27,23 +27,24 @@ function layerGraph(figure, model) {
         figure.append(make("p", {class: "empty", text: `Up to ${LAYERS_DRAWN} layers are drawn; the table has all of them.`}));
         return;
     }
+    const top = (at) => at * BOX_PITCH, middle = (at) => top(at) + BOX_HEIGHT / 2;
     const lines = lanesOf(model), lanes = Math.max(0, ...lines.map((line) => line.lane + 1));
-    const width = BOX_WIDTH + (lanes + 1) * LANE_WIDTH + 2, height = (model.layers.length + 1) * BOX_PITCH - (BOX_PITCH - BOX_HEIGHT) + 2;
+    const width = BOX_WIDTH + (lanes + 1) * LANE_WIDTH + 2, height = top(model.layers.length) + BOX_HEIGHT + 2;
     const largest = Math.max(1, ...model.layers.map((layer) => layer.parameters));
     const picture = svg("svg", {class: "layer-graph", role: "img", width, height, viewBox: `-1 -1 ${width} ${height}`,
         "aria-label": `the ${model.layers.length} layers from the input down; ${lines.length} connections pass other layers. The table after it says the same in words`});
     const box = (at, type, name, output, parameters) => {
-        const group = svg("g", {class: at === 0 ? "box input" : "box", transform: `translate(0 ${at * BOX_PITCH})`}, picture);
+        const size = parameters > 0 ? parameters.toLocaleString("en") + " parameters" : "";
+        const group = svg("g", {class: at === 0 ? "box input" : "box", transform: `translate(0 ${top(at)})`}, picture);
         const word = (x, y, className, text, anchor) => svg("text", {x, y, class: className, "text-anchor": anchor || "start"}, group).textContent = text;
         svg("rect", {width: BOX_WIDTH, height: BOX_HEIGHT, rx: 6}, group);
         if (parameters > 0) svg("rect", {class: "share", x: 1, y: BOX_HEIGHT - 4, width: Math.max(1, (BOX_WIDTH - 2) * parameters / largest), height: 3}, group);
         word(10, 18, "type", type);
         word(10, 33, "name", name);
         word(BOX_WIDTH - 10, 18, "output", output, "end");
-        word(BOX_WIDTH - 10, 33, "name", parameters > 0 ? parameters.toLocaleString("en") + " parameters" : "", "end");
-        svg("title", {}, group).textContent = `${type} ${name}, output ${output}` + (parameters > 0 ? `, ${parameters.toLocaleString("en")} parameters` : "");
+        word(BOX_WIDTH - 10, 33, "name", size, "end");
+        svg("title", {}, group).textContent = `${type} ${name}, output ${output}` + (size && ", " + size);
     };
-    const top = (at) => at * BOX_PITCH, middle = (at) => top(at) + BOX_HEIGHT / 2;
     model.layers.forEach((layer, i) => {
         if (!layer.inputs.includes(i - 1)) return;
         svg("path", {class: "flow", d: `M${BOX_WIDTH / 2} ${top(i) + BOX_HEIGHT}V${top(i + 1) - 1}m-4 -6l4 6l4 -6`}, picture);

@@ -10,7 +10,7 @@ const MODEL_PATIENCE_MS = 110000; // cox ui gives the worker 100 s
 function modelPanel(place) {
     const element = make("div", {}), said = make("p", {class: "faint", id: "use-said", role: "status", "aria-live": "polite"});
     const result = make("div", {id: "use-result"});
-    let kind = null, running = null, document_ = null;
+    let kind = null, running = null; // running: aborts the use that is not answered yet
 
     // Each use has a button that stops it; the server kills the worker when the request is aborted.
     async function use(path, more, options, show) {
@@ -65,20 +65,19 @@ function modelPanel(place) {
         return make("div", {}, make("p", {text: "Evaluates all held-out examples with the newest weights."}), make("div", {class: "filters"}, go, stop));
     }
 
-    function why(spec) {
-        const data = spec.coxswain && spec.coxswain.data || {};
+    // Returns why the job's model cannot be used here; "": it can.
+    function obstacleOf({spec, here}) {
         if (!spec.coxswain) return "The model of another framework can only be used with that framework.";
-        if (!document_.here) return "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models of runs on this machine: cox ui --state RUN.";
+        if (!here) return "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models of runs on this machine: cox ui --state RUN.";
         if (kind === "prompt" && spec.coxswain.model && spec.coxswain.model.program) return "A program cannot generate one token at a time: load the exported weights in the framework that it comes from.";
-        return kind === "evaluation" && !data.validation ? "The job has no held-out examples: give it data.validation, such as {last: 1000}." : "";
+        return kind === "evaluation" && !(spec.coxswain.data && spec.coxswain.data.validation) ? "The job has no held-out examples: give it data.validation, such as {last: 1000}." : "";
     }
 
     return {element, update: (newest) => {
-        document_ = newest;
         if (kind) return;
         const format = newest.spec.coxswain && newest.spec.coxswain.data ? newest.spec.coxswain.data.format : "";
         kind = format === "Bytes" || format === "Tokens" ? "prompt" : "evaluation";
-        const obstacle = why(newest.spec);
+        const obstacle = obstacleOf(newest);
         if (obstacle) element.replaceChildren(make("p", {class: "empty", id: "use-obstacle", text: obstacle}));
         else element.replaceChildren(kind === "prompt" ? promptForm(format === "Bytes") : evaluationForm(), said, result);
         writeButtons();
@@ -116,9 +115,9 @@ function confusionTable(matrix, nameOf) {
 
 function exampleOf(one, nameOf) {
     const wrong = one.given !== one.class, share = one.probability === null ? "" : ` (${Math.round(100 * one.probability)} %)`;
-    const words = `example ${one.example}: is ${nameOf(one.class)}, taken for ${nameOf(one.given)}${share}`;
-    return make("li", {}, ...one.picture ? [pictureOf(one.picture, words)] : [], make("div", {}, make("span", {class: wrong ? "state bad" : "state good", text: wrong ? "wrong" : "right"})),
-        make("div", {text: `is ${nameOf(one.class)}, taken for ${nameOf(one.given)}${share}`}), make("div", {class: "faint", text: `example ${one.example}, loss ${figureText(one.loss === null ? Infinity : one.loss)}`}));
+    const words = `is ${nameOf(one.class)}, taken for ${nameOf(one.given)}${share}`;
+    return make("li", {}, ...one.picture ? [pictureOf(one.picture, `example ${one.example}: ${words}`)] : [], make("div", {}, make("span", {class: wrong ? "state bad" : "state good", text: wrong ? "wrong" : "right"})),
+        make("div", {text: words}), make("div", {class: "faint", text: `example ${one.example}, loss ${figureText(one.loss)}`}));
 }
 
 function pictureOf(picture, words) {

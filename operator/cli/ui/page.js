@@ -5,7 +5,7 @@
 // into the page as HTML.
 "use strict";
 
-const LIST_MS = 1000, DETAIL_MS = 2000, DETAIL_TOLD_MS = 5000, STREAM_SILENCE_MS = 6000, STREAM_AGAIN_MS = 10000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
+const LIST_MS = 1000, DETAIL_MS = 2000, DETAIL_STREAM_MS = 5000, STREAM_SILENCE_MS = 6000, STREAM_AGAIN_MS = 10000, ROW_HEIGHT = 40, ROWS_BEYOND = 8, LOG_LINES = 500, TRIALS_SHOWN = 200;
 const LIST_PATIENCE_MS = 10000, DETAIL_PATIENCE_MS = 60000; // the list is answered at once, the rest by the cluster
 
 const collator = new Intl.Collator("en", {numeric: true}); // a new one for each comparison would take most of the time
@@ -140,9 +140,9 @@ function takeList(answer) {
     if (view && view.key && stream && (answer.gone.includes(view.key) || answer.rows.some((row) => keyOf(row) === view.key))) view.refresh();
 }
 
-// A stream takes one of the few connections that a browser opens to a server, so a page that nobody sees has none. Why there is none, an
-// EventSource does not say: the next request for the list does.
-let stream = null, heard = 0, tried = 0;
+// A stream takes one of the few connections that a browser opens to a server, so a page that nobody sees has none. An EventSource does not
+// say why it failed; the next request for the list does.
+let stream = null, heard = 0, tried = 0; // heard: when the last event came; tried: when a stream was last opened
 
 function openStream() {
     if (stream || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
@@ -540,7 +540,7 @@ function jobView(place) {
         make("p", {class: "legend", text: "Red dashes: the chief was replaced. Yellow dashes: the crew was whole again. Triangles: checkpoints. The curves begin with the oldest log of the chief that is still there."}));
     const crewFigure = make("figure", {id: "timeline"}), crewTable = make("div", {id: "crew"});
     set.panels.crew.append(crewFigure, crewTable,
-        make("p", {class: "legend", text: "A column is as high as the member's own part of a step; the rest is waiting for others and communication. Red: more than 1.3 times the median of the crew. Of larger crews the first 64 members are shown. Red dashes: the chief was replaced. Yellow dashes: the crew was whole again after a loss."}));
+        make("p", {class: "legend", text: `A column is as high as the member's own part of a step; the rest is waiting for others and communication. Red: more than ${LATE_FACTOR} times the median of the crew. Of larger crews the first 64 members are shown. Red dashes: the chief was replaced. Yellow dashes: the crew was whole again after a loss.`}));
     set.panels.pods.append(make("h3", {text: "Pods"}), podTable, make("h3", {text: "Conditions"}), conditions, make("h3", {text: "Events"}), eventTable);
     set.panels.log.append(make("div", {class: "filters"}, make("label", {for: "log-filter", text: "Filter"}), logFilter, make("label", {for: "log-pod", text: "Pod"}), logPod, logSaid), log);
     set.panels.layers.append(layersSaid, layerFigure, layerTable);
@@ -551,8 +551,8 @@ function jobView(place) {
     main.replaceChildren(make("h2", {}, place.name + " ", top.state), top.why, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     const marksOf = () => curves.marks.map(([event, step]) => ({
-            kind: {restart: "restart", "whole again": "whole", checkpoint: "checkpoint"}[event], x: step,
-            text: {restart: `a new chief began with step ${step}`, "whole again": `the crew was whole again with step ${step}`, checkpoint: `checkpoint of step ${step}`}[event]}));
+        kind: {restart: "restart", "whole again": "whole", checkpoint: "checkpoint"}[event], x: step,
+        text: {restart: `a new chief began with step ${step}`, "whole again": `the crew was whole again with step ${step}`, checkpoint: `checkpoint of step ${step}`}[event]}));
 
     function drawCrew() {
         if (curves && current === "crew") timeline(crewFigure, crewTable, curves.crew, marksOf());
@@ -665,7 +665,7 @@ function jobView(place) {
 
     let again = null;
     set.show("curves");
-    again = repeat(read, () => stream && current !== "log" ? DETAIL_TOLD_MS : DETAIL_MS);
+    again = repeat(read, () => stream && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
     const resized = () => { drawCurves(); drawCrew(); };
     addEventListener("resize", resized);
     return {key: `job/${place.namespace}/${place.name}`, refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};

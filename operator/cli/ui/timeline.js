@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws the timeline of a crew for the page of `cox ui`: a row for each member, with the share of each step that it reads its examples and computes;
-// what is left is waiting for others and communication. It comes from the chief's lines "pace of the crew to step 120: …", through /api/curves.
+// Draws the timeline of a crew for the page of `cox ui`: a row for each member, with the share of each step in which it
+// reads its examples and computes; the rest is waiting for others and communication. The figures come from the chief's lines "pace of the crew
+// to step 120: …", through /api/curves.
 "use strict";
 
 const ROW_PITCH = 30, BAR_HEIGHT = 22, TIMELINE_LEFT = 90, TIMELINE_COLUMNS = 160, LATE_FACTOR = 1.3;
@@ -12,15 +13,15 @@ const median = (values) => [...values].sort((a, b) => a - b)[Math.floor((values.
 const shareOf = (ms, stepMs) => stepMs > 0 ? Math.min(1, ms / stepMs) : 1;
 
 // Joins neighbours until there are at most TIMELINE_COLUMNS: [{from, to, stepMs, own: [ms or null…]}…]. A member is late in a column if its own
-// part takes LATE_FACTOR times the median of all members, and the others therefore wait for it.
+// part takes more than LATE_FACTOR times the median of all members, and over 1 ms longer: the others then wait for it.
 function timelineColumns(crew) {
     const every = Math.max(1, Math.ceil(crew.paces.length / TIMELINE_COLUMNS)), columns = [];
-    // How many steps a line is about: the first one, and the first after a restart, do not say it.
+    // The number of steps that most lines cover. The first line, and the first after a restart, do not say where theirs begin.
     const usualSteps = median(crew.paces.slice(1).map((pace, i) => pace[0] - crew.paces[i][0]).filter((steps) => steps > 0)) || 1;
     const mean = (values) => values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length;
     for (let at = 0; at < crew.paces.length; at += every) {
         const some = crew.paces.slice(at, at + every), before = at > 0 ? crew.paces[at - 1][0] : Infinity;
-        const own = crew.members.map((_, i) => mean(some.map((pace) => pace[2][i]).filter((ms) => ms !== null && ms !== undefined)));
+        const own = crew.members.map((_, i) => mean(some.map((pace) => pace[2][i]).filter((ms) => ms !== null)));
         const known = own.filter((ms) => ms !== null), usual = median(known);
         const from = before < some[0][0] ? before : Math.max(0, some[0][0] - usualSteps);
         columns.push({from, to: some[some.length - 1][0], stepMs: mean(some.map((pace) => pace[1])), own, late: own.map((ms) => ms !== null && known.length > 1 && ms > LATE_FACTOR * usual && ms - usual > 1)});
