@@ -17,6 +17,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 URL, SERVER, TOKEN, CA = sys.argv[1:5]
+COOKIE = f"cox-ui-{urlsplit(URL).port}={urlsplit(URL).query.split('=')[1]}"
 WORK = os.getcwd()
 SHOTS = os.environ["SHOTS"]
 JOBS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
@@ -108,23 +109,22 @@ def raw(method="GET", path="/", **headers):
 
 def gate():
     port, query = urlsplit(URL).port, urlsplit(URL).query
-    cookie = f"cox-ui-{port}={query.split('=')[1]}"
     own = f"http://127.0.0.1:{port}"
     status, headers, body = raw(path="/?" + query)
     check("the token opens the page, and becomes a cookie that scripts do not see", status == 200 and "HttpOnly" in headers["Set-Cookie"]
           and "SameSite=Strict" in headers["Set-Cookie"] and "default-src 'none'" in headers["Content-Security-Policy"]
           and "<script src=" in body and "<script>" not in body, (status, dict(headers)))
-    refused = [raw(path="/?token=" + "0" * 64)[0], raw()[0], raw(path="/api/list")[0], raw(path="/page.js", Cookie=cookie + "0")[0]]
+    refused = [raw(path="/?token=" + "0" * 64)[0], raw()[0], raw(path="/api/list")[0], raw(path="/page.js", Cookie=COOKIE + "0")[0]]
     check("without the token, or with another one, nothing is answered", refused == [401] * 4, refused)
-    hosts = [raw(path="/?" + query, Host="evil.example")[0], raw(path="/api/list", Host=f"evil.example:{port}", Cookie=cookie)[0],
-             raw(path="/api/list", Cookie=cookie)[0]]
+    hosts = [raw(path="/?" + query, Host="evil.example")[0], raw(path="/api/list", Host=f"evil.example:{port}", Cookie=COOKIE)[0],
+             raw(path="/api/list", Cookie=COOKIE)[0]]
     check("nor to another host name", hosts == [421, 421, 200], hosts)
     delete = "/api/delete?kind=job&namespace=default&name=none"
-    posts = [raw("POST", delete, Cookie=cookie)[0], raw("POST", delete, Cookie=cookie, Origin="http://127.0.0.1:1")[0],
-             raw("POST", delete, Origin=own)[0], raw("GET", delete, Cookie=cookie)[0], raw("POST", delete, Cookie=cookie, Origin=own)[0]]
+    posts = [raw("POST", delete, Cookie=COOKIE)[0], raw("POST", delete, Cookie=COOKIE, Origin="http://127.0.0.1:1")[0],
+             raw("POST", delete, Origin=own)[0], raw("GET", delete, Cookie=COOKIE)[0], raw("POST", delete, Cookie=COOKIE, Origin=own)[0]]
     check("only the page itself changes something", posts == [403, 403, 401, 404, 404], posts)
-    wrong = [raw(path="/api/job?namespace=default&name=A_b", Cookie=cookie)[0], raw(path="/../etc/passwd", Cookie=cookie)[0],
-             raw(path="/api/job", Cookie=cookie)[0]]
+    wrong = [raw(path="/api/job?namespace=default&name=A_b", Cookie=COOKIE)[0], raw(path="/../etc/passwd", Cookie=COOKIE)[0],
+             raw(path="/api/job", Cookie=COOKIE)[0]]
     check("names that nothing can have, and other paths, are refused", wrong == [400, 404, 400], wrong)
 
 
@@ -144,9 +144,8 @@ def the_list(page):
     check("arrow keys go from name to name", until(lambda: page.switch_to.active_element.tag_name == "a"), page.switch_to.active_element.tag_name)
 
 
-def told(page):
-    """The list comes by server-sent events; without these, the page asks."""
-    cookie = f"cox-ui-{urlsplit(URL).port}={urlsplit(URL).query.split('=')[1]}"
+def list_events(page):
+    """The page gets changes of the list as server-sent events; without these, it polls."""
     page.get(URL.split("?")[0] + "#/")
     check("the page has an event stream", until(lambda: page.execute_script("return stream !== null && stream.readyState === 1")), text(page, "#connection"))
     page.execute_script("performance.clearResourceTimings()")
@@ -161,14 +160,14 @@ def told(page):
     def refused():
         """Opens streams until one is refused: those of the page that is gone may not have ended yet."""
         connection = http.client.HTTPConnection("127.0.0.1", urlsplit(URL).port, timeout=20)
-        connection.request("GET", "/api/events?since=0", headers={"Cookie": cookie})
+        connection.request("GET", "/api/events?since=0", headers={"Cookie": COOKIE})
         answer = connection.getresponse()
         others.append((connection, answer))
         return answer.status == 503
     check("the number of streams is limited", until(refused) and len(others) <= 5, len(others))
     event = others[0][1].readline().decode()
     check("the first event has the whole list", others[0][1].headers["Content-Type"] == "text/event-stream" and json.loads(event.removeprefix("data: "))["whole"], event[:100])
-    unknown = raw(path="/api/events", Cookie=cookie + "0")[0]
+    unknown = raw(path="/api/events", Cookie=COOKIE + "0")[0]
     check("streams need the token, too", unknown == 401, unknown)
     page.get(URL.split("?")[0] + "#/")
     check("a page without a stream polls", until(lambda: text(page, "#connection") == "live" and page.execute_script("return version > 0 && stream === null")), text(page, "#connection"))
@@ -705,7 +704,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, told, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

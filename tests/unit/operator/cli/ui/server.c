@@ -116,7 +116,8 @@ static void answered(void *context, const struct http_response *response)
         buffer_append(&scene->body, response->body, response->body_length, NULL);
 }
 
-static int ask(struct scene *scene, const char *method, const char *path, const char *body)
+static struct http_transfer *send_request(struct scene *scene, const char *method, const char *path, const char *body,
+                                          http_done *done)
 {
     SCOPED_FREE char *url = memory_format("%s%s", scene->origin, path);
     SCOPED_FREE char *cookie = memory_format("Cookie: %s", scene->cookie);
@@ -128,10 +129,15 @@ static int ask(struct scene *scene, const char *method, const char *path, const 
                                    .body = body,
                                    .body_length = body ? strlen(body) : 0,
                                    .max_body = ANSWER_MAX,
-                                   .done = answered,
+                                   .done = done,
                                    .context = scene};
+    return http_client_start(scene->browser, &request);
+}
+
+static int ask(struct scene *scene, const char *method, const char *path, const char *body)
+{
     scene->came = false;
-    http_client_start(scene->browser, &request);
+    send_request(scene, method, path, body, answered);
     while (!scene->came) {
         cr_assert_eq(event_loop_turn(scene->cluster.loop, 100, NULL), 0);
         ui_server_work(scene->server);
@@ -441,10 +447,9 @@ static void worker_init(struct scene *scene, char directory[64], const char *scr
     cr_assert_not_null(mkdtemp(directory));
     SCOPED_FREE char *path = memory_format("%s/coxswain-worker", directory);
     SCOPED_FREE char *paths = memory_format("%s:%s", directory, getenv("PATH"));
-    SCOPED_FREE char *text = memory_format("#!/bin/sh\ncd %s\n%s\n", directory, script);
     SCOPED_BUFFER file;
     buffer_init(&file, ANSWER_MAX);
-    buffer_append_string(&file, text, NULL);
+    buffer_format(&file, "#!/bin/sh\ncd %s\n%s\n", directory, script);
     cr_assert_eq(buffer_write_file(&file, path, NULL), 0);
     cr_assert_eq(chmod(path, 0700), 0);
     setenv("PATH", paths, 1);
@@ -550,20 +555,9 @@ static void ignore(void *context, const struct http_response *response)
 /* Starts a use that does not end by itself, and returns the worker's process. */
 static int start_use(struct scene *scene, const char *directory, struct http_transfer **ret_call)
 {
-    SCOPED_FREE char *url = memory_format("%s" GENERATE, scene->origin);
-    SCOPED_FREE char *cookie = memory_format("Cookie: %s", scene->cookie);
-    SCOPED_FREE char *origin = memory_format("Origin: %s", scene->origin);
-    const char *const headers[] = {cookie, origin, NULL};
-    struct http_request request = {.method = "POST",
-                                   .url = url,
-                                   .headers = headers,
-                                   .body = "x",
-                                   .body_length = 1,
-                                   .max_body = ANSWER_MAX,
-                                   .done = ignore};
     SCOPED_FREE char *pid_file = memory_format("%s/pid", directory);
     unlink(pid_file);
-    *ret_call = http_client_start(scene->browser, &request);
+    *ret_call = send_request(scene, "POST", GENERATE, "x", ignore);
     while (worker_pid(directory) == 0) {
         cr_assert_eq(event_loop_turn(scene->cluster.loop, 10, NULL), 0);
         ui_server_work(scene->server);
@@ -571,7 +565,7 @@ static int start_use(struct scene *scene, const char *directory, struct http_tra
     return worker_pid(directory);
 }
 
-/* Its slot is free again: a child that was not waited for would still be there for kill(). */
+/* For a child that was killed but not waited for, kill() would still succeed. */
 Test(ui_server, a_worker_is_killed_when_the_browser_goes_away_or_cox_ui_ends)
 {
     struct scene scene;
