@@ -46,7 +46,7 @@ static char *keep_trials(const struct run_place *place, const struct sweep_view 
     return sweep_export_csv(view, &text, NULL) < 0 ? NULL : keep(place, STATE_TRIALS, &text);
 }
 
-/* The best job names its class, and the control plane of the next `cox run` is an empty one. */
+/* The best job refers to a training class, which the control plane of the next `cox run` does not have yet. */
 static int append_classes(const struct json *documents, struct buffer *text)
 {
     const struct json *item = json_first(documents);

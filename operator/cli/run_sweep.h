@@ -20,7 +20,8 @@ struct run_place {
 };
 
 /* Prints how the sweep ended. In the embedded control plane, which ends with this command, also writes the trials and the best job
- * into the state directory. The best job's file also has the training classes of the sweep's file. A file that cannot be written is named on stderr. */
+ * into the state directory. The best job's file also has the training classes of the sweep's file. A file that cannot be written is named
+ * on stderr. */
 void run_sweep_conclude(const struct run_place *place, struct sweep_follow *follow, struct run_outcome *ret_outcome);
 
 #endif

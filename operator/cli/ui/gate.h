@@ -3,8 +3,8 @@
  * Decides which requests `cox ui` answers. The page has the rights of its user's kubeconfig, so a request must show the random token
  * that `cox ui` has printed: in the URL that is opened first, then in a cookie. Other web pages that the browser has open must not reach
  * it either: the Host header must be loopback (DNS rebinding), a request that changes something must come from the page itself (Origin),
- * and so must every request for which the browser says where it comes from (Sec-Fetch-Site): cookies do not tell apart the ports of a host,
- * and reading costs work, too. Does no I/O.
+ * and so must every request for which the browser says where it comes from (Sec-Fetch-Site). Without the last check, a page of another port
+ * of this machine could make `cox ui` work, since a browser sends cookies to all ports of a host. Does no I/O.
  */
 #ifndef COXSWAIN_CLI_UI_GATE_H
 #define COXSWAIN_CLI_UI_GATE_H

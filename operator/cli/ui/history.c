@@ -101,7 +101,7 @@ static unsigned member_of(struct history *history, const char *name)
     return at;
 }
 
-static void take_pace(struct history *history, const struct chief_pace *told)
+static void take_pace(struct history *history, const struct chief_pace *line)
 {
     history->version++;
     if (++history->paces_skipped < history->pace_stride)
@@ -114,13 +114,13 @@ static void take_pace(struct history *history, const struct chief_pace *told)
         history->pace_stride *= 2;
     }
     struct history_pace *pace = &history->paces[history->pace_count++];
-    *pace = (struct history_pace){.step = told->step, .step_ms = (float)told->step_ms};
+    *pace = (struct history_pace){.step = line->step, .step_ms = (float)line->step_ms};
     for (unsigned i = 0; i < HISTORY_MEMBERS_MAX; i++)
         pace->own_ms[i] = NAN;
-    for (unsigned i = 0; i < told->count; i++) {
-        unsigned member = member_of(history, told->members[i].name);
+    for (unsigned i = 0; i < line->count; i++) {
+        unsigned member = member_of(history, line->members[i].name);
         if (member < HISTORY_MEMBERS_MAX)
-            pace->own_ms[member] = (float)told->members[i].own_ms;
+            pace->own_ms[member] = (float)line->members[i].own_ms;
     }
 }
 

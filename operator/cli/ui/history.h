@@ -47,7 +47,8 @@ struct history_pace {
 struct history {
     struct history_pace paces[HISTORY_PACES_MAX];
     char members[HISTORY_MEMBERS_MAX][24];
-    unsigned pace_count, member_count, pace_stride, paces_skipped;
+    unsigned pace_count, member_count;
+    unsigned pace_stride, paces_skipped; /* every pace_stride-th line is kept */
     struct history_point points[HISTORY_POINTS_MAX];
     struct history_test tests[HISTORY_TESTS_MAX];
     struct history_mark marks[HISTORY_MARKS_MAX];
@@ -67,9 +68,9 @@ void history_take_line(struct history *history, const char *line);
 /* Takes the step of the newest checkpoint, from the job's status, which may be older than what the log says; -1: none. */
 void history_take_checkpoint(struct history *history, int64_t step);
 
-/* Returns {"version", "unit", "points": [[step, loss, rate, begins]], "tests": [[step, loss, accuracy]], "marks": [[event, step]], "crew":
- * {"members": [name], "paces": [[step, milliseconds of a step, [own milliseconds of each member]]]}}; of
- * the version that the caller has, only {"version"}. Free it with json_free. */
+/* Returns {"version", "unit", "points": [[step, loss, rate, begins]], "tests": [[step, loss, accuracy]], "marks": [[event, step]],
+ * "crew": {"members": [name], "paces": [[step, milliseconds of a step, [own milliseconds of each member]]]}}; of the version that the
+ * caller has, only {"version"}. Free it with json_free. */
 struct json *history_json(const struct history *history, uint64_t known_version);
 
 #endif

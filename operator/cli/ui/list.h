@@ -19,8 +19,8 @@ void ui_list_free(struct ui_list *list);
  * true everything. "trouble" says in a sentence why the list may be out of date; "": it is not. */
 int ui_list_write(const struct ui_list *list, uint64_t version, struct buffer *out, struct error *error);
 
-/* Returns the version of the list: it changes with each row that is new, changed or gone, but not with "trouble". To get what changes
- * after now, give it to ui_list_write later. 0: the list is not complete yet. */
+/* Returns the version of the list: it changes with each row that is new, changed or gone, but not with "trouble". ui_list_write
+ * with this version later writes the changes since now. 0: the list is not complete yet. */
 uint64_t ui_list_version(const struct ui_list *list);
 
 /* Returns the sentence that says why the cluster cannot be asked now; "": it answers. */

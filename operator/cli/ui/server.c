@@ -27,7 +27,7 @@
 #include "operator/cli/ui/streams.h"
 #include "operator/cli/worker_model.h"
 
-#define BODY_MAX (16 * 1024) /* of a request: a prompt; a character of the page's 4,000 has up to 3 bytes */
+#define BODY_MAX (16 * 1024) /* of a request: a prompt of up to 4,000 characters, of 3 bytes each */
 #define CONNECTIONS_MAX 64
 #define WAITING_MAX 64
 #define ANSWER_MAX (64 * 1024 * 1024)
@@ -45,8 +45,8 @@ static const char policy[] =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 struct waiting;
-/* Answers a request, by blocking requests of the cluster. Appends the answer, JSON, to `out`. ANSWERED_LATER: something else answers the
- * exchange. */
+/* Answers a request, by blocking requests of the cluster. Appends the answer, JSON, to `out`. Returns ANSWERED_LATER if the
+ * exchange needs no answer from the caller. */
 typedef int ui_action(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error);
 
 #define ANSWERED_LATER 1
@@ -55,7 +55,7 @@ typedef int ui_action(struct ui_server *server, const struct waiting *request, s
 struct waiting {
     struct http_exchange *exchange; /* NULL: the browser is gone */
     ui_action *action;
-    bool sweep, changes;
+    bool sweep, is_post;
     char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
     int64_t index, tail, workers, tokens, seed;
     double temperature;
@@ -73,7 +73,7 @@ struct ui_server {
     struct model_uses *models;
     struct ui_streams *streams;
     bool kept;
-    struct waiting *waiting[WAITING_MAX]; /* changes, then reads; the oldest first */
+    struct waiting *waiting[WAITING_MAX]; /* POST requests, then GET requests; the oldest first */
     unsigned waiting_count;
 };
 
@@ -399,11 +399,11 @@ static void waiting_drop_gone(struct ui_server *server)
             waiting_free(waiting_take(server, i));
 }
 
-/* Changes come before reads, which may take long. */
+/* POST requests come before GET requests, which may take long. */
 static void waiting_put(struct ui_server *server, struct waiting *request)
 {
     unsigned at = server->waiting_count;
-    while (request->changes && at > 0 && !server->waiting[at - 1]->changes)
+    while (request->is_post && at > 0 && !server->waiting[at - 1]->is_post)
         at--;
     memmove(server->waiting + at + 1, server->waiting + at, (server->waiting_count++ - at) * sizeof *server->waiting);
     server->waiting[at] = request;
@@ -418,7 +418,7 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
                                 .action = action,
                                 .sweep = sweep,
                                 .prompt = memory_copy_bytes(body, length),
-                                .changes = strcmp(http_exchange_method(exchange), "GET") != 0};
+                                .is_post = strcmp(http_exchange_method(exchange), "POST") == 0};
     waiting_drop_gone(server);
     bool can_be = read_request(exchange, request);
     const char *refusal = !can_be ? "No job or sweep can have this name, or its namespace is missing."
@@ -446,7 +446,7 @@ static void answer_with(struct waiting *request, int result, const struct buffer
 static void answer_equal_reads(struct ui_server *server, const struct waiting *request, int result,
                                const struct buffer *out, const struct error *error)
 {
-    for (unsigned i = server->waiting_count; !request->changes && i-- > 0;)
+    for (unsigned i = server->waiting_count; !request->is_post && i-- > 0;)
         if (same_request(server->waiting[i], request)) {
             struct waiting *equal = waiting_take(server, i);
             answer_with(equal, result, out, error);
@@ -498,7 +498,7 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
 static void respond_events(struct ui_server *server, struct http_exchange *exchange)
 {
     if (ui_streams_are_full(server->streams)) {
-        respond_error(exchange, 503, "Enough pages have an event stream; this one polls /api/list instead.");
+        respond_error(exchange, 503, "All event streams are in use; poll /api/list instead.");
         return;
     }
     set_headers(exchange);

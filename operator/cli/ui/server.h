@@ -22,7 +22,7 @@ struct ui_server_options {
     const char *name_space; /* NULL: the jobs of all namespaces */
     uint16_t port;          /* 0: any free one */
     const char *state; /* the state directory whose control plane this is, with the jobs' volumes; NULL: a cluster */
-    bool kept;         /* the state is that of a run that has ended: it cannot be changed, and the page says so */
+    bool kept;         /* the run of `state` has ended: its jobs cannot be changed, and the page says so */
 };
 
 /* Starts serving on 127.0.0.1. The cluster and `state` must outlive the server. */

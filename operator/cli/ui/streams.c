@@ -12,7 +12,7 @@
 struct stream {
     struct http_stream *http; /* NULL: a free place */
     uint64_t version;         /* of the list that the page has */
-    int64_t sent_ns;          /* when the last event was; 0: none yet */
+    int64_t sent_ns;          /* when the last event was sent; 0: none yet */
 };
 
 struct ui_streams {
@@ -65,7 +65,7 @@ static void send_event(const struct ui_streams *streams, struct stream *stream, 
     if (buffer_append_string(&event, "data: ", NULL) < 0 ||
         ui_list_write(streams->list, stream->version, &event, NULL) < 0 ||
         buffer_append_string(&event, "\n\n", NULL) < 0)
-        return; /* too long: the page hears nothing, and polls the list, whose answer says why */
+        return; /* too long; without events the page polls the list, and gets the error */
     stream->version = ui_list_version(streams->list);
     http_stream_write(stream->http, event.data, event.length);
 }
