@@ -11,3 +11,14 @@ void hexadecimal_write(const void *bytes, size_t count, char *ret_text)
     }
     *ret_text = '\0';
 }
+
+int hexadecimal_digit(int digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}

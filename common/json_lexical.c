@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/hexadecimal.h"
 #include "common/json.h"
 #include "common/utf8.h"
 
@@ -80,22 +81,11 @@ static int scan_number(struct scanner *scanner, struct error *error)
     return scan_digits(scanner, error);
 }
 
-static int hex_value(int byte)
-{
-    if (is_digit(byte))
-        return byte - '0';
-    if (byte >= 'a' && byte <= 'f')
-        return byte - 'a' + 10;
-    if (byte >= 'A' && byte <= 'F')
-        return byte - 'A' + 10;
-    return -1;
-}
-
 static int scan_unicode_escape(struct scanner *scanner, struct error *error)
 {
     unsigned code = 0;
     for (int i = 0; i < 4; i++, scanner->offset++) {
-        int digit = hex_value(peek(scanner));
+        int digit = hexadecimal_digit(peek(scanner));
         if (digit < 0)
             return refuse(scanner, "a hexadecimal digit", error);
         code = code << 4 | (unsigned)digit;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/impersonation.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/percent.h"
 
 #define LINE_MAX_BYTES (64 * 1024)
 
@@ -46,17 +46,8 @@ static int add_headers(struct json *headers, const char *name, const struct json
     return 0;
 }
 
-/* Percent-encodes characters that a header name cannot have, as client-go does. */
-static void escape_key(const char *key, struct buffer *out)
-{
-    for (const char *at = key; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if (byte < 128 && (isalnum(byte) || strchr("!#$&'*+-.^_`|~", byte)))
-            buffer_append_byte(out, *at, NULL);
-        else
-            buffer_format(out, "%%%02X", byte);
-    }
-}
+/* Besides unreserved characters, client-go leaves these of a header name as they are. */
+#define NAME_CHARACTERS "!#$&'*+^`|"
 
 static int check_type(const struct json *object, const char *key, enum json_type type, struct error *error)
 {
@@ -83,8 +74,8 @@ static int add_extra(struct json *headers, const struct json *extra, struct erro
         SCOPED_BUFFER name;
         buffer_init(&name, LINE_MAX_BYTES);
         buffer_append_string(&name, "Impersonate-Extra-", NULL);
-        escape_key(json_key(item), &name);
-        if (check_type(extra, json_key(item), JSON_ARRAY, error) < 0 ||
+        if (percent_encode(&name, json_key(item), NAME_CHARACTERS, error) < 0 ||
+            check_type(extra, json_key(item), JSON_ARRAY, error) < 0 ||
             add_headers(headers, buffer_text(&name), item, error) < 0)
             return -1;
     }

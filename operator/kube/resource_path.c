@@ -3,24 +3,7 @@
 
 #include <string.h>
 
-static bool is_unreserved(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-static int append_encoded(struct buffer *url, const char *text, struct error *error)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        char encoded[] = {'%', digits[byte >> 4], digits[byte & 15]};
-        bool plain = is_unreserved(*text);
-        if (buffer_append(url, plain ? text : encoded, plain ? 1 : sizeof encoded, error) < 0)
-            return -1;
-    }
-    return 0;
-}
+#include "common/percent.h"
 
 static int append_segment(struct buffer *url, const char *what, const char *text, struct error *error)
 {
@@ -28,7 +11,7 @@ static int append_segment(struct buffer *url, const char *what, const char *text
         return error_set(error, ERROR_INVALID, "'%s' cannot be a resource's %s", text, what);
     if (buffer_append_byte(url, '/', error) < 0)
         return -1;
-    return append_encoded(url, text, error);
+    return percent_encode(url, text, "", error);
 }
 
 static int append_group(struct buffer *url, const struct kube_resource *resource, struct error *error)
@@ -66,8 +49,8 @@ int resource_path_append_query(struct buffer *url, const char *name, const char 
     if (value == NULL || value[0] == '\0')
         return 0;
     bool has_query = strchr(buffer_text(url), '?') != NULL;
-    if (buffer_append_byte(url, has_query ? '&' : '?', error) < 0 || append_encoded(url, name, error) < 0 ||
+    if (buffer_append_byte(url, has_query ? '&' : '?', error) < 0 || percent_encode(url, name, "", error) < 0 ||
         buffer_append_byte(url, '=', error) < 0)
         return -1;
-    return append_encoded(url, value, error);
+    return percent_encode(url, value, "", error);
 }
