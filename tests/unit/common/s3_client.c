@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a real server does not say on request. tests/s3 has one.
+ * Answers that a real server cannot be made to give. tests/s3 runs a real one.
  */
 #include "common/s3_client.h"
 
@@ -9,7 +9,7 @@
 
 #include "common/crc32c.h"
 #include "common/memory.h"
-#include "tests/unit/scripted_server.h"
+#include "tests/unit/s3_server.h"
 
 static struct scripted_server server;
 static struct s3_client *client;
@@ -19,14 +19,8 @@ static char text[64];
 static void start(scripted_handler *handler)
 {
     signal(SIGPIPE, SIG_IGN);
-    setenv("AWS_ACCESS_KEY_ID", "key", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    unsetenv("AWS_SESSION_TOKEN");
-    scripted_server_start(&server, handler, NULL);
-    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
-    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
     error = (struct error)ERROR_INIT;
-    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+    client = s3_server_start(&server, handler);
 }
 
 static void end(void)
@@ -273,9 +267,7 @@ Test(s3_client, without_credentials_requests_are_not_signed)
     unsetenv("AWS_SECRET_ACCESS_KEY");
     cr_assert_eq(get("a", 5), 0, "%s", error.message);
     s3_client_free(client);
-    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
-    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
-    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+    client = s3_server_connect(&server);
     cr_assert_lt(get("a", 5), 0);
     cr_assert(strstr(error.message, "wants credentials") && strstr(error.message, "secretRef"), "%s", error.message);
     end();

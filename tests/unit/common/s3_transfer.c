@@ -9,7 +9,7 @@
 #include "common/crc32c.h"
 #include "common/directory.h"
 #include "common/memory.h"
-#include "tests/unit/scripted_server.h"
+#include "tests/unit/s3_server.h"
 
 #define SIZE ((int64_t)20 * 1024 * 1024) /* three ranges */
 
@@ -36,7 +36,6 @@ Test(s3_transfer, a_file_appears_when_its_bytes_are_right, .timeout = 120)
 {
     static struct scripted_server server;
     struct error error = ERROR_INIT;
-    struct s3_client *client;
     char folder[] = "/tmp/s3_transfer.XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     SCOPED_FREE char *path = memory_format("%s/file", folder), *partial = memory_format("%s/.partial-0", folder);
@@ -45,12 +44,7 @@ Test(s3_transfer, a_file_appears_when_its_bytes_are_right, .timeout = 120)
     object = memory_allocate((size_t)SIZE + 1, 1);
     for (int64_t i = 0; i < SIZE; i++)
         object[i] = (char)('a' + (i * 31 + i / 1000) % 26);
-    setenv("AWS_ACCESS_KEY_ID", "key", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    scripted_server_start(&server, serve_ranges, NULL);
-    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
-    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
-    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+    struct s3_client *client = s3_server_start(&server, serve_ranges);
 
     spoil = true;
     cr_assert_lt(s3_download(client, &file, 1, 3, NULL, &error), 0);

@@ -6,7 +6,7 @@
 
 #include "common/directory.h"
 #include "common/memory.h"
-#include "tests/unit/scripted_server.h"
+#include "tests/unit/s3_server.h"
 
 Test(fetch, keys_outside_the_folder_are_refused)
 {
@@ -47,16 +47,10 @@ Test(fetch, a_folder_is_brought_up_to_date, .timeout = 60)
 {
     static struct scripted_server server;
     struct error error = ERROR_INIT;
-    struct s3_client *client;
     char folder[] = "/tmp/fetch.XXXXXX";
     cr_assert_not_null(mkdtemp(folder));
     SCOPED_FREE char *partial = memory_format("%s/.partial-17", folder), *path = memory_format("%s/a", folder);
-    setenv("AWS_ACCESS_KEY_ID", "key", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    scripted_server_start(&server, serve, NULL);
-    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
-    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .patience_ms = 1500};
-    cr_assert_eq(s3_client_new(&options, &client, &error), 0);
+    struct s3_client *client = s3_server_start(&server, serve);
     struct fetch_request request = {.prefix = "", .folder = folder, .connections = 1, .ceiling = 8192};
     struct fetch_result result;
 
