@@ -489,7 +489,7 @@ check-s3: all $(clock_shift) ## object storage with a real S3 server, built from
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/s3/check
 
 .PHONY: bench-s3
-bench-s3: all ## reading from an S3 server on this machine, beside curl with as many connections
+bench-s3: all ## how fast objects are read from an S3 server on this machine, compared with curl
 	@BUILD=$(abspath $(BUILD)) tests/s3/bench
 
 check-chart: ## helm lint, and the chart with several sets of values

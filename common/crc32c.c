@@ -114,7 +114,7 @@ uint32_t crc32c(uint32_t crc, const void *bytes, size_t length)
 
 /* ---------------------------------------------------------------- joining */
 
-/* The product of two polynomials modulo that of the checksum; the highest bit is the coefficient of x^0. */
+/* Multiplies two polynomials modulo the checksum's polynomial. The highest bit is the coefficient of x^0. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -125,7 +125,7 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* A byte after a piece multiplies the piece's checksum by x^8. */
+/* Each byte that follows a piece multiplies the piece's checksum by x^8. */
 uint32_t crc32c_join(uint32_t first, uint32_t second, uint64_t second_length)
 {
     uint32_t power = 0x80000000u >> 8; /* x^8, squared for each bit of the length */

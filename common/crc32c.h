@@ -12,8 +12,8 @@
 /* Returns the checksum of the bytes behind `crc` (0 at the start) and these: crc32c(crc32c(0, a), b) == crc32c(0, ab). */
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t length);
 
-/* Returns the checksum of two pieces one after the other, from that of each and the length of the second: crc32c(0, ab) from crc32c(0, a)
- * and crc32c(0, b). */
+/* Returns the checksum of two joined pieces from the checksum of each and the length of the second: crc32c(0, ab) from crc32c(0, a) and
+ * crc32c(0, b). */
 uint32_t crc32c_join(uint32_t first, uint32_t second, uint64_t second_length);
 
 #endif

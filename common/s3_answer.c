@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/hexadecimal.h"
 #include "common/memory.h"
 
 #define DEPTH_MAX 4
@@ -14,7 +15,7 @@
 #define TEXT_MAX 8192 /* of one element; a percent-encoded key needs 3072 */
 
 struct reader;
-/* Called at the end of each element, with its text and the name of the element around it. */
+/* Called at the end of each element, with the text of the element and the name of its parent. */
 typedef void on_element(struct reader *reader, const char *parent, const char *name, const char *text);
 
 struct reader {
@@ -23,7 +24,7 @@ struct reader {
     char names[DEPTH_MAX][NAME_MAX_BYTES];
     unsigned depth;
     struct buffer text;
-    const char *refusal; /* why parsing stopped; NULL: it did not */
+    const char *refusal; /* why parsing was stopped; NULL: it was not */
     /* the results */
     struct s3_list *list;
     struct s3_object object;
@@ -39,7 +40,7 @@ static void refuse(struct reader *reader, const char *why)
     XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static void element_begins(void *context, const XML_Char *name, const XML_Char **attributes)
+static void begin_element(void *context, const XML_Char *name, const XML_Char **attributes)
 {
     struct reader *reader = context;
     (void)attributes;
@@ -47,17 +48,17 @@ static void element_begins(void *context, const XML_Char *name, const XML_Char *
     if (reader->refusal)
         return;
     if (reader->depth == DEPTH_MAX || length >= NAME_MAX_BYTES) {
-        refuse(reader, "it nests too deep, or the name of an element is too long");
+        refuse(reader, "it is nested too deeply, or the name of an element is too long");
         return;
     }
     memcpy(reader->names[reader->depth++], name, length + 1);
     buffer_clear(&reader->text);
 }
 
-static void element_ends(void *context, const XML_Char *name)
+static void end_element(void *context, const XML_Char *name)
 {
     struct reader *reader = context;
-    if (reader->refusal) /* the library still tells the end of an empty element, which may not have been counted */
+    if (reader->refusal) /* expat still reports the end of an empty element, which begin_element may have refused */
         return;
     reader->depth--;
     const char *parent = reader->depth > 0 ? reader->names[reader->depth - 1] : "";
@@ -65,15 +66,15 @@ static void element_ends(void *context, const XML_Char *name)
     buffer_clear(&reader->text);
 }
 
-static void text_comes(void *context, const XML_Char *bytes, int length)
+static void append_text(void *context, const XML_Char *bytes, int length)
 {
     struct reader *reader = context;
     if (buffer_append(&reader->text, bytes, (size_t)length, NULL) < 0)
         refuse(reader, "the text of an element is too long");
 }
 
-static void document_type(void *context, const XML_Char *name, const XML_Char *system, const XML_Char *public,
-                          int internal)
+static void refuse_document_type(void *context, const XML_Char *name, const XML_Char *system, const XML_Char *public,
+                                 int internal)
 {
     (void)name, (void)system, (void)public, (void)internal;
     refuse(context, "it has a document type");
@@ -88,9 +89,9 @@ static int read_xml(struct reader *reader, const char *xml, size_t length, struc
         return error_set(error, ERROR_NO_SPACE, "no memory for an XML parser");
     buffer_init(&reader->text, TEXT_MAX);
     XML_SetUserData(reader->parser, reader);
-    XML_SetElementHandler(reader->parser, element_begins, element_ends);
-    XML_SetCharacterDataHandler(reader->parser, text_comes);
-    XML_SetStartDoctypeDeclHandler(reader->parser, document_type);
+    XML_SetElementHandler(reader->parser, begin_element, end_element);
+    XML_SetCharacterDataHandler(reader->parser, append_text);
+    XML_SetStartDoctypeDeclHandler(reader->parser, refuse_document_type);
     bool good = XML_Parse(reader->parser, xml, (int)length, 1) == XML_STATUS_OK;
     const char *why = reader->refusal ? reader->refusal : XML_ErrorString(XML_GetErrorCode(reader->parser));
     if (!good)
@@ -100,15 +101,7 @@ static int read_xml(struct reader *reader, const char *xml, size_t length, struc
     return good ? 0 : -1;
 }
 
-static int hexadecimal_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    char lower = (char)(digit | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* "a%2Fb+c" as "a/b c"; NULL if that is no key: too long, empty, or with a NUL. */
+/* Decodes "a%2Fb+c" to "a/b c". NULL if the result cannot be a key: it is too long or empty, or has a NUL. */
 static char *decode_key(const char *text)
 {
     char key[S3_KEY_MAX + 1];
@@ -164,7 +157,7 @@ static void on_list_element(struct reader *reader, const char *parent, const cha
         free(reader->list->next_page);
         reader->list->next_page = memory_copy_string(text);
     } else if (reader->depth == 0 && strcmp(name, "ListBucketResult") != 0) {
-        refuse(reader, "it is no list of objects");
+        refuse(reader, "it is not a list of objects");
     }
 }
 
@@ -183,7 +176,7 @@ int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *l
     }
     if (result == 0 && reader.truncated && (!list->next_page || *list->next_page == '\0'))
         return error_set(error, ERROR_CORRUPT,
-                         "the storage server's answer is cut off and does not say where it goes on");
+                         "the storage server's answer is incomplete and has no token for the next page");
     return result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents and the id of a multipart upload. Uses expat. An answer
- * longer than S3_ANSWER_MAX, one that nests deeper than four elements and one with a document type are refused.
+ * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents and the id of a multipart upload. Uses expat. Refuses an
+ * answer that is longer than S3_ANSWER_MAX, has more than four nested elements, or has a document type.
  */
 #ifndef COXSWAIN_COMMON_S3_ANSWER_H
 #define COXSWAIN_COMMON_S3_ANSWER_H
@@ -13,7 +13,7 @@
 #include "common/error.h"
 
 #define S3_ANSWER_MAX ((size_t)8 * 1024 * 1024)
-#define S3_KEY_MAX 1024 /* bytes of an object's key, by S3's definition */
+#define S3_KEY_MAX 1024 /* bytes of an object's key, as S3 limits it */
 #define S3_ETAG_MAX 128
 
 struct s3_object {
@@ -34,14 +34,14 @@ void s3_list_release(struct s3_list *list);
  * answer is not such a page; ERROR_TOO_LARGE if the list would have more than `most` objects. */
 int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *list, struct error *error);
 
-/* An error document. `code` is "" if the answer is none. */
+/* An error document. `code` is "" if the answer is not one. */
 struct s3_failure {
     char code[64];
     char message[256];
 };
 void s3_failure_parse(const char *xml, size_t length, struct s3_failure *ret_failure);
 
-/* Returns the id of a multipart upload that was begun (free()). ERROR_CORRUPT if the answer has none. */
+/* Returns the id of a new multipart upload; release with free(). ERROR_CORRUPT if the answer has none. */
 int s3_upload_id_parse(const char *xml, size_t length, char **ret_id, struct error *error);
 
 #endif

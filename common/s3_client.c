@@ -14,18 +14,19 @@
 #include "common/clock.h"
 #include "common/crc32c.h"
 #include "common/memory.h"
+#include "common/percent.h"
 #include "common/s3_signature.h"
 
 #define PATIENCE_MS 120000
 #define WAIT_LEAST_MS 100
 #define WAIT_MOST_MS 5000
 #define CONNECT_MS 10000
-#define SILENCE_SECONDS 30 /* without a byte, or of a range that is slow, until a connection counts as dead */
-#define SLOW_BYTES 1024L   /* a second of a range */
+#define SLOW_SECONDS 30  /* a connection that has been slower than the limit for so long is ended */
+#define SLOW_BYTES 1024L /* the limit for a range, per second; for other requests it is one byte */
 #define PROGRESS_BYTES ((int64_t)256 * 1024)
 #define CREDENTIAL_MAX 16384
-#define HANDLES_MAX 64 /* idle connections that are kept */
-#define EMPTY_PAGES_MAX 1000
+#define HANDLES_MAX 64       /* idle connections that are kept */
+#define EMPTY_PAGES_MAX 1000 /* one after the other, before a listing counts as endless */
 
 struct s3_client {
     char *endpoint, *host, *bucket, *region, *credentials;
@@ -33,33 +34,33 @@ struct s3_client {
     pthread_mutex_t lock;
     CURL *idle[HANDLES_MAX];
     unsigned idle_count;
-    bool granted; /* a request has been granted */
+    bool has_succeeded; /* a request has; its credentials were valid */
 };
 
-/* One request, and what came of its last attempt. */
+/* A request, and the answer to its last attempt. */
 struct exchange {
     struct s3_client *client;
-    const char *method, *key, *query; /* the query sorted and escaped, as it is signed */
+    const char *method, *key, *query; /* the query is sorted and escaped, as the signature requires */
     struct curl_slist *headers;
     const void *body;
     size_t body_length;
-    char crc[9]; /* of the object that is written; "": none */
-    /* Sends it over a new connection: over one that was kept, libcurl itself may send the request a second time. */
-    bool counts_attempts;
-    struct s3_range *range; /* NULL: the answer is collected */
-    int64_t received;       /* of the range */
-    int64_t begun;          /* what of it had been received before this attempt */
-    uint32_t range_crc;     /* of what was received */
-    bool sink_failed;
+    char crc[9];                  /* of the object that is written; "": none */
+    bool needs_new_connection;    /* over a kept one libcurl itself may send the request a second time */
+    const struct s3_range *range; /* NULL: the body of the answer goes to `answer` */
+    int64_t received;             /* bytes of the range, in all attempts */
+    int64_t received_before;      /* bytes of the range, before this attempt */
+    uint32_t range_crc;           /* of the received bytes */
+    bool sink_failed;             /* the body was refused, or could not be stored: no further attempt */
     struct error sink_error;
     CURL *handle;
     long status;
     struct buffer answer;
+    struct s3_failure failure; /* the error document */
     struct s3_head head;
     int64_t retry_after_ms;
-    int64_t first, total; /* from Content-Range: of these bytes, and of the object; -1: not told */
+    int64_t first, total; /* from Content-Range: the offset of the body, and the size of the object; -1: unknown */
     bool is_anonymous;    /* there are no credentials */
-    bool again;           /* an earlier attempt may have been carried out */
+    bool was_repeated;    /* the server may have carried out an earlier attempt */
 };
 
 /* ---------------------------------------------------------------- life */
@@ -88,14 +89,14 @@ static int check_options(const struct s3_options *options, struct error *error)
     return 0;
 }
 
-/* As HTTP has it: without the port if that is the scheme's. */
+/* The value of the header Host: without the port if that is the scheme's default. */
 static char *host_header(const char *endpoint)
 {
     bool is_tls = strncmp(endpoint, "https", 5) == 0;
     char *host = memory_copy_string(strstr(endpoint, "://") + 3);
-    const char *usual = is_tls ? ":443" : ":80";
-    size_t length = strlen(host), tail = strlen(usual);
-    if (length > tail && strcmp(host + length - tail, usual) == 0)
+    const char *port = is_tls ? ":443" : ":80";
+    size_t length = strlen(host), tail = strlen(port);
+    if (length > tail && strcmp(host + length - tail, port) == 0)
         host[length - tail] = '\0';
     return host;
 }
@@ -155,7 +156,7 @@ static void handle_give_back(struct s3_client *client, CURL *handle)
 
 /* ---------------------------------------------------------------- credentials */
 
-/* The file of that name without the white space around it, else the variable. *ret_text is NULL if there is neither. */
+/* Returns the file of that name without the white space around its text, else the environment variable; NULL if there is neither. */
 static int credential_read(const struct s3_client *client, const char *name, char **ret_text, struct error *error)
 {
     SCOPED_BUFFER text;
@@ -179,7 +180,7 @@ static int credential_read(const struct s3_client *client, const char *name, cha
     return 0;
 }
 
-/* Adds the headers of the signature, unless there are no credentials at all. */
+/* Adds the headers of the signature. Without any credentials the request stays unsigned. */
 static int sign(struct exchange *exchange, const char *path, struct curl_slist **headers, struct error *error)
 {
     SCOPED_FREE char *key = NULL, *secret = NULL, *token = NULL;
@@ -220,27 +221,16 @@ static int sign(struct exchange *exchange, const char *path, struct curl_slist *
 
 /* ---------------------------------------------------------------- one attempt */
 
-/* Percent-encodes as the signature wants it: all but letters, digits, "-._~", and in a path "/". */
+/* Encodes as the signature requires; in a path "/" stays. */
 static char *escape(const char *text, bool is_path)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    char *result = memory_allocate(3 * strlen(text) + 1, 1), *end = result;
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-                     strchr("-._~", byte) || (is_path && byte == '/');
-        if (plain) {
-            *end++ = (char)byte;
-        } else {
-            *end++ = '%';
-            *end++ = digits[byte >> 4];
-            *end++ = digits[byte & 15];
-        }
-    }
-    return result;
+    SCOPED_BUFFER result;
+    buffer_init(&result, 3 * strlen(text));
+    percent_encode(&result, text, is_path ? "/" : "", NULL);
+    return buffer_take(&result);
 }
 
-/* Without the quotes, and the W/ of a weak one, which servers put in one place and not in another. */
+/* Compares ETags without their quotes and the W/ of a weak one: some servers put these in listings and not in headers, or the reverse. */
 static bool same_etag(const char *left, const char *right)
 {
     left += strncmp(left, "W/", 2) == 0 ? 2 : 0;
@@ -251,50 +241,56 @@ static bool same_etag(const char *left, const char *right)
     return length == strcspn(right, "\"") && strncmp(left, right, length) == 0;
 }
 
-/* Whether `length` more bytes belong to the range: some servers and caches know no If-Match, or send other bytes than those asked for. */
+/* Checks that the next `length` bytes belong to the range: some servers and caches ignore If-Match, or send other bytes than requested. */
 static int check_range(struct exchange *exchange, long status, size_t length)
 {
     const struct s3_range *range = exchange->range;
     const char *etag = exchange->head.etag;
-    int64_t first = status != 206 ? 0 : exchange->first < 0 ? range->offset + exchange->begun : exchange->first;
+    int64_t first = status != 206         ? 0
+                    : exchange->first < 0 ? range->offset + exchange->received_before
+                                          : exchange->first;
     if (range->etag && *range->etag && *etag && !same_etag(etag, range->etag))
         return error_set(&exchange->sink_error, ERROR_CONFLICT, "the object has been replaced while it was read");
-    /* A server that knows no ranges sends the whole object, which is of use only from its beginning. */
-    if (first != range->offset + exchange->begun || (int64_t)length > range->length - exchange->received)
-        return error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent other bytes than those asked for");
+    /* A server that does not support ranges sends the whole object, which can only be used if the range begins at 0. */
+    if (first != range->offset + exchange->received_before || (int64_t)length > range->length - exchange->received)
+        return error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent other bytes than those requested");
     return 0;
 }
 
-static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
+/* Stores bytes of the range behind those that were received before. */
+static int store_bytes(struct exchange *exchange, const char *bytes, size_t length)
+{
+    const struct s3_range *range = exchange->range;
+    if (range->memory) {
+        memcpy((char *)range->memory + exchange->received, bytes, length);
+        return 0;
+    }
+    for (size_t done = 0; done < length;) {
+        ssize_t written = pwrite(range->file, bytes + done, length - done,
+                                 (off_t)(range->file_offset + exchange->received + (int64_t)done));
+        if (written <= 0)
+            return error_set_errno(&exchange->sink_error, "write the local copy of %s", exchange->key);
+        done += (size_t)written;
+    }
+    return 0;
+}
+
+static size_t receive_body(char *bytes, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
     size_t length = size * count;
     long status = 0;
     curl_easy_getinfo(exchange->handle, CURLINFO_RESPONSE_CODE, &status);
-    struct s3_range *range = exchange->range;
+    const struct s3_range *range = exchange->range;
     if (!range || status / 100 != 2) {
         if (buffer_append(&exchange->answer, bytes, length, &exchange->sink_error) == 0)
             return length;
-        exchange->sink_failed = status / 100 == 2; /* an error is known by its beginning */
+        exchange->sink_failed = status / 100 == 2; /* the beginning of an error document is enough */
         return 0;
     }
-    if (check_range(exchange, status, length) < 0) {
+    if (check_range(exchange, status, length) < 0 || store_bytes(exchange, bytes, length) < 0) {
         exchange->sink_failed = true;
         return 0;
-    }
-    if (range->memory) {
-        memcpy((char *)range->memory + exchange->received, bytes, length);
-    } else {
-        for (size_t done = 0; done < length;) {
-            ssize_t written = pwrite(range->file, bytes + done, length - done,
-                                     (off_t)(range->file_offset + exchange->received + (int64_t)done));
-            if (written <= 0) {
-                exchange->sink_failed = true;
-                error_set_errno(&exchange->sink_error, "write the local copy of %s", exchange->key);
-                return 0;
-            }
-            done += (size_t)written;
-        }
     }
     if (range->crc && exchange->head.has_crc)
         exchange->range_crc = crc32c(exchange->range_crc, bytes, length);
@@ -302,7 +298,7 @@ static size_t body_comes(char *bytes, size_t size, size_t count, void *context)
     return length;
 }
 
-/* The value of a header line if it has that name. */
+/* The value in a header line; NULL if the header has another name. */
 static const char *header_value(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -311,7 +307,7 @@ static const char *header_value(const char *line, const char *name)
     return line + length + 1 + strspn(line + length + 1, " \t");
 }
 
-static size_t header_comes(char *bytes, size_t size, size_t count, void *context)
+static size_t receive_header(char *bytes, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
     SCOPED_FREE char *line = memory_copy_bytes(bytes, size * count);
@@ -330,10 +326,6 @@ static size_t header_comes(char *bytes, size_t size, size_t count, void *context
         value = strchr(value, '/');
         exchange->total = value && value[1] != '*' ? strtoll(value + 1, NULL, 10) : -1;
     }
-    if ((value = header_value(line, "Retry-After"))) {
-        long seconds = strtol(value, NULL, 10);
-        exchange->retry_after_ms = seconds > WAIT_MOST_MS / 1000 ? WAIT_MOST_MS : (int64_t)seconds * 1000;
-    }
     return size * count;
 }
 
@@ -341,7 +333,8 @@ static void set_method(const struct exchange *exchange, CURL *handle)
 {
     if (strcmp(exchange->method, "HEAD") == 0)
         curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
-    if (exchange->body) { /* PUT, too, so that libcurl knows the body when it signs the request */
+    /* With CURLOPT_POST libcurl sends a body from memory; CURLOPT_CUSTOMREQUEST makes it a PUT. */
+    if (exchange->body) {
         curl_easy_setopt(handle, CURLOPT_POST, 1L);
         curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->body_length);
         curl_easy_setopt(handle, CURLOPT_POSTFIELDS, exchange->body);
@@ -360,18 +353,20 @@ static void set_range(const struct exchange *exchange, CURL *handle)
 static void set_limits(CURL *handle, bool is_range)
 {
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* a connection for each request */
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION,
+                     (long)CURL_HTTP_VERSION_1_1); /* so that each request has a connection of its own */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, is_range ? SLOW_BYTES : 1L);
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_SECONDS);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, (long)SLOW_SECONDS);
     curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 262144L);
     curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, 262144L);
     curl_easy_setopt(handle, CURLOPT_USERAGENT, "coxswain");
 }
 
-/* libcurl's result; an error before anything is sent if the credentials cannot be read, or only half of them are there. */
+/* Sends the request once. Returns libcurl's result; fails before anything is sent if the credentials cannot be read, or one of the two keys
+ * is missing. */
 static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error *error)
 {
     struct s3_client *client = exchange->client;
@@ -382,8 +377,9 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     exchange->handle = handle;
     exchange->status = 0;
     exchange->head = (struct s3_head){.size = -1};
-    exchange->first = exchange->total = exchange->retry_after_ms = -1;
-    exchange->begun = exchange->received;
+    exchange->first = exchange->total = -1;
+    exchange->retry_after_ms = 0;
+    exchange->received_before = exchange->received;
     exchange->sink_error = (struct error)ERROR_INIT;
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
     for (const struct curl_slist *item = exchange->headers; item; item = item->next)
@@ -392,26 +388,28 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     SCOPED_FREE char *path = memory_format("/%s%s%s", client->bucket, *key ? "/" : "", key);
     SCOPED_FREE char *url =
         memory_format("%s%s%s%s", client->endpoint, path, *exchange->query ? "?" : "", exchange->query);
-    SCOPED_FREE char *authority = memory_format("%s/ca.crt", client->credentials ? client->credentials : "");
+    SCOPED_FREE char *ca_file = memory_format("%s/ca.crt", client->credentials ? client->credentials : "");
     headers = curl_slist_append(headers, host);
     int result = sign(exchange, path, &headers, error);
     if (result == 0) {
-        if (client->credentials && access(authority, R_OK) == 0)
-            curl_easy_setopt(handle, CURLOPT_CAINFO, authority);
+        if (client->credentials && access(ca_file, R_OK) == 0)
+            curl_easy_setopt(handle, CURLOPT_CAINFO, ca_file);
         set_limits(handle, exchange->range != NULL);
         set_method(exchange, handle);
         if (exchange->range)
             set_range(exchange, handle);
-        curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, (long)exchange->counts_attempts);
+        curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, (long)exchange->needs_new_connection);
         curl_easy_setopt(handle, CURLOPT_URL, url);
         curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
-        curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, body_comes);
+        curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive_body);
         curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange);
-        curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, header_comes);
+        curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
         curl_easy_setopt(handle, CURLOPT_HEADERDATA, exchange);
         *ret_result = curl_easy_perform(handle);
-        curl_off_t length = -1;
+        curl_off_t length = -1, seconds = 0;
         curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &exchange->status);
+        curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &seconds);
+        exchange->retry_after_ms = seconds <= 0 ? 0 : seconds > WAIT_MOST_MS / 1000 ? WAIT_MOST_MS : seconds * 1000;
         curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
         exchange->head.size = exchange->total >= 0 ? exchange->total : length;
     }
@@ -421,7 +419,7 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     return result;
 }
 
-/* ---------------------------------------------------------------- what an answer means */
+/* ---------------------------------------------------------------- errors that servers report */
 
 struct meaning {
     const char *code;
@@ -445,17 +443,17 @@ static const struct meaning meanings[] = {
     {"AuthorizationHeaderMalformed", ERROR_INVALID, "the bucket is in another region; correct region"},
 };
 
-/* These may pass, though some come with a status of 400, or of 200 after an upload in parts. */
-static const char *const passing[] = {"InternalError",      "SlowDown",
-                                      "SlowDownRead",       "SlowDownWrite",
-                                      "ServiceUnavailable", "RequestTimeout",
-                                      "OperationAborted",   "ConditionalRequestConflict",
-                                      "IncompleteBody",     "XAmzContentSHA256Mismatch",
-                                      "BadDigest",          NULL};
+/* Temporary errors. Some come with the status 400 or, at the end of an upload in parts, 200. */
+static const char *const temporary[] = {"InternalError",      "SlowDown",
+                                        "SlowDownRead",       "SlowDownWrite",
+                                        "ServiceUnavailable", "RequestTimeout",
+                                        "OperationAborted",   "ConditionalRequestConflict",
+                                        "IncompleteBody",     "XAmzContentSHA256Mismatch",
+                                        "BadDigest",          NULL};
 
-static bool is_passing(const struct exchange *exchange, const struct s3_failure *failure)
+static bool is_temporary(const struct exchange *exchange, const struct s3_failure *failure)
 {
-    for (const char *const *code = passing; *code; code++)
+    for (const char *const *code = temporary; *code; code++)
         if (strcmp(failure->code, *code) == 0)
             return true;
     long status = exchange->status;
@@ -489,21 +487,26 @@ static int describe(const struct exchange *exchange, enum error_kind kind, const
     return result;
 }
 
-enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_AGAIN_IF_GRANTED, VERDICT_FINAL };
+enum verdict {
+    VERDICT_DONE,
+    VERDICT_AGAIN,
+    VERDICT_AGAIN_IF_VALID_BEFORE, /* if an earlier request of the client succeeded with its credentials */
+    VERDICT_FINAL,
+};
 
 static enum verdict judge_answer(struct exchange *exchange, struct error *error)
 {
-    struct s3_failure failure;
-    s3_failure_parse(buffer_text(&exchange->answer), exchange->answer.length, &failure);
+    const struct s3_failure *failure = &exchange->failure;
+    s3_failure_parse(buffer_text(&exchange->answer), exchange->answer.length, &exchange->failure);
     bool short_range = exchange->range && exchange->received < exchange->range->length;
-    if (exchange->status / 100 == 2 && failure.code[0] == '\0' && !short_range)
+    if (exchange->status / 100 == 2 && failure->code[0] == '\0' && !short_range)
         return VERDICT_DONE;
     if (exchange->status / 100 == 2 && short_range) {
         describe(exchange, ERROR_CORRUPT, "the object ends earlier than expected", "", error);
         return VERDICT_AGAIN;
     }
-    if (is_passing(exchange, &failure)) {
-        SCOPED_FREE char *detail = memory_format("HTTP %ld %s", exchange->status, failure.code);
+    if (is_temporary(exchange, failure)) {
+        SCOPED_FREE char *detail = memory_format("HTTP %ld %s", exchange->status, failure->code);
         describe(exchange, ERROR_UNAVAILABLE, "the server is overloaded or failing", detail, error);
         return VERDICT_AGAIN;
     }
@@ -515,11 +518,11 @@ static enum verdict judge_answer(struct exchange *exchange, struct error *error)
         describe(exchange, ERROR_CORRUPT, "the object is shorter than expected", "", error);
         return VERDICT_FINAL;
     }
-    const struct meaning *meaning = find_meaning(exchange, &failure);
+    const struct meaning *meaning = find_meaning(exchange, failure);
     SCOPED_FREE char *detail =
-        *meaning->code ? NULL : memory_format("HTTP %ld %s %s", exchange->status, failure.code, failure.message);
+        *meaning->code ? NULL : memory_format("HTTP %ld %s %s", exchange->status, failure->code, failure->message);
     describe(exchange, meaning->kind, meaning->sentence, detail ? detail : "", error);
-    return meaning->kind == ERROR_FORBIDDEN ? VERDICT_AGAIN_IF_GRANTED : VERDICT_FINAL;
+    return meaning->kind == ERROR_FORBIDDEN ? VERDICT_AGAIN_IF_VALID_BEFORE : VERDICT_FINAL;
 }
 
 static enum verdict judge_failure(struct exchange *exchange, CURLcode result, struct error *error)
@@ -551,7 +554,7 @@ static enum verdict try_once(struct exchange *exchange, struct error *error)
 {
     CURLcode result = CURLE_OK;
     if (attempt(exchange, &result, error) < 0)
-        return VERDICT_AGAIN_IF_GRANTED;
+        return VERDICT_AGAIN_IF_VALID_BEFORE;
     if (exchange->sink_failed) {
         if (error)
             *error = exchange->sink_error;
@@ -563,11 +566,12 @@ static enum verdict try_once(struct exchange *exchange, struct error *error)
     return judge_failure(exchange, result, error);
 }
 
-static bool granted(struct s3_client *client, bool now)
+/* Notes whether a request has succeeded now. Returns whether any has. */
+static bool note_success(struct s3_client *client, bool now)
 {
     pthread_mutex_lock(&client->lock);
-    client->granted = client->granted || now;
-    bool result = client->granted;
+    client->has_succeeded = client->has_succeeded || now;
+    bool result = client->has_succeeded;
     pthread_mutex_unlock(&client->lock);
     return result;
 }
@@ -578,21 +582,20 @@ static void wait_ms(int64_t ms)
     nanosleep(&time, NULL);
 }
 
-/* Sends the request until it is answered for good. */
+/* Sends the request until it succeeds, fails for good, or has made no progress for patience_ms. */
 static int perform(struct exchange *exchange, struct error *error)
 {
     struct s3_client *client = exchange->client;
     struct error last = ERROR_INIT;
     int64_t pause = WAIT_LEAST_MS, received = exchange->received, since = clock_monotonic_ms();
-    buffer_release(&exchange->answer);
     buffer_init(&exchange->answer, S3_ANSWER_MAX);
     for (unsigned attempts = 1;; attempts++) {
         enum verdict verdict = try_once(exchange, &last);
         if (verdict == VERDICT_DONE) {
-            granted(client, true);
+            note_success(client, true);
             return 0;
         }
-        if (exchange->received >= received + PROGRESS_BYTES) { /* it gets on */
+        if (exchange->received >= received + PROGRESS_BYTES) {
             received = exchange->received;
             pause = WAIT_LEAST_MS;
             since = clock_monotonic_ms();
@@ -600,15 +603,16 @@ static int perform(struct exchange *exchange, struct error *error)
         int64_t wait = exchange->retry_after_ms > pause ? exchange->retry_after_ms : pause;
         wait = wait > WAIT_MOST_MS ? WAIT_MOST_MS : wait;
         bool given_up = clock_monotonic_ms() + wait - since > client->patience_ms;
-        if (verdict == VERDICT_FINAL || (verdict == VERDICT_AGAIN_IF_GRANTED && !granted(client, false)) || given_up) {
+        if (verdict == VERDICT_FINAL || (verdict == VERDICT_AGAIN_IF_VALID_BEFORE && !note_success(client, false)) ||
+            given_up) {
             if (error)
                 *error = last;
             if (given_up && verdict != VERDICT_FINAL)
                 error_wrap(error, "given up after %u attempts", attempts);
             return -1;
         }
-        exchange->again = true;
-        wait_ms(wait + (clock_monotonic_ns() >> 10) % (wait / 4)); /* so that threads do not come back together */
+        exchange->was_repeated = true;
+        wait_ms(wait + (clock_monotonic_ns() >> 10) % (wait / 4)); /* a different delay for each thread */
         pause *= 2;
     }
 }
@@ -639,15 +643,14 @@ int s3_head(struct s3_client *client, const char *key, struct s3_head *ret_head,
     if (perform(&exchange, error) < 0)
         return -1;
     if (exchange.head.size < 0)
-        return error_set(error, ERROR_CORRUPT, "the server does not tell how large %s is", key);
+        return error_set(error, ERROR_CORRUPT, "the server does not report the size of %s", key);
     *ret_head = exchange.head;
     return 0;
 }
 
 int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_head *ret_head, struct error *error)
 {
-    struct s3_range copy = *range;
-    SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = range->key, .query = "", .range = &copy};
+    SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = range->key, .query = "", .range = range};
     if (range->length <= 0)
         return error_set(error, ERROR_INVALID, "an empty range of %s was requested", range->key);
     if (range->etag && *range->etag)
@@ -689,12 +692,12 @@ int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t 
     struct error why = ERROR_INIT;
     add_header(&exchange, "Content-Type", "application/octet-stream");
     add_crc(&exchange, crc32c(0, bytes, length));
-    exchange.counts_attempts = condition == S3_PUT_IF_ABSENT;
+    exchange.needs_new_connection = condition == S3_PUT_IF_ABSENT;
     if (condition == S3_PUT_IF_ABSENT)
         add_header(&exchange, "If-None-Match", "*");
     if (perform(&exchange, &why) == 0)
         return 0;
-    if (condition == S3_PUT_IF_ABSENT && why.kind == ERROR_ALREADY_EXISTS && exchange.again &&
+    if (condition == S3_PUT_IF_ABSENT && why.kind == ERROR_ALREADY_EXISTS && exchange.was_repeated &&
         holds(client, key, bytes, length))
         return 0;
     if (error)
@@ -706,14 +709,15 @@ int s3_delete(struct s3_client *client, const char *key, struct error *error)
 {
     SCOPED_EXCHANGE exchange = {.client = client, .method = "DELETE", .key = key, .query = ""};
     struct error why = ERROR_INIT;
-    if (perform(&exchange, &why) == 0 || (why.kind == ERROR_NOT_FOUND && !strstr(why.message, "no such bucket")))
+    if (perform(&exchange, &why) == 0 ||
+        (why.kind == ERROR_NOT_FOUND && strcmp(exchange.failure.code, "NoSuchBucket") != 0))
         return 0;
     if (error)
         *error = why;
     return -1;
 }
 
-/* Checks what a page has added to the list. A server that does not know the prefix, or never comes to an end, is none of S3. */
+/* Checks the objects that a page has added to the list. A server that ignores the prefix, or sends pages without end, does not speak S3. */
 static int check_page(const struct s3_list *list, size_t before, const char *prefix, unsigned empty_pages,
                       struct error *error)
 {
@@ -723,7 +727,7 @@ static int check_page(const struct s3_list *list, size_t before, const char *pre
                              "the server lists the object \"%.200s\" among those that begin with \"%s\"",
                              list->objects[i].key, prefix);
     if (empty_pages > EMPTY_PAGES_MAX)
-        return error_set(error, ERROR_CORRUPT, "the server gives more and more empty pages of objects");
+        return error_set(error, ERROR_CORRUPT, "the server sends empty pages of objects without end");
     return 0;
 }
 
@@ -801,12 +805,12 @@ int s3_parts_end(struct s3_client *client, const char *key, const char *id, char
                                 .body = buffer_text(&body),
                                 .body_length = body.length};
     struct error why = ERROR_INIT;
-    exchange.counts_attempts = true;
+    exchange.needs_new_connection = true;
     add_header(&exchange, "Content-Type", "application/xml");
     if (perform(&exchange, &why) == 0)
         return 0;
     struct s3_head head;
-    if (exchange.again && s3_head(client, key, &head, NULL) == 0 && head.size == size && head.has_crc &&
+    if (exchange.was_repeated && s3_head(client, key, &head, NULL) == 0 && head.size == size && head.has_crc &&
         head.crc == crc)
         return 0;
     if (error)

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A client of object storage with the interface of S3: AWS, Google Cloud Storage, MinIO, Ceph and others. Blocking calls on libcurl's
- * easy handles, signed by s3_signature.h; any number of threads may use one client at the same time, each call has a connection of its
- * own, and connections are kept. Files as a whole, in parallel: s3_transfer.h.
+ * A client of object storage with the interface of S3: AWS, Google Cloud Storage, MinIO, Ceph and others. Calls block. Any number of
+ * threads may use one client at the same time; each call has a connection of its own, which is kept for later calls. Uses libcurl;
+ * s3_signature.h signs the requests. s3_transfer.h copies whole files over several connections.
  *
  * Buckets are addressed by path (https://endpoint/bucket/key), which every server understands.
  *
- * Credentials are read again for every request, so that a Secret that is rotated takes effect in the middle of a transfer. Each is a file in
- * the folder `credentials`, or else an environment variable of the same name:
+ * Credentials are read again for each request, so that a rotated Secret takes effect in the middle of a transfer. Each is a file in the
+ * folder `credentials`, or else an environment variable of the same name:
  *
  *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
- *   AWS_SESSION_TOKEN     optional, of temporary credentials
- *   (neither of them, and no folder: requests are not signed, which suffices for public buckets)
- *   ca.crt                optional, only a file: the certificates (PEM) that the server's is verified with
+ *   AWS_SESSION_TOKEN     only for temporary credentials
+ *   ca.crt                optional, only as a file: the CA certificates (PEM) with which the server's certificate is verified
+ *
+ * Without a folder and without any key, requests are not signed, which suffices for public buckets.
  *
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
- * 100 ms, then twice as long each time up to 5 s, at most for `patience_ms` since the last 256 KiB came. Credentials that are refused count
- * as a temporary failure once a request of this client has succeeded, because they may be being rotated.
+ * 100 ms, then after twice as long each time, up to 5 s, until no 256 KiB have arrived for `patience_ms`. Refused credentials count as a
+ * temporary failure once a request of this client has succeeded: they may be about to be rotated.
  *
  * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),
- * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (still failing after `patience_ms`), INVALID (wrong options).
+ * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (still failing after `patience_ms`),
+ * INVALID (wrong options).
  */
 #ifndef COXSWAIN_COMMON_S3_CLIENT_H
 #define COXSWAIN_COMMON_S3_CLIENT_H
@@ -39,7 +41,7 @@ struct s3_options {
     const char *endpoint; /* "https://s3.eu-central-1.amazonaws.com", "http://minio:9000": without a path */
     const char *bucket;
     const char *region;      /* NULL: us-east-1, which servers other than AWS accept */
-    const char *credentials; /* folder; NULL: the environment alone */
+    const char *credentials; /* folder; NULL: only the environment */
     int64_t patience_ms;     /* 0: two minutes */
 };
 
@@ -47,7 +49,7 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
 /* No call may be running. */
 void s3_client_free(struct s3_client *client);
 
-/* What the server says about an object besides its bytes. `crc` is what s3_put and s3_upload stored: other programs' objects have none. */
+/* What the server reports about an object besides its bytes. s3_put and s3_upload store the CRC; objects of other programs have none. */
 struct s3_head {
     int64_t size;
     char etag[S3_ETAG_MAX];
@@ -59,15 +61,15 @@ int s3_head(struct s3_client *client, const char *key, struct s3_head *ret_head,
 /* Part of an object. The bytes go to `memory`, or into a file from `file_offset` on. */
 struct s3_range {
     const char *key;
-    const char *etag; /* ERROR_CONFLICT if the object has another by now; NULL: any */
+    const char *etag; /* ERROR_CONFLICT if the object has another one now; NULL: any */
     int64_t offset, length;
     void *memory; /* NULL: the file */
     int file;
     int64_t file_offset;
     uint32_t *crc; /* is set to the CRC-32C of these bytes if the object has one; NULL: not wanted */
 };
-/* Reads exactly `length` bytes; after a lost connection it continues where that ended. ERROR_CORRUPT if the object ends earlier. ret_head (may be
- * NULL) gets what the server says about the whole object. */
+/* Reads exactly `length` bytes; after a lost connection, continues with the first byte that is missing. ERROR_CORRUPT if the object ends
+ * earlier. ret_head (may be NULL) describes the whole object. */
 int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_head *ret_head, struct error *error);
 
 /* Appends a whole object, verified if it has a CRC, to the buffer. ERROR_TOO_LARGE beyond the buffer's ceiling. */
@@ -79,8 +81,7 @@ enum s3_put_condition {
      * to an attempt was lost, and the object then holds exactly these bytes, it counts as written by this call. */
     S3_PUT_IF_ABSENT,
 };
-/* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which is part of the signature
- * (a request that is not signed has none). */
+/* Writes a whole object of at most 5 GiB. The server verifies the bytes by their SHA-256, which only signed requests have. */
 int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t length, enum s3_put_condition condition,
            struct error *error);
 
@@ -94,7 +95,8 @@ int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3
 int s3_parts_begin(struct s3_client *client, const char *key, uint32_t crc, char **ret_id, struct error *error);
 int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsigned number, const void *bytes,
                  size_t length, char ret_etag[S3_ETAG_MAX], struct error *error);
-/* `crc` and `size` are those of the whole: if the answer to an attempt is lost, the object is compared with them to find out whether the attempt succeeded. */
+/* `crc` and `size` are those of the whole object. If the answer to an attempt is lost, the object is compared with them to find out whether
+ * the attempt succeeded. */
 int s3_parts_end(struct s3_client *client, const char *key, const char *id, char (*etags)[S3_ETAG_MAX], unsigned count,
                  uint32_t crc, int64_t size, struct error *error);
 /* Removes the parts of an upload that is given up. */

@@ -11,9 +11,9 @@
 
 struct s3_signing {
     const char *method;
-    const char *host;  /* as in the header Host */
+    const char *host;  /* value of the header Host */
     const char *path;  /* percent-encoded, from the first slash on */
-    const char *query; /* percent-encoded, sorted by name, each with "="; "": none */
+    const char *query; /* percent-encoded, sorted by name, each name with "="; "": none */
     const char *crc;   /* value of S3_META_CRC; NULL: the request has no such header */
     const void *body;
     size_t length;
@@ -27,7 +27,7 @@ struct s3_signing {
 /* Most headers that s3_sign returns. */
 #define S3_SIGNED_HEADERS 5
 
-/* Returns the headers that the request needs for its signature, and S3_META_CRC, as lines "name: value"; release each with free(). */
+/* Writes the signature's headers and, if `crc` is given, S3_META_CRC, as lines "name: value"; release each with free(). Returns their number. */
 unsigned s3_sign(const struct s3_signing *signing, char *ret_lines[S3_SIGNED_HEADERS]);
 
 #endif

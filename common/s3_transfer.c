@@ -23,7 +23,7 @@
 
 struct pool {
     pthread_mutex_t lock;
-    /* Does one more piece. 0: done, 1: nothing is left, -1: failed. */
+    /* Takes the next piece of the work and does it. Returns 0 when it is done, 1 if no piece is left, -1 if it failed. */
     int (*work)(void *job, struct error *error);
     void *job;
     bool failed;
@@ -55,7 +55,7 @@ static void *pool_thread(void *context)
     return NULL;
 }
 
-/* The caller's thread works, too. */
+/* Works in `connections` threads, of which the caller's is one, until no piece is left or one has failed. */
 static int pool_run(struct pool *pool, unsigned connections, struct error *error)
 {
     pthread_t threads[S3_CONNECTIONS_MAX];
@@ -76,12 +76,12 @@ static int pool_run(struct pool *pool, unsigned connections, struct error *error
 /* ---------------------------------------------------------------- download */
 
 struct incoming {
-    char *partial;
+    char *partial; /* path of the partial file; NULL: it is not open */
     int file;
-    int64_t begun, finished; /* bytes */
+    int64_t requested, received; /* bytes */
     bool has_crc;
-    uint32_t crc;     /* as it should be */
-    uint32_t *pieces; /* of each RANGE_BYTES */
+    uint32_t crc;     /* of the object, as the server reports it */
+    uint32_t *pieces; /* CRC of each range of RANGE_BYTES that was received */
 };
 
 struct download_job {
@@ -92,6 +92,15 @@ struct download_job {
     int64_t bytes;
     pthread_mutex_t lock;
 };
+
+static void incoming_release(struct incoming *state)
+{
+    if (state->file >= 0)
+        close(state->file);
+    free(state->partial);
+    free(state->pieces);
+    *state = (struct incoming){.file = -1};
+}
 
 /* `index` tells apart two downloads to the same path. */
 static char *partial_path(const char *path, size_t index)
@@ -104,7 +113,7 @@ static int open_partial(struct incoming *state, size_t index, const struct s3_do
 {
     state->file = -1;
     if (file->size < 0 || file->size > S3_OBJECT_MAX)
-        return error_set(error, ERROR_CORRUPT, "the server tells a size of %lld bytes for %s", (long long)file->size,
+        return error_set(error, ERROR_CORRUPT, "the server reports a size of %lld bytes for %s", (long long)file->size,
                          file->key);
     state->partial = partial_path(file->path, index);
     unlink(state->partial);
@@ -132,15 +141,26 @@ static int file_crc(int file, const char *path, uint32_t *ret_crc, struct error 
     return 0;
 }
 
-/* The nanoseconds of the time of change of a file that holds this version of the object; -1: the version is not known. */
+static pthread_once_t boot_once = PTHREAD_ONCE_INIT;
+static bool boot_is_known;
+static uint32_t boot_crc; /* of the id that Linux gives each start of the machine */
+
+static void read_boot(void)
+{
+    SCOPED_BUFFER id;
+    buffer_init(&id, 256);
+    boot_is_known = buffer_read_file(&id, "/proc/sys/kernel/random/boot_id", NULL) == 0;
+    boot_crc = crc32c(0, buffer_text(&id), id.length);
+}
+
+/* Returns the nanoseconds that the modification time of a file with this version of the object gets; -1 if the version is not known. They
+ * differ after a reboot (s3_download_is_there). */
 static long version_mark(const struct s3_download *file)
 {
-    SCOPED_BUFFER boot;
-    buffer_init(&boot, 256);
-    if (!file->etag || *file->etag == '\0' || buffer_read_file(&boot, "/proc/sys/kernel/random/boot_id", NULL) < 0)
+    pthread_once(&boot_once, read_boot);
+    if (!boot_is_known || !file->etag || *file->etag == '\0')
         return -1;
-    uint32_t crc = crc32c(0, buffer_text(&boot), boot.length);
-    return (long)(crc32c(crc, file->etag, strlen(file->etag)) % 1000000000u);
+    return (long)(crc32c(boot_crc, file->etag, strlen(file->etag)) % 1000000000u);
 }
 
 bool s3_download_is_there(const struct s3_download *file)
@@ -158,7 +178,7 @@ static void mark_version(int descriptor, const struct s3_download *file)
         futimens(descriptor, times);
 }
 
-/* Gives it its name. */
+/* Verifies a file whose bytes are all there, and gives it its own name. */
 static int finish_file(struct incoming *state, const struct s3_download *file, struct error *error)
 {
     uint32_t crc = 0;
@@ -171,15 +191,11 @@ static int finish_file(struct incoming *state, const struct s3_download *file, s
     mark_version(state->file, file);
     if (rename(state->partial, file->path) < 0)
         return error_set_errno(error, "rename %s to %s", state->partial, file->path);
-    close(state->file);
-    state->file = -1;
-    free(state->partial);
-    free(state->pieces);
-    state->partial = NULL;
+    incoming_release(state);
     return 0;
 }
 
-/* Takes the next piece: *ret_index, *ret_offset, *ret_length. Under the lock. */
+/* Chooses the next range to read, and of which file. Returns 1 if none is left. Called under the lock. */
 static int take_piece(struct download_job *job, size_t *ret_index, int64_t *ret_offset, int64_t *ret_length,
                       struct error *error)
 {
@@ -189,12 +205,12 @@ static int take_piece(struct download_job *job, size_t *ret_index, int64_t *ret_
     struct incoming *state = &job->states[job->next];
     if (!state->partial && open_partial(state, job->next, file, error) < 0)
         return -1;
-    int64_t left = file->size - state->begun;
+    int64_t left = file->size - state->requested;
     *ret_index = job->next;
-    *ret_offset = state->begun;
+    *ret_offset = state->requested;
     *ret_length = left < RANGE_BYTES ? left : RANGE_BYTES;
-    state->begun += *ret_length;
-    job->next += state->begun == file->size;
+    state->requested += *ret_length;
+    job->next += state->requested == file->size;
     return 0;
 }
 
@@ -221,11 +237,11 @@ static int download_piece(void *context, struct error *error)
     if (length > 0 && s3_get(job->client, &range, &head, error) < 0)
         return -1;
     pthread_mutex_lock(&job->lock);
-    state->finished += length;
+    state->received += length;
     job->bytes += length;
     state->has_crc = head.has_crc;
     state->crc = head.crc;
-    bool complete = state->finished == file->size;
+    bool complete = state->received == file->size;
     pthread_mutex_unlock(&job->lock);
     return complete ? finish_file(state, file, error) : 0;
 }
@@ -240,11 +256,8 @@ int s3_download(struct s3_client *client, const struct s3_download *files, size_
     for (size_t i = 0; i < count; i++) {
         if (!job.states[i].partial)
             continue;
-        if (job.states[i].file >= 0)
-            close(job.states[i].file);
         unlink(job.states[i].partial);
-        free(job.states[i].partial);
-        free(job.states[i].pieces);
+        incoming_release(&job.states[i]);
     }
     free(job.states);
     if (ret_bytes)
@@ -259,7 +272,7 @@ struct upload_job {
     const char *key, *path, *id;
     int file;
     int64_t size, part_bytes;
-    struct stat before; /* of the file */
+    struct stat before; /* the file's state before it was read */
     unsigned count, next;
     char (*etags)[S3_ETAG_MAX];
     pthread_mutex_t lock;
@@ -278,7 +291,7 @@ static int read_exactly(int file, const char *path, char *bytes, size_t length, 
     return 0;
 }
 
-/* The checksum that goes with the object is of the file as it was. */
+/* The object's checksum was computed before its parts were read, so the file must be the same since. */
 static int check_unchanged(const struct upload_job *job, struct error *error)
 {
     struct stat now;
@@ -286,7 +299,7 @@ static int check_unchanged(const struct upload_job *job, struct error *error)
         return error_set_errno(error, "look at %s", job->path);
     if (now.st_size != job->before.st_size || now.st_mtim.tv_sec != job->before.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != job->before.st_mtim.tv_nsec)
-        return error_set(error, ERROR_CONFLICT, "%s has changed while it was uploaded", job->path);
+        return error_set(error, ERROR_CONFLICT, "%s changed while it was uploaded", job->path);
     return 0;
 }
 

@@ -20,19 +20,19 @@ bool fetch_path_is_safe(const char *path)
             strncmp(part, S3_PARTIAL_PREFIX, strlen(S3_PARTIAL_PREFIX)) == 0)
             return false;
         if (part[length] == '\0')
-            return length > 0;
+            return true;
     }
 }
 
-#define BLOCK_BYTES 4096 /* of a disk; each file takes one more than it fills, for what the system knows of it */
+#define BLOCK_BYTES 4096 /* of a disk; a file counts as one block more than its bytes fill, for its metadata */
 
 struct plan {
     const struct fetch_request *request;
     struct s3_list lists[FETCH_PATHS_MAX];
     unsigned list_count;
     struct s3_download *files;
-    size_t count, kept;
-    int64_t room; /* that all take on the disk, kept or not */
+    size_t count, kept; /* files to fetch, and files that are there already */
+    int64_t disk_bytes; /* of both */
 };
 
 static void plan_release(struct plan *plan)
@@ -55,10 +55,10 @@ static int add_object(struct plan *plan, const struct s3_object *object, const c
     SCOPED_FREE char *local = memory_format("%s/%s", plan->request->folder, path);
     struct s3_download file = {object->key, object->etag, object->size, local};
     int64_t blocks = object->size / BLOCK_BYTES + 1;
-    if (blocks > (INT64_MAX - plan->room) / BLOCK_BYTES)
-        return error_set(error, ERROR_CORRUPT, "the server tells a size of %" PRId64 " bytes for %s", object->size,
+    if (blocks > (INT64_MAX - plan->disk_bytes) / BLOCK_BYTES)
+        return error_set(error, ERROR_CORRUPT, "the server reports a size of %" PRId64 " bytes for %s", object->size,
                          object->key);
-    plan->room += blocks * BLOCK_BYTES;
+    plan->disk_bytes += blocks * BLOCK_BYTES;
     if (s3_download_is_there(&file)) {
         plan->kept++;
         return 0;
@@ -72,7 +72,7 @@ static int add_object(struct plan *plan, const struct s3_object *object, const c
     return 0;
 }
 
-/* Whether an object's path is `wanted`, below it, or fits its pattern. */
+/* Whether an object's path is `wanted`, is below it, or matches it if it is a pattern. */
 static bool belongs(const char *path, const char *wanted)
 {
     size_t length = strlen(wanted);
@@ -136,17 +136,17 @@ int fetch(struct s3_client *client, const struct fetch_request *request, struct 
 {
     SCOPED(plan_release) struct plan plan = {.request = request};
     int64_t bytes = 0;
-    nftw(request->folder, remove_partial, 16, FTW_PHYS); /* what a fetch that was killed has left */
+    nftw(request->folder, remove_partial, 16, FTW_PHYS); /* left by a fetch that was killed */
     if (request->path_count == 0 && add_path(&plan, client, "", error) < 0)
         return -1;
     for (unsigned i = 0; i < request->path_count; i++)
         if (!is_covered(request, i) && add_path(&plan, client, request->paths[i], error) < 0)
             return -1;
-    if (request->ceiling > 0 && plan.room > request->ceiling)
+    if (request->ceiling > 0 && plan.disk_bytes > request->ceiling)
         return error_set(error, ERROR_TOO_LARGE,
                          "the objects take %" PRId64 " bytes of disk, and the local cache may take %" PRId64
                          "; raise cacheSize, or choose fewer objects by prefix or path",
-                         plan.room, request->ceiling);
+                         plan.disk_bytes, request->ceiling);
     if (s3_download(client, plan.files, plan.count, request->connections, &bytes, error) < 0)
         return -1;
     *ret_result = (struct fetch_result){.files = plan.count, .kept = plan.kept, .bytes = bytes};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies what a job reads from object storage into a folder, before the job's program starts. An object whose key is the prefix, a slash and
- * a path becomes the file of that path in the folder, which belongs to the fetch alone: what an earlier one has left half is removed.
+ * Copies the objects that a job reads from object storage into a folder, before the job's program starts. An object whose key is the
+ * prefix, a slash and a path becomes the file of that path in the folder. No other program may write to the folder: partial files that an
+ * earlier fetch has left are removed.
  */
 #ifndef COXSWAIN_STORAGE_FETCH_H
 #define COXSWAIN_STORAGE_FETCH_H
@@ -13,7 +14,8 @@
 
 struct fetch_request {
     const char *prefix; /* without a slash at its end; "": the whole bucket */
-    /* Below the prefix: a file, or a folder with all that is in it. A "*" in the last part stands for any characters. None: everything. */
+    /* Below the prefix: a file, or a folder with all files in it. A "*" in the last part stands for any characters. Without paths everything
+     * below the prefix is copied. */
     const char *paths[FETCH_PATHS_MAX];
     unsigned path_count;
     const char *folder;   /* exists */
@@ -22,17 +24,17 @@ struct fetch_request {
 };
 
 struct fetch_result {
-    size_t files, kept; /* kept: were there already, of this version */
+    size_t files, kept; /* files that were fetched, and files that already had the version of their object */
     int64_t bytes;      /* transferred */
 };
 
-/* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling: nothing is copied then.
- * ERROR_INVALID if a key cannot be a file's name: a part that is empty, ".", ".." or that begins with S3_PARTIAL_PREFIX. Keys that end in a slash stand for folders in other
- * programs and are left out. */
+/* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling, ERROR_INVALID if a part of a key
+ * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is copied then. Keys that end in a slash,
+ * which other programs write for folders, are left out. */
 int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
           struct error *error);
 
-/* Whether `path`, which came from a key, names a file below a folder and nothing else. */
+/* Whether `path`, taken from a key, names a file below the folder: no part is one of those that fetch refuses. */
 bool fetch_path_is_safe(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * coxswain-storage: copies files between a pod and object storage. The operator runs it in the pods of jobs whose storage is a bucket; by
- * hand it shows what is in a bucket.
+ * coxswain-storage: copies files between a pod and object storage. The operator runs it in the pods of jobs whose storage is a bucket. It
+ * can also be run by hand, for example to list a bucket.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -53,9 +53,9 @@ struct options {
     bool if_absent;
 };
 
-static int wrong(const char *what, const char *needed)
+static int refuse_option(const char *option, const char *advice)
 {
-    fprintf(stderr, "coxswain-storage: %s: %s; see --help\n", what, needed);
+    fprintf(stderr, "coxswain-storage: %s: %s; see --help\n", option, advice);
     return -1;
 }
 
@@ -64,8 +64,8 @@ static int read_number(const char *option, const char *text, int64_t least, int6
     char *end;
     long long number = strtoll(text, &end, 10);
     if (*text == '\0' || *end || number < least || number > most) {
-        SCOPED_FREE char *needed = memory_format("give a number from %" PRId64 " to %" PRId64, least, most);
-        return wrong(option, needed);
+        SCOPED_FREE char *advice = memory_format("give a number from %" PRId64 " to %" PRId64, least, most);
+        return refuse_option(option, advice);
     }
     *ret_number = number;
     return 0;
@@ -104,7 +104,7 @@ static int read_option(struct options *options, int option, char *text)
         return 0;
     case 'f':
         if (!log_format_parse(text, &format))
-            return wrong("--log-format", "write text or json");
+            return refuse_option("--log-format", "write text or json");
         log_configure(LOG_INFO, format);
         return 0;
     default:
@@ -153,9 +153,7 @@ static int command_fetch(const struct command_line *line, struct error *error)
                                     .folder = line->words[0],
                                     .ceiling = line->options->ceiling,
                                     .connections = (unsigned)line->options->connections};
-    if (line->count - 1 > FETCH_PATHS_MAX)
-        return error_set(error, ERROR_INVALID, "at most %d paths", FETCH_PATHS_MAX);
-    for (int i = 1; i < line->count; i++)
+    for (int i = 1; i < line->count; i++) /* at most FETCH_PATHS_MAX, see `commands` */
         request.paths[request.path_count++] = line->words[i];
     struct fetch_result result;
     int64_t begin_ms = clock_monotonic_ms();
@@ -186,9 +184,9 @@ static int command_put(const struct command_line *line, struct error *error)
         return s3_upload(line->client, key, file, (unsigned)line->options->connections, error);
     SCOPED_BUFFER bytes;
     buffer_init(&bytes, (size_t)64 * 1024 * 1024);
-    return buffer_read_file(&bytes, file, error) < 0
-               ? -1
-               : s3_put(line->client, key, buffer_text(&bytes), bytes.length, S3_PUT_IF_ABSENT, error);
+    if (buffer_read_file(&bytes, file, error) < 0)
+        return -1;
+    return s3_put(line->client, key, buffer_text(&bytes), bytes.length, S3_PUT_IF_ABSENT, error);
 }
 
 static int command_list(const struct command_line *line, struct error *error)
@@ -199,7 +197,7 @@ static int command_list(const struct command_line *line, struct error *error)
     for (size_t i = 0; i < list.count; i++) {
         struct terminal_text state = {0};
         printf("%" PRId64 " ", list.objects[i].size);
-        for (const char *c = list.objects[i].key; *c; c++)
+        for (const char *c = list.objects[i].key; *c; c++) /* one line for each object */
             putchar(*c == '\n' ? '?' : terminal_text_next(&state, (unsigned char)*c));
         putchar('\n');
     }
@@ -236,7 +234,7 @@ static const struct command *find_command(int count, char **words)
     return NULL;
 }
 
-/* Wrong input and missing objects would fail again: the job is told so at once. */
+/* EXIT_CODE_BAD_DATA, for errors that would occur again, fails the job at once; after other codes the operator replaces the pod. */
 static int exit_status(const struct error *error)
 {
     switch (error->kind) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The answers of an S3 server. A list that is accepted has valid keys and sizes; nothing is lost of what was listed before.
+ * The answers of an S3 server. The listed objects have valid keys and sizes, also those before a refusal, and are not too many.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy in front of an S3 server that spoils requests by rules. It passes the Host header on, so signatures stay valid.
+"""A proxy in front of an S3 server that injects faults by rules. It passes the Host header on, so signatures stay valid.
 
     proxy.py HOST:PORT RULES LOG        prints the port that it listens on at 127.0.0.1
 
-RULES is a JSON list that is read again when it changes; the first rule that fits strikes:
+RULES is a JSON list that is read again when it changes; the first rule that matches a request applies:
 
     {"method": "PUT", "path": "manifest", "fault": "status", "status": 503, "times": 3, "skip": 1, "every": 5}
 
 `path` is a part of the request's path and query. Faults:
     status         answer with `status` and code `code` (SlowDown) without passing the request on
-    cut-request    pass half of the body on, then cut both connections
-    cut-answer     pass half of the answer on, then cut
-    lose-answer    pass the request on, wait for the answer, then cut without a word of it
+    cut-request    pass half of the body on, then close both connections
+    cut-answer     pass half of the answer on, then close both connections
+    lose-answer    pass the request on, wait for the answer, then close the connection without sending any of it
     hang           never answer
     delay          wait `seconds`, then pass the request on
 LOG gets a line for each request: method, path, fault or "-", and the status of the answer.
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
             length -= len(piece)
             try:
                 connection.send(piece)
-            except OSError:  # a server that refuses the request answers at once; the rest is nobody's
+            except OSError:  # a server that refuses the request answers at once and reads no further
                 while length > 0 and (piece := self.rfile.read(min(PIECE, length))):
                     length -= len(piece)
 

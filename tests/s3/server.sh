@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154 # $bin and $work are the caller's, $proxy_endpoint is for it
 #
-# A real S3 server on a loopback port, and a proxy in front of it that spoils requests, for scripts that source this file after `work` (a
-# folder of their own) and `bin` (the build) are set. Where the server cannot be had, the script says so and ends.
+# A real S3 server on a loopback port, and a proxy in front of it that injects faults, for scripts that source this file after `work` (a
+# folder of their own) and `bin` (the build) are set. If the server cannot be built here, the script says so and ends.
 #
 # After s3_start: $s3_endpoint, the bucket $s3_bucket, credentials in the environment and as files in $work/credentials.
 # After proxy_start: $proxy_endpoint; proxy_rules JSON sets its rules; its log is $work/proxy.log.
@@ -17,7 +17,7 @@ s3_program=$("$s3_here/get-server") || {
     exit 0
 }
 
-# credentials KEY SECRET: as a kubelet replaces them, both at once
+# credentials KEY SECRET: replaces both files at once, as a kubelet does
 credentials() {
     local folder
     folder=$(mktemp -d "$work/credentials.XXXXXX")
@@ -30,7 +30,7 @@ s3_answers() {
     curl -sf "$s3_endpoint/minio/health/live" >/dev/null
 }
 
-# s3_start [KEY SECRET]: again with other credentials, too, over the same data
+# s3_start [KEY SECRET]: starts the server; a later call may give other credentials for the same data
 s3_start() {
     local key=${1:-first-key} secret=${2:-first-secret-of-the-test}
     : "${s3_port:=$((RANDOM % 20000 + 20000))}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# coxswain-storage and a real S3 server: what is written is read again, through faults, refusals, a lost server and rotated credentials.
+# coxswain-storage and a real S3 server: objects are written and read back, through faults, refusals, a killed server and rotated credentials.
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
@@ -25,7 +25,7 @@ for name in "${names[@]}"; do storage put small "names/$name" && storage get "na
 verdict $((result + $?)) "keys of any characters are signed, written, listed and read" "$(storage list)"
 
 storage put large large && storage get large back && cmp large back && storage put empty empty && storage get empty none && cmp empty none
-verdict $? "a large file goes in parts and comes in ranges; an empty one is a file, too"
+verdict $? "a large file is written in parts and read in ranges, and an empty one is copied, too"
 
 mkdir many && for i in {1..1200}; do echo "$i" >"many/$i"; done
 export -f storage
@@ -33,11 +33,11 @@ export endpoint bin s3_endpoint s3_bucket work
 # shellcheck disable=SC2016 # the inner shell expands it
 seq 1200 | xargs -P 8 -n 1 bash -c 'storage put many/$0 many/d$(($0 % 7))/$0' && mkdir copy &&
     storage fetch copy --prefix many 2>said && [[ $(find copy -type f | wc -l) == 1200 && $(cat copy/d3/10) == 10 ]]
-verdict $? "a folder of more objects than a page has is fetched" "$(find copy | head)"
+verdict $? "a folder with more objects than one page lists is fetched" "$(find copy | head)"
 rm copy/d3/10 && storage fetch copy d3 d3/10 'd4/*1' --prefix many 2>said && grep -q 'fetched=1 ' said && [[ $(cat copy/d3/10) == 10 ]]
-verdict $? "what is there already is not fetched again" "$(cat said)"
+verdict $? "files that are there already are not fetched again" "$(cat said)"
 ! storage fetch copy nothing --prefix many 2>said && grep -q 'no object at many/nothing; correct the prefix or the path' said
-verdict $? "a path without objects is named" "$(cat said)"
+verdict $? "a path without objects fails, and the message names it" "$(cat said)"
 ! storage fetch copy --prefix many --ceiling 1000 2>said && grep -q 'raise cacheSize' said
 verdict $? "objects larger than the ceiling are refused" "$(cat said)"
 
@@ -63,7 +63,7 @@ for i in {1..8}; do
 done
 wait "${writers[@]}"
 [[ $(wc -l <winners) == 1 ]] && storage get race back && [[ $(<back) == "writer $(<winners)" ]]
-verdict $? "of eight conditional writes at once one succeeds, and the object is its" "$(cat winners back)"
+verdict $? "one of eight concurrent conditional writes succeeds, and the object has its bytes" "$(cat winners back)"
 proxy_rules '[{"fault":"status","status":503}]'
 ! storage list --patience 2 2>said && grep -q 'given up after [0-9]* attempts: GET .*overloaded' said
 verdict $? "a request that never succeeds ends after --patience" "$(cat said)"
@@ -95,7 +95,7 @@ if [[ -e $bin/tests/clock-shift.so ]]; then
     says 'clock' "a clock that is wrong"
 fi
 
-# ---- the server is lost, and comes back with other credentials, in the middle of an upload
+# ---- in the middle of an upload the server is killed and started again with other credentials
 endpoint=$proxy_endpoint
 : >proxy.log
 proxy_rules '[{"path":"partNumber","fault":"delay","seconds":0.7}]'

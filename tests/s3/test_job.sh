@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Jobs of the embedded control plane whose data and initial weights are objects of a real S3 server: through faults, and what they say when
-# it does not work. Prints ok/not ok lines (see tests/run).
+# Jobs of the embedded control plane whose data are objects of a real S3 server: that they train in spite of faults, and the messages of those
+# that fail. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -53,7 +53,7 @@ job_of second '"prefix":"corpus"' ',"export":{"storage":"runs","path":"second.sa
 wait_for second state Succeeded 20 && cmp runs/first.safetensors runs/second.safetensors
 verdict $? "faults change no bit of the result"
 
-# ---- what it says when it does not work
+# ---- the messages of jobs that fail
 fails_with() {
     wait_for "$1" state Failed 20 && job_says "$1" "$2"
     verdict $? "$3" "$(api GET "$jobs_path/$1" | tail -c 1500)"

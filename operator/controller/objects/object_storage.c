@@ -17,7 +17,7 @@ bool object_storage_is_used(const struct job_document *document)
     return false;
 }
 
-/* By number, because the name of a storage may take all the room that the name of a volume has. */
+/* Has a number in it, because the name of a storage may already be as long as that of a volume can be. */
 static char *secret_volume(unsigned index)
 {
     return memory_format("coxswain-s3-%u", index);
@@ -38,7 +38,7 @@ void object_storage_add_volumes(struct json *volumes, const struct job_document 
     }
 }
 
-/* ---------------------------------------------------------------- what a job reads */
+/* ---------------------------------------------------------------- the paths of a job */
 
 static void add_path(struct json *words, const char *folder, const char *path)
 {
@@ -72,7 +72,7 @@ static void add_paths(struct json *words, const struct training_job *job, const 
         size_t before = json_count(words);
         add_data_files(words, document->data.path, &document->data.train);
         if (json_count(words) == before && !document->data.path)
-            return; /* the data is a folder, and that is the whole storage */
+            return; /* without paths everything is fetched: the data's folder is the whole storage */
         if (json_count(words) == before)
             add_path(words, NULL, document->data.path);
         add_data_files(words, document->data.path, &document->data.validation);
@@ -108,7 +108,7 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
                      *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name),
                      *secrets = memory_format("%s/%u", S3_DIRECTORY, index);
     int64_t thousandths = 0;
-    bool has_ceiling = quantity_parse(s3->cache_size, &thousandths); /* else it is more than any disk has */
+    bool has_ceiling = quantity_parse(s3->cache_size, &thousandths); /* otherwise it is larger than any disk */
     SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000);
     struct json *container = json_append(list, json_new_object());
     json_set_string(container, "name", name);

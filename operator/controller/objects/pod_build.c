@@ -201,21 +201,23 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     return container;
 }
 
-/* Copies what the template gives the main container of processors and memory: a namespace with a quota refuses pods of which a container has
- * none, and a pod whose containers all have limits has a better class of service. An init container adds nothing to what a pod takes. */
+/* Gives an init container the main container's requests and limits for CPU and memory: a quota may refuse pods with a container that has
+ * none, and a pod whose containers all have limits can have a better quality of service. The pod does not reserve more for it, because init
+ * containers run before the main container. */
 static void copy_resources(struct json *container, const struct json *main)
 {
     static const char *const kinds[] = {"requests", "limits"}, *const names[] = {"cpu", "memory"};
-    const struct json *given = json_member(main, "resources");
-    for (size_t i = 0; i < 4; i++) {
-        const char *kind = kinds[i / 2], *name = names[i % 2];
-        const struct json *amount = json_member(json_member(given, kind), name);
-        if (amount)
-            json_set(json_set_object(json_set_object(container, "resources"), kind), name, json_copy(amount));
-    }
+    for (size_t kind = 0; kind < 2; kind++)
+        for (size_t name = 0; name < 2; name++) {
+            const struct json *amounts = json_member(json_member(main, "resources"), kinds[kind]);
+            const struct json *amount = json_member(amounts, names[name]);
+            if (amount)
+                json_set(json_set_object(json_set_object(container, "resources"), kinds[kind]), names[name],
+                         json_copy(amount));
+        }
 }
 
-/* They run before those of the template, which may read the files. */
+/* Adds the init containers that copy objects. They come before those of the template, which may read the files. */
 static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role)
 {
     const struct json *main = template_main_container(builder->job->roles[role].template);
@@ -353,6 +355,7 @@ static int refuse_template(const struct training_job *job, enum role role, struc
     return error_wrap(error, "spec.%s.template%s", role_section(role), class);
 }
 
+/* On some clouds a node's name is a domain name, and its label has only the part before the first dot. */
 static void add_avoided(struct json *term, const struct pod_builder *builder)
 {
     struct json *expression = json_append(json_set_array(term, "matchExpressions"), json_new_object());
@@ -368,12 +371,11 @@ static void add_avoided(struct json *term, const struct pod_builder *builder)
     }
 }
 
-/* Names of nodes have at most 253 characters. */
+/* Room for about 128 names of nodes, which have at most 253 characters. */
 #define AVOIDED_TEXT_MAX 32768
 
-/* Adds a requirement to every term of the template's required node affinity, because one term is enough for the scheduler. A
- * term without any requirement matches no node, and must not match all others. On some clouds a node's name is a domain name and the
- * value of its label is the first part of it. */
+/* Keeps a pod off the avoided nodes by its required node affinity. A node needs to match only one of the affinity's terms, so every term gets
+ * the requirement; but a term without requirements, which matches no node, stays as it is, because with this one it would match all others. */
 static void avoid_nodes(struct json *pod, const struct pod_builder *builder)
 {
     if (builder->avoided_node_count == 0)

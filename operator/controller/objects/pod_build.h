@@ -26,7 +26,7 @@ struct pod_builder {
     const struct training_job *job;
     const struct pod_options *options;
     const char *image;
-    const char *storage_image;        /* has coxswain-storage */
+    const char *storage_image;        /* contains coxswain-storage */
     const struct json *placement;     /* where the pods of each role belong (queue_build.h); NULL: anywhere */
     const char *const *avoided_nodes; /* names of nodes on which the pods must not be placed; set by the caller */
     size_t avoided_node_count;
