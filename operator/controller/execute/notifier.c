@@ -14,7 +14,7 @@
 #define RETRY_MAX_MS 60000
 #define ANSWER_MS 10000
 #define ANSWER_MAX (1024 * 1024)
-#define FLYING_MAX 8
+#define IN_FLIGHT_MAX 8
 
 struct notification {
     struct notification *next;
@@ -34,7 +34,7 @@ struct notifier {
     notifier_done *done;
     void *context;
     struct notification *first; /* the oldest */
-    size_t count, flying;
+    size_t count, in_flight;
     struct event_timer *timer; /* the next try; NULL: none waits */
     uint64_t delivered, failed, dropped;
     bool stopped;
@@ -57,13 +57,20 @@ static void timer_due(void *context)
     send_due(notifier);
 }
 
-static void end(struct notification *notification, bool delivered)
+/* Takes the notification out of the list, and returns the address of the pointer that led to it. */
+static struct notification **unlink_notification(struct notification *notification)
 {
-    struct notifier *notifier = notification->notifier;
-    struct notification **at = &notifier->first;
+    struct notification **at = &notification->notifier->first;
     while (*at != notification)
         at = &(*at)->next;
     *at = notification->next;
+    return at;
+}
+
+static void end(struct notification *notification, bool delivered)
+{
+    struct notifier *notifier = notification->notifier;
+    unlink_notification(notification);
     notifier->count--;
     notifier->delivered += delivered;
     notifier->failed += !delivered;
@@ -76,13 +83,11 @@ static bool may_be_tried_again(const struct http_response *response)
     return response->status == 0 || response->status == 408 || response->status == 429 || response->status >= 500;
 }
 
-/* Moves it behind those that have not been tried for longer, or at all: a sink that never answers lets only some be tried at a time. */
+/* Only a few are tried at a time, so the others, which have waited for longer, go first: else a sink that never answers would keep
+ * them from being tried at all. */
 static void move_to_end(struct notification *notification)
 {
-    struct notification **at = &notification->notifier->first;
-    while (*at != notification)
-        at = &(*at)->next;
-    *at = notification->next;
+    struct notification **at = unlink_notification(notification);
     while (*at)
         at = &(*at)->next;
     notification->next = NULL;
@@ -100,7 +105,7 @@ static void try_later(struct notification *notification, const struct http_respo
     notification->pause_ms = notification->pause_ms < RETRY_MAX_MS / 2 ? 2 * notification->pause_ms : RETRY_MAX_MS;
 }
 
-/* The sink's path may be a secret, as those of many chats are, so the URL in front of the client's words is not printed. */
+/* The sink's path may be a secret, as it is for the webhooks of many chat services, so the URL is cut off from the client's message. */
 static const char *refusal_words(const struct http_response *response)
 {
     const char *colon = response->error ? strstr(response->error->message, ": ") : NULL;
@@ -121,7 +126,7 @@ static void answered(void *context, const struct http_response *response)
     struct notification *notification = context;
     struct notifier *notifier = notification->notifier;
     notification->transfer = NULL;
-    notifier->flying--;
+    notifier->in_flight--;
     if (notifier->stopped)
         return;
     if (response->status >= 200 && response->status < 300) {
@@ -135,7 +140,7 @@ static void answered(void *context, const struct http_response *response)
     send_due(notifier);
 }
 
-/* What a sink says besides its status does not matter, however long it is. */
+/* Only the status of the answer matters; a body of any length is skipped. */
 static int ignore_data(void *context, const char *bytes, size_t length, struct error *error)
 {
     (void)context;
@@ -160,7 +165,7 @@ static void start(struct notification *notification)
         .done = answered,
         .context = notification,
     };
-    notifier->flying++;
+    notifier->in_flight++;
     notification->transfer = http_client_start(notifier->client, &request);
 }
 
@@ -168,7 +173,7 @@ static void start(struct notification *notification)
 static void send_due(struct notifier *notifier)
 {
     int64_t now_ns = clock_monotonic_ns(), next_ns = INT64_MAX;
-    for (struct notification *at = notifier->first; at && notifier->flying < FLYING_MAX; at = at->next) {
+    for (struct notification *at = notifier->first; at && notifier->in_flight < IN_FLIGHT_MAX; at = at->next) {
         if (at->transfer)
             continue;
         if (at->due_ns <= now_ns)
@@ -186,7 +191,7 @@ static void send_due(struct notifier *notifier)
 int notifier_new(struct event_loop *loop, const struct notifier_options *options, struct notifier **ret_notifier,
                  struct error *error)
 {
-    struct http_client_options client_options = {.user_agent = OPERATOR_NAME, .max_connections = FLYING_MAX};
+    struct http_client_options client_options = {.user_agent = OPERATOR_NAME, .max_connections = IN_FLIGHT_MAX};
     struct http_client *client;
     if (http_client_new(loop, &client_options, &client, error) < 0)
         return -1;
@@ -246,7 +251,7 @@ bool notifier_send(struct notifier *notifier, const char *key, const struct noti
 void notifier_write_metrics(const struct notifier *notifier, struct buffer *out)
 {
     buffer_format(out,
-                  "# HELP coxswain_notifications_total Notifications to the sink, by what came of them.\n"
+                  "# HELP coxswain_notifications_total Notifications to the sink, by result.\n"
                   "# TYPE coxswain_notifications_total counter\n"
                   "coxswain_notifications_total{result=\"delivered\"} %" PRIu64 "\n"
                   "coxswain_notifications_total{result=\"failed\"} %" PRIu64 "\n"

@@ -8,7 +8,7 @@
  * An answer of 2xx ends a notification. No answer, 408, 429 and 5xx are tried again after one second,
  * then twice as long each time up to a minute, or when Retry-After says, until the notification's
  * time is over; those that have waited longest come first. Any other answer ends it at once. At most
- * NOTIFIER_QUEUE notifications wait; of more, none is taken.
+ * NOTIFIER_QUEUE notifications wait; while there are so many, no other is accepted.
  */
 #ifndef COXSWAIN_CONTROLLER_NOTIFIER_H
 #define COXSWAIN_CONTROLLER_NOTIFIER_H
@@ -30,17 +30,17 @@ typedef void notifier_done(void *context, const char *key, const char *id, bool 
 struct notifier_options {
     const char *sink;      /* URL, http or https */
     int64_t retry_base_ms; /* 0: 1000 */
-    notifier_done *done;   /* called from the loop, once for each notification that was taken */
+    notifier_done *done;   /* called from the loop, once for each notification that was queued */
     void *context;
 };
 
 /* Copies `options`. */
 int notifier_new(struct event_loop *loop, const struct notifier_options *options, struct notifier **ret_notifier,
                  struct error *error);
-/* Drops what was not delivered, without calls of `done`. NULL: does nothing. */
+/* Drops notifications that were not delivered, without calling `done`. NULL: does nothing. */
 void notifier_free(struct notifier *notifier);
 
-/* Takes a copy. A notification whose id waits already is not taken again. Returns false if the queue is full. */
+/* Queues a copy, unless a notification with the same id waits already. Returns false if the queue is full. */
 bool notifier_send(struct notifier *notifier, const char *key, const struct notice *notice);
 
 /* Appends Prometheus text: coxswain_notifications_total{result}. */
