@@ -183,7 +183,7 @@ kubectl taint node "$node" node.kubernetes.io/out-of-service=:NoSchedule >/dev/n
 gone() {
     ! k get pod "$old" >/dev/null 2>&1
 }
-until_true 60 gone && told hangs PodForceDeleted
+until_true 60 gone && until_true 30 told hangs PodForceDeleted
 verdict $? "and is removed by force once the node is out of service" "$(k get pods -o wide; k get events | tail -n 5)"
 k delete tj --all --wait=false >/dev/null
 k delete pods --all --force --grace-period=0 >/dev/null 2>&1
