@@ -21,6 +21,7 @@
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/observed/job_record.h"
+#include "operator/controller/plan/notice.h"
 #include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/replicas.h"
 #include "operator/controller/reconcile_metrics.h"
@@ -42,7 +43,7 @@
 /* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
 #define UNSEEN_RETRY_MS 2000
 
-/* While more ends of jobs are to be told than the notifier takes. */
+/* When the notifier's queue is full, the notification about a job's end is sent again after this time. */
 #define NOTICE_RETRY_MS 30000
 
 /* How long a clock that was set may go unnoticed. */
@@ -52,8 +53,8 @@ struct controller {
     struct kube_client *client;
     struct controller_options options;
     struct informer *jobs, *pods, *services;
-    struct informer *nodes; /* those with troubles alone; empty where the operator may not see them */
-    bool nodes_refused;     /* which was said */
+    struct informer *nodes; /* caches only those with a node_trouble; empty if the operator may not watch nodes */
+    bool nodes_refused;     /* the API server does not let it watch nodes, or has none; logged once */
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
     struct optional_api *workloads, *flavors;          /* Kueue's */
     struct optional_api *classes[TRAINING_CLASS_KIND_COUNT];
@@ -303,18 +304,18 @@ static bool nodes_are_known(const struct controller *controller)
     return informer_synced(controller->nodes) || controller->nodes_refused;
 }
 
-/* The list lies in the arena. On some clouds each healthy node has a condition that is True, which concerns few jobs. */
+/* The list lies in the arena. Conditions concern only jobs that avoid some, and on some clouds one is True on every healthy node. */
 static void troubles_fill(const struct controller *controller, struct plan_input *input, struct arena *arena)
 {
     const char *key;
     const void *item;
-    bool heeds_conditions = input->job->run_policy.avoided_condition_count > 0;
+    bool avoids_conditions = input->job->run_policy.avoided_condition_count > 0;
     size_t count = informer_count(controller->nodes);
     const struct node_trouble **list = NULL;
     input->troubles_unknown = !nodes_are_known(controller);
     for (size_t at = 0; informer_next(controller->nodes, &at, &key, &item);) {
         const struct node_trouble *trouble = item;
-        if (*trouble->notice == '\0' && !heeds_conditions)
+        if (*trouble->removal_taint == '\0' && !avoids_conditions)
             continue;
         if (!list)
             list = arena_allocate(arena, count, sizeof *list);
@@ -432,15 +433,19 @@ static void carry_out(struct controller *controller, struct job_entry *entry, co
     execute_plan(&controller->executor, entry, job, plan);
 }
 
-/* The status says that it is to be told. A full queue is tried again later, for as long as the notification has time: a TTL waits. */
-static void tell_end(struct controller *controller, struct job_entry *entry, const struct plan *plan)
+/* Sends the notification about the job's end, which the status already records. If the notifier's queue is full, the job is looked at
+ * again later; once the notification's time is over it counts as failed, because a TTL waits for it. */
+static void send_end_notice(struct controller *controller, struct job_entry *entry, const struct plan *plan)
 {
     if (!controller->executor.notifier || !plan->end_notice.id ||
         notifier_send(controller->executor.notifier, entry->key, &plan->end_notice))
         return;
-    bool is_late = plan->now_ms >= plan->end_notice.until_ms;
-    entry->notice = is_late ? NOTICE_FAILED : entry->notice;
-    work_queue_add_at(controller->queue, entry, plan->now_ms + (is_late ? 0 : NOTICE_RETRY_MS));
+    if (plan->now_ms < plan->end_notice.until_ms) {
+        work_queue_add_at(controller->queue, entry, plan->now_ms + NOTICE_RETRY_MS);
+        return;
+    }
+    entry->notice = NOTICE_FAILED;
+    work_queue_add_at(controller->queue, entry, plan->now_ms);
 }
 
 static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct training_job *job,
@@ -464,7 +469,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     plan_job(&input, &plan);
     plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
-    tell_end(controller, entry, &plan);
+    send_end_notice(controller, entry, &plan);
     if (input.progress)
         job_entry_note_document(entry, &plan);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
@@ -585,15 +590,12 @@ static void executed(void *context, struct job_entry *entry, const struct error 
         work_queue_done(controller->queue, entry);
 }
 
-/* The id of a notification about the end begins with the job's UID; that of a restart matters to nobody. */
+/* Only the notification about the end is waited for, and the job may have been replaced by another of its name. */
 static void notified(void *context, const char *key, const char *id, bool delivered)
 {
     struct controller *controller = context;
     struct job_entry *entry = hash_map_get(&controller->entries, key);
-    const char *dot = strchr(id, '.');
-    SCOPED_FREE char *uid = memory_format("%.*s", dot ? (int)(dot - id) : 0, id);
-    if (controller->stopped || !entry || !job_entry_is_about(entry, uid) ||
-        (dot && strncmp(dot, ".restarting", 11) == 0))
+    if (controller->stopped || !entry || !entry->job_uid || !notice_is_about_end(id, entry->job_uid))
         return;
     entry->notice = delivered ? NOTICE_DELIVERED : NOTICE_FAILED;
     work_queue_add(controller->queue, entry);
@@ -889,41 +891,43 @@ static void *parse_node(void *context, const struct json *object)
 }
 
 /* Queues the jobs that have pods on the node. */
-static void node_troubled(void *context, const char *node, const void *item)
+static void node_trouble_added(void *context, const char *node, const void *item)
 {
     struct controller *controller = context;
     const char *key;
     void *value;
     (void)item;
-    if (!nodes_are_known(controller)) /* all jobs are looked at then */
+    if (!nodes_are_known(controller)) /* once they are, all jobs are queued */
         return;
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &value);)
         if (job_entry_has_pod_on(value, node))
             work_queue_add(controller->queue, value);
 }
 
-/* Pods of any job may wait for the node, which they avoid. */
-static void node_changed(void *context, const char *node, const void *old, const void *item)
+/* Queues all jobs: pods of any job may have avoided the node, and may use it now. */
+static void node_trouble_changed(void *context, const char *node, const void *old, const void *item)
 {
     const struct node_trouble *before = old, *after = item;
     (void)node;
-    if (strcmp(before->conditions, after->conditions) != 0 || strcmp(before->notice, after->notice) != 0)
+    if (strcmp(before->conditions, after->conditions) != 0 || strcmp(before->removal_taint, after->removal_taint) != 0)
         look_at_all(context);
 }
 
-/* A cluster's administrator may not let the operator see nodes, and the embedded control plane has none. */
-static void nodes_trouble(void *context, const struct error *error)
+/* A cluster's administrator may not let the operator see nodes, and the embedded control plane has none: jobs that have waited for the
+ * list of nodes go on without it. */
+static void node_watch_failed(void *context, const struct error *error)
 {
     struct controller *controller = context;
     const struct error *refusal = informer_refusal(controller->nodes);
     if (!refusal)
         log_debug("watching nodes failed, trying again", "why", error->message, NULL);
-    else if (!controller->nodes_refused && refusal->kind != ERROR_NOT_FOUND)
+    if (!refusal || controller->nodes_refused)
+        return;
+    controller->nodes_refused = true;
+    if (refusal->kind != ERROR_NOT_FOUND)
         log_info("nodes cannot be watched: pods stay on nodes that are about to be removed", "why", refusal->message,
                  NULL);
-    if (refusal && !controller->nodes_refused)
-        look_at_all(controller);
-    controller->nodes_refused |= refusal != NULL;
+    look_at_all(controller);
 }
 
 static void start_nodes(struct controller *controller)
@@ -932,12 +936,12 @@ static void start_nodes(struct controller *controller)
     nodes.name_space = NULL;
     nodes.parse = parse_node;
     nodes.item_free = free;
-    nodes.on_added = node_troubled;
-    nodes.on_changed = node_changed;
+    nodes.on_added = node_trouble_added;
+    nodes.on_changed = node_trouble_changed;
     nodes.on_deleted = shared_event;
     nodes.on_synced = shown_again;
     nodes.on_access_restored = NULL;
-    nodes.on_failure = nodes_trouble;
+    nodes.on_failure = node_watch_failed;
     controller->nodes = informer_start(controller->client, &nodes);
 }
 
@@ -962,7 +966,7 @@ static void start_informers(struct controller *controller)
 
 /* ---------------------------------------------------------------- life cycle */
 
-/* Without it jobs run as well. */
+/* If the notifier cannot be started, this is logged, and jobs run without notifications. */
 static void start_notifier(struct controller *controller)
 {
     struct error error = ERROR_INIT;

@@ -31,8 +31,8 @@ enum node_state node_state_of(const struct json *node)
 
 /* ---------------------------------------------------------------- nodes that are about to be removed, or have conditions */
 
-/* Taints of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
-static const char *notice_of(const struct json *node)
+/* Returns the key of the node's first taint that announces its removal; "": none. The keys are those of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
+static const char *removal_taint_of(const struct json *node)
 {
     static const char *const keys[] = {
         "ToBeDeletedByClusterAutoscaler",
@@ -67,18 +67,18 @@ static void collect_conditions(const struct json *node, struct buffer *out)
 
 struct node_trouble *node_trouble_new(const struct json *node)
 {
-    const char *name = json_string_at(node, "metadata.name", ""), *notice = notice_of(node);
+    const char *name = json_string_at(node, "metadata.name", ""), *taint = removal_taint_of(node);
     SCOPED_BUFFER conditions;
     buffer_init(&conditions, CONDITIONS_TEXT_MAX);
     collect_conditions(node, &conditions);
-    if (*notice == '\0' && conditions.length == 0)
+    if (*taint == '\0' && conditions.length == 0)
         return NULL;
     size_t name_size = strlen(name) + 1, conditions_size = strlen(buffer_text(&conditions)) + 1;
     struct node_trouble *trouble = memory_allocate(1, sizeof *trouble + name_size + conditions_size);
     char *text = (char *)(trouble + 1);
     memcpy(text, name, name_size);
     memcpy(text + name_size, buffer_text(&conditions), conditions_size);
-    *trouble = (struct node_trouble){.name = text, .notice = notice, .conditions = text + name_size};
+    *trouble = (struct node_trouble){.name = text, .removal_taint = taint, .conditions = text + name_size};
     return trouble;
 }
 

@@ -32,11 +32,11 @@ struct node_look {
 /* A single allocation; free with free(). */
 struct node_trouble {
     const char *name;
-    const char *notice; /* key of the taint by which a cloud or an autoscaler announces the node's removal; "": none */
-    const char *conditions; /* types of conditions that are True, except Ready, each with a newline behind it */
+    const char *removal_taint; /* key of the taint by which a cloud or an autoscaler announces the removal; "": none */
+    const char *conditions;    /* types of conditions that are True, except Ready, each with a newline behind it */
 };
 
-/* Returns NULL if the node has neither a notice nor such a condition. */
+/* Returns NULL if the node has neither such a taint nor such a condition. */
 struct node_trouble *node_trouble_new(const struct json *node);
 
 /* Returns whether a condition of this type is True. */

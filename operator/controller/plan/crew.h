@@ -32,7 +32,7 @@ struct slot {
     bool backs_off;                  /* its next pod waits, see back_off.h */
     bool failed;                     /* its pod has ended, or it is lost */
     int64_t unsure_incarnation;      /* of a pod that may have been created but was not seen; 0: none */
-    bool avoids_too_much;            /* its pod has no node and excludes some that it may use (node_avoidance.h) */
+    bool excludes_usable_node;       /* its pod has no node, and excludes one that is usable (node_avoidance.h) */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
     const struct pod_view *finished; /* the newest superseded one that has ended, kept for its log; NULL: none */

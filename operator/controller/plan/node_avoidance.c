@@ -19,7 +19,7 @@ static int64_t setting(int64_t given, int64_t otherwise)
     return given == FIELD_UNSET ? otherwise : given;
 }
 
-/* A pod that may not run on the node that Kueue has chosen for it would only wait. */
+/* Where Kueue chooses the nodes, none is avoided: a pod that excludes the node chosen for it would wait for ever. */
 static int64_t limit_of(const struct planning *planning)
 {
     if (queue_pins_nodes(planning))
@@ -32,8 +32,8 @@ static int64_t window_ms(const struct planning *planning)
     return 1000 * setting(planning->job->run_policy.node_avoidance.window_seconds, WINDOW_SECONDS_DEFAULT);
 }
 
-/* A failure may be the first of a group that is avoided for a window after the group's last. One in the future was noted by
- * another clock. */
+/* The first failure of a group is at most a window older than the last one, and the node is avoided for a window after the last one. A
+ * failure in the future was noted by another clock. */
 static bool is_kept(const struct planning *planning, const struct node_failure *failure)
 {
     return failure->node && failure->at_ms <= planning->now_ms &&
@@ -52,6 +52,8 @@ static struct avoided avoided_at(const struct planning *planning, const struct j
 {
     const struct node_failure *last = &status->node_failures[at];
     struct avoided avoided = {.until_ms = last->at_ms + window_ms(planning)};
+    if (!is_kept(planning, last))
+        return (struct avoided){0};
     for (unsigned i = 0; i < status->node_failure_count; i++) {
         const struct node_failure *failure = &status->node_failures[i];
         if (!is_kept(planning, failure) || strcmp(failure->node, last->node) != 0)
@@ -75,20 +77,28 @@ static struct avoided avoided_node(const struct planning *planning, const struct
 
 /* ---------------------------------------------------------------- counting */
 
-/* Gives the next status a list of its own, of the failures that are kept, with room for one more. */
-static void renew_list(struct planning *planning)
+/* Gives the next status a list of its own, of the failures that `stays` selects. */
+typedef bool failure_stays(const struct planning *planning, const struct node_failure *failure);
+static void keep_failures(struct planning *planning, failure_stays *stays)
 {
     struct job_status *next = planning->next;
-    struct node_failure *list = arena_allocate(&planning->plan->arena, NODE_FAILURES_MAX, sizeof *list);
-    unsigned count = 0, skipped = 0;
+    struct node_failure *list = arena_allocate(&planning->plan->arena, next->node_failure_count + 1, sizeof *list);
+    unsigned kept = 0;
     for (unsigned i = 0; i < next->node_failure_count; i++)
-        skipped += is_kept(planning, &next->node_failures[i]);
-    skipped = skipped >= NODE_FAILURES_MAX ? skipped - NODE_FAILURES_MAX + 1 : 0;
-    for (unsigned i = 0; i < next->node_failure_count; i++)
-        if (is_kept(planning, &next->node_failures[i]) && (skipped == 0 || skipped-- == 0))
-            list[count++] = next->node_failures[i];
+        if (stays(planning, &next->node_failures[i]))
+            list[kept++] = next->node_failures[i];
     next->node_failures = list;
-    next->node_failure_count = count;
+    next->node_failure_count = kept;
+}
+
+/* Adds a failure to the next status. If the list is full, the oldest one is dropped. */
+static void add_failure(struct planning *planning, const struct node_failure *failure)
+{
+    struct job_status *next = planning->next;
+    keep_failures(planning, is_kept);
+    for (; next->node_failure_count >= NODE_FAILURES_MAX; next->node_failure_count--)
+        next->node_failures++;
+    next->node_failures[next->node_failure_count++] = *failure; /* keep_failures leaves room for one */
 }
 
 static const char *time_text(struct planning *planning, int64_t ms)
@@ -114,8 +124,9 @@ static void tell(struct planning *planning, const struct avoided *avoided)
     planning_event_of_node(planning, avoided->last->node, "AvoidedByTrainingJob", "AvoidNode", note);
 }
 
-/* Pods that end together are often found by several plans. One that was there when a failure was counted, and ends soon after, ends with
- * it: the same node took both, or the program lost its peer. The API keeps whole seconds of a pod's creation. */
+/* Pods that end together are often found by several plans. A pod that existed when a failure was counted, and ends within this time
+ * after it, counts as part of that failure: both were on the same node, or the program lost its peer. The API keeps whole seconds of a
+ * pod's creation. */
 #define TOGETHER_MS 60000
 
 static bool ends_with_another(const struct planning *planning, const struct pod_view *pod, bool by_program)
@@ -125,8 +136,8 @@ static bool ends_with_another(const struct planning *planning, const struct pod_
         const struct node_failure *failure = &next->node_failures[i];
         if (!is_kept(planning, failure) || planning->now_ms >= failure->at_ms + TOGETHER_MS)
             continue;
-        bool same_node = strcmp(failure->node, pod->node) == 0, was_there = pod->created_ms + 999 < failure->at_ms;
-        if ((was_there && (same_node || by_program)) || (same_node && failure->at_ms == planning->now_ms))
+        bool same_node = strcmp(failure->node, pod->node) == 0, existed = pod->created_ms + 999 < failure->at_ms;
+        if ((existed && (same_node || by_program)) || (same_node && failure->at_ms == planning->now_ms))
             return true;
     }
     return false;
@@ -138,12 +149,12 @@ static void count(struct planning *planning, const struct pod_view *pod, const s
     if (ends_with_another(planning, pod, blame->by_program))
         return;
     bool was_avoided = avoided_node(planning, next, pod->node).last != NULL;
-    renew_list(planning);
-    next->node_failures[next->node_failure_count++] = (struct node_failure){
+    struct node_failure failure = {
         .node = planning_format(planning, "%s", pod->node),
         .at_ms = planning->now_ms,
         .reason = planning_format(planning, "%s (pod %s)", blame->reason, pod->name),
     };
+    add_failure(planning, &failure);
     struct avoided avoided = avoided_node(planning, next, pod->node);
     if (avoided.last && !was_avoided)
         tell(planning, &avoided);
@@ -163,41 +174,22 @@ void node_avoidance_count(struct planning *planning, const struct slot *cause)
     }
 }
 
-/* Keeps the failures that `stays` selects. */
-typedef bool failure_stays(struct planning *planning, const struct node_failure *failure);
-static void forget(struct planning *planning, failure_stays *stays)
-{
-    struct job_status *next = planning->next;
-    struct node_failure *list = arena_allocate(&planning->plan->arena, next->node_failure_count + 1, sizeof *list);
-    unsigned kept = 0;
-    for (unsigned i = 0; i < next->node_failure_count; i++)
-        if (stays(planning, &next->node_failures[i]))
-            list[kept++] = next->node_failures[i];
-    next->node_failures = list;
-    next->node_failure_count = kept;
-}
-
-static bool was_not_charged(struct planning *planning, const struct node_failure *failure)
+static bool was_not_charged(const struct planning *planning, const struct node_failure *failure)
 {
     return failure->at_ms != planning->old->charged_ms;
 }
 
 void node_avoidance_take_back(struct planning *planning)
 {
-    forget(planning, was_not_charged);
+    keep_failures(planning, was_not_charged);
 }
 
 /* ---------------------------------------------------------------- giving up */
 
-/* Returns the failures' or the cluster's reason to avoid the node. */
-static bool is_avoided(struct planning *planning, const struct job_status *status, const char *node)
+/* Returns whether new pods avoid the node, because of its failures or because they would have to leave it. */
+static bool is_avoided(struct planning *planning, const char *node)
 {
-    if (avoided_node(planning, status, node).last)
-        return true;
-    for (size_t i = 0; i < planning->input->trouble_count; i++)
-        if (strcmp(planning->input->troubles[i]->name, node) == 0)
-            return node_leave_reason(planning, planning->input->troubles[i]) != NULL;
-    return false;
+    return avoided_node(planning, planning->next, node).last || node_leave_reason_at(planning, node);
 }
 
 static bool finds_no_node(const struct slot *slot)
@@ -206,7 +198,7 @@ static bool finds_no_node(const struct slot *slot)
     return pod && pod_view_alive(pod) && !pod_view_deleting(pod) && !pod->scheduled && *pod->unschedulable;
 }
 
-/* Takes the next name from a list with commas. */
+/* Takes the next name from a list of names with commas between them. */
 static const char *next_name(struct planning *planning, const char **list)
 {
     size_t length = strcspn(*list, ",");
@@ -215,7 +207,7 @@ static const char *next_name(struct planning *planning, const char **list)
     return name;
 }
 
-static bool is_not_avoided(struct planning *planning, const struct node_failure *failure)
+static bool is_not_avoided(const struct planning *planning, const struct node_failure *failure)
 {
     return !failure->node || !avoided_node(planning, planning->old, failure->node).last;
 }
@@ -228,11 +220,10 @@ static bool avoids_failures(struct planning *planning, const struct pod_view *po
     return false;
 }
 
-/* Returns whether the pod excludes a node that new pods do not exclude. */
-static bool avoids_too_much(struct planning *planning, const struct pod_view *pod)
+static bool excludes_usable_node(struct planning *planning, const struct pod_view *pod)
 {
     for (const char *list = pod->avoided; *list;)
-        if (!is_avoided(planning, planning->next, next_name(planning, &list)))
+        if (!is_avoided(planning, next_name(planning, &list)))
             return true;
     return false;
 }
@@ -257,7 +248,7 @@ static void give_up(struct planning *planning)
     }
     if (!stuck)
         return;
-    forget(planning, is_not_avoided);
+    keep_failures(planning, is_not_avoided);
     planning_event(planning, true, "NodeAvoidanceEnded", "AvoidNode",
                    planning_format(planning,
                                    "pod %s has found no node for %" PRId64
@@ -267,11 +258,11 @@ static void give_up(struct planning *planning)
 
 static bool is_outdated(const struct slot *slot)
 {
-    return slot->avoids_too_much;
+    return slot->excludes_usable_node;
 }
 
-/* A pod's affinity cannot be changed: one that has no node, and excludes nodes that it may use by now, is created again. Nodes come
- * and go, so that happens to no pod again and again within this time. */
+/* A pod's affinity cannot be changed: a pod that has no node, and excludes nodes that new pods may use, is created again. Because nodes
+ * come and go, that happens only to pods that are at least this old. */
 #define RENEW_MS 30000
 
 static bool may_be_renewed(struct planning *planning, const struct slot *slot)
@@ -290,9 +281,9 @@ bool node_avoidance_plan(struct planning *planning)
         return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         struct slot *slot = &planning->crew.slots[i];
-        slot->avoids_too_much =
-            finds_no_node(slot) && avoids_too_much(planning, slot->occupant) && may_be_renewed(planning, slot);
-        outdated |= slot->avoids_too_much;
+        slot->excludes_usable_node =
+            finds_no_node(slot) && excludes_usable_node(planning, slot->occupant) && may_be_renewed(planning, slot);
+        outdated |= slot->excludes_usable_node;
     }
     if (outdated)
         planning_promise(planning, is_outdated);
@@ -312,8 +303,8 @@ static void set_condition(struct planning *planning, const char *words)
                       "new pods may be placed on every node again");
 }
 
-/* Nodes that pods would have to leave again. Scheduler and API server cope with affinities of this length. */
-static void avoid_troubles(struct planning *planning)
+/* Adds the nodes that pods would have to leave again, as far as an affinity may exclude so many. */
+static void avoid_nodes_to_leave(struct planning *planning)
 {
     struct plan *plan = planning->plan;
     for (size_t i = 0; i < planning->input->trouble_count && plan->avoided_node_count < NODES_AVOIDED_MAX; i++) {
@@ -332,8 +323,6 @@ void node_avoidance_update(struct planning *planning)
     if (most > 0)
         plan->avoided_nodes = arena_allocate(&plan->arena, most, sizeof *plan->avoided_nodes);
     for (unsigned i = 0; i < next->node_failure_count && !status_terminal(next); i++) {
-        if (!is_kept(planning, &next->node_failures[i]))
-            continue;
         struct avoided avoided = avoided_at(planning, next, i);
         if (!avoided.last)
             continue;
@@ -341,6 +330,6 @@ void node_avoidance_update(struct planning *planning)
         words = planning_format(planning, "%s%s%s", words, *words ? "; " : "", describe(planning, &avoided));
         planning_requeue(planning, avoided.until_ms);
     }
-    avoid_troubles(planning);
+    avoid_nodes_to_leave(planning);
     set_condition(planning, words);
 }

@@ -11,9 +11,9 @@
  * time alone; so the list is all that has to survive a restart of the operator.
  *
  * If pods that avoid nodes find no node for unschedulableSeconds, the failures of these nodes are
- * forgotten. Nodes that pods would have to leave (node_leave.h) are excluded as well, as long as they
- * are about to be removed or have the condition. Pods without a node whose affinity excludes nodes
- * that are no longer avoided are created again.
+ * forgotten. New pods also exclude nodes that they would have to leave (node_leave.h), as long as these
+ * are about to be removed or have the condition. A pod that has no node, and whose affinity excludes a
+ * node that is no longer avoided, is created again.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
 #define COXSWAIN_CONTROLLER_NODE_AVOIDANCE_H
@@ -23,11 +23,11 @@
 /* The most failures that the status keeps; older ones are dropped. */
 #define NODE_FAILURES_MAX 32
 
-/* The most nodes that a pod's affinity excludes. */
+/* The most nodes that a pod's affinity excludes; the scheduler and the API server can handle this many. */
 #define NODES_AVOIDED_MAX 100
 
-/* Counts the failures of slots whose pods blame their nodes. Pods that end together on a node count as one failure. `cause`: the
- * slot whose pod ended first. Called by judge_plan. */
+/* Counts the failures of pods that blame their nodes. Pods that end together on a node count as one failure. `cause`: the slot
+ * whose pod ended first. Called by judge_plan. */
 void node_avoidance_count(struct planning *planning, const struct slot *cause);
 
 /* Forgets failures that were counted together with the failure that take_back.h takes back: they followed from a disruption. */

@@ -7,7 +7,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/queue_plan.h"
 
-/* A toleration of all taints says nothing about this one. */
+/* A toleration of all taints does not count, because it does not name this one. */
 static bool tolerates(const struct json *template, const char *taint)
 {
     const struct json *tolerations = json_at(template, "spec.tolerations");
@@ -17,8 +17,8 @@ static bool tolerates(const struct json *template, const char *taint)
     return false;
 }
 
-/* Karpenter waits for the end of pods with this annotation. */
-static bool waits_for_the_end(const struct json *template, const char *taint)
+/* Karpenter waits until pods with this annotation have ended. */
+static bool karpenter_waits(const struct json *template, const char *taint)
 {
     const struct json *annotations = json_at(template, "metadata.annotations");
     const char *given = json_string(json_member(annotations, ANNOTATION_DO_NOT_DISRUPT), "");
@@ -29,16 +29,16 @@ static bool stays_to_the_end(const struct training_job *job, const char *taint)
 {
     bool stays = false;
     for (int role = 0; role < ROLE_COUNT; role++)
-        stays |= tolerates(job->roles[role].template, taint) || waits_for_the_end(job->roles[role].template, taint);
+        stays |= tolerates(job->roles[role].template, taint) || karpenter_waits(job->roles[role].template, taint);
     return stays;
 }
 
 const char *node_leave_reason(struct planning *planning, const struct node_trouble *trouble)
 {
     const struct run_policy *policy = &planning->job->run_policy;
-    if (*trouble->notice && !stays_to_the_end(planning->job, trouble->notice))
+    if (*trouble->removal_taint && !stays_to_the_end(planning->job, trouble->removal_taint))
         return planning_format(planning, "its node %s is about to be removed (taint %s)", trouble->name,
-                               trouble->notice);
+                               trouble->removal_taint);
     for (unsigned i = 0; i < policy->avoided_condition_count && !queue_pins_nodes(planning); i++)
         if (node_trouble_has(trouble, policy->avoided_conditions[i]))
             return planning_format(planning, "its node %s has the condition %s", trouble->name,
@@ -46,8 +46,18 @@ const char *node_leave_reason(struct planning *planning, const struct node_troub
     return NULL;
 }
 
-/* Where the label of nodes that affinities go by is not the node's name, a successor may come to the same node again. */
-static bool is_there_in_spite(const struct pod_view *pod)
+const char *node_leave_reason_at(struct planning *planning, const char *node)
+{
+    const struct plan_input *input = planning->input;
+    for (size_t i = 0; i < input->trouble_count; i++)
+        if (strcmp(input->troubles[i]->name, node) == 0)
+            return node_leave_reason(planning, input->troubles[i]);
+    return NULL;
+}
+
+/* Returns whether the pod's affinity excludes the node on which it is. That happens where the node's label that affinities refer to
+ * is not its name, and would happen to the pod's successors again. */
+static bool is_on_excluded_node(const struct pod_view *pod)
 {
     size_t length = strlen(pod->node);
     for (const char *at = pod->avoided; *at; at += strcspn(at, ","), at += *at == ',')
@@ -56,25 +66,16 @@ static bool is_there_in_spite(const struct pod_view *pod)
     return false;
 }
 
-static const char *reason_to_leave(struct planning *planning, const struct pod_view *pod)
-{
-    const struct plan_input *input = planning->input;
-    for (size_t i = 0; i < input->trouble_count; i++)
-        if (strcmp(input->troubles[i]->name, pod->node) == 0)
-            return node_leave_reason(planning, input->troubles[i]);
-    return NULL;
-}
-
 bool node_leave_plan(struct planning *planning)
 {
-    bool nobody_follows = planning->finishing == FINISHING_WAITS || planning->input->invalid;
-    if (planning->input->trouble_count == 0 || status_terminal(planning->next) || nobody_follows)
+    bool no_successors = planning->finishing == FINISHING_WAITS || planning->input->invalid;
+    if (planning->input->trouble_count == 0 || status_terminal(planning->next) || no_successors)
         return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct pod_view *pod = planning->crew.slots[i].occupant;
-        if (!pod || *pod->node == '\0' || pod_view_ended(pod) || pod_view_deleting(pod) || is_there_in_spite(pod))
+        if (!pod || *pod->node == '\0' || pod_view_ended(pod) || pod_view_deleting(pod) || is_on_excluded_node(pod))
             continue;
-        const char *reason = reason_to_leave(planning, pod);
+        const char *reason = node_leave_reason_at(planning, pod->node);
         if (!reason)
             continue;
         planning_delete_pod(planning, pod);

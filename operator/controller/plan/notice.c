@@ -2,6 +2,7 @@
 #include "operator/controller/plan/notice.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
@@ -46,7 +47,7 @@ static struct json *data_of(const struct planning *planning, const struct condit
     return data;
 }
 
-/* In the structured mode of CloudEvents 1.0: all of it is the body. */
+/* In the structured mode of CloudEvents 1.0: the attributes are in the body, too. */
 static struct notice notice_of(struct planning *planning, enum condition_type type, const char *word, const char *id,
                                int64_t until_ms)
 {
@@ -85,6 +86,13 @@ static void set_restart_notice(struct planning *planning)
         planning_format(planning, "%s.restarting.%" PRId64, planning->job->uid, planning->next->restart_count);
     planning->plan->restart_notice =
         notice_of(planning, CONDITION_RESTARTING, "restarting", id, planning->now_ms + NOTICE_RESTART_MS);
+}
+
+bool notice_is_about_end(const char *id, const char *uid)
+{
+    size_t length = strlen(uid);
+    return strncmp(id, uid, length) == 0 &&
+           (strcmp(id + length, ".succeeded") == 0 || strcmp(id + length, ".failed") == 0);
 }
 
 bool notice_is_pending(const struct planning *planning)

@@ -180,14 +180,14 @@ struct look_input {
     bool found;       /* the newest has a step, an epoch or a metric */
 };
 
-/* What became of the notification about the job's end. In memory only. */
+/* Whether the notification about the job's end has been delivered. In memory only. */
 enum notice_state { NOTICE_OPEN, NOTICE_DELIVERED, NOTICE_FAILED };
 
 /* A notification to be sent (notice.h). */
 struct notice {
     const char *id;   /* NULL: there is none */
     const char *body; /* a CloudEvent as JSON */
-    int64_t until_ms; /* it is not tried again after that */
+    int64_t until_ms; /* no attempt to deliver it begins after this time */
 };
 
 struct plan_input {
@@ -302,9 +302,9 @@ struct plan {
     struct certificate_generation certificate; /* to be made by ACTION_CREATE_CERTIFICATE */
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
-    struct notice end_notice;     /* of a job whose end is in the status; to be sent unless it is on its way */
+    struct notice end_notice; /* about the end that the status records; to be given to the notifier again and again */
     struct notice restart_notice; /* to be sent once the status is written */
-    const char **avoided_nodes;   /* new pods are not to be placed there (node_avoidance.h) */
+    const char **avoided_nodes;   /* names of nodes that new pods exclude (node_avoidance.h) */
     size_t avoided_node_count;
     struct json *class_defaults; /* what the status pins of the job's class; NULL: nothing new. Freed with the plan */
     int64_t now_ms;

@@ -35,17 +35,17 @@ Test(node_view, only_a_node_that_reports_and_is_not_marked_is_alive)
     }
 }
 
-/* {notice, conditions}; NULL: the node is not kept. */
-static void expect_trouble(const char *text, const char *notice, const char *conditions)
+/* {removal_taint, conditions}; NULL: the node is not kept. */
+static void expect_trouble(const char *text, const char *taint, const char *conditions)
 {
     SCOPED_JSON *node = NULL;
     cr_assert_eq(json_parse(text, strlen(text), 4096, &node, NULL), 0);
     SCOPED_FREE struct node_trouble *trouble = node_trouble_new(node);
-    cr_assert_eq(trouble != NULL, notice != NULL, "%s", text);
+    cr_assert_eq(trouble != NULL, taint != NULL, "%s", text);
     if (!trouble)
         return;
     cr_expect_str_eq(trouble->name, "n");
-    cr_expect_str_eq(trouble->notice, notice);
+    cr_expect_str_eq(trouble->removal_taint, taint);
     cr_expect_str_eq(trouble->conditions, conditions);
 }
 
@@ -53,7 +53,7 @@ static void expect_trouble(const char *text, const char *notice, const char *con
     "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"taints\":[" taints "]},\"status\":{\"conditions\":[" conditions "]}}"
 #define READY "{\"type\":\"Ready\",\"status\":\"True\"}"
 
-Test(node_view, only_nodes_with_a_notice_or_a_condition_are_kept)
+Test(node_view, only_nodes_with_a_removal_taint_or_a_condition_are_kept)
 {
     expect_trouble("{}", NULL, NULL);
     expect_trouble(NODE("", READY ",{\"type\":\"DiskPressure\",\"status\":\"False\"}"), NULL, NULL);

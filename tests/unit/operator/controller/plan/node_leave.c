@@ -18,14 +18,14 @@ SCENE_SUITE(node_leave)
     scene_run(&scene);
     for (size_t i = 0; i < 3; i++)
         scene.pods[i].node = i == 1 ? "node-b" : "node-a";
-    trouble = (struct node_trouble){.name = "node-a", .notice = "", .conditions = ""};
+    trouble = (struct node_trouble){.name = "node-a", .removal_taint = "", .conditions = ""};
     scene.input.troubles = list;
     scene.input.trouble_count = 1;
 }
 
 Test(node_leave, pods_of_a_node_that_is_about_to_be_removed_are_ended_and_replaced)
 {
-    trouble.notice = "ToBeDeletedByClusterAutoscaler";
+    trouble.removal_taint = "ToBeDeletedByClusterAutoscaler";
     expect_plan("delete_pod=2 event=NodeLeft events=2 restart_count=0");
     const struct action *action = &scene.plan.actions[0];
     cr_assert_eq(action->pod, &scene.pods[0]);
@@ -72,16 +72,16 @@ Test(node_leave, where_kueue_chooses_the_nodes_only_removal_counts)
     trouble.conditions = "GpuUnhealthy\n";
     expect_plan("delete_pod=0 (the successor would be sent to the same node, and wait)");
     cr_assert_eq(scene.plan.avoided_node_count, 0);
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     expect_plan("delete_pod=2");
     workload.pins_nodes = false;
-    trouble.notice = "";
+    trouble.removal_taint = "";
     expect_plan("delete_pod=2");
 }
 
 Test(node_leave, pods_that_end_or_have_no_node_are_left_alone)
 {
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.pods[2].node = "";
     expect_plan("delete_pod=0");
@@ -91,7 +91,7 @@ Test(node_leave, what_nobody_could_replace_stays)
 {
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.elastic = (struct elastic_spec){true, 2, 3, 3};
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     expect_plan("delete_pod=2");
     scene.input.invalid = "spec.field: wrong";
     expect_plan("delete_pod=0 (nothing is created from such a spec)");
@@ -102,7 +102,7 @@ Test(node_leave, what_nobody_could_replace_stays)
 
 Test(node_leave, a_pod_that_its_affinity_did_not_keep_away_stays)
 {
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     scene.pods[0].avoided = "node-c,node-a";
     scene.pods[2].avoided = "node-aa,node";
     expect_plan("delete_pod=1 (else its successors would come and go without end)");
@@ -119,20 +119,20 @@ static void expect_with_template(const char *text, const char *expected)
 
 Test(node_leave, pods_stay_to_the_end_if_their_template_says_so)
 {
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     expect_with_template("{\"spec\":{\"tolerations\":[{\"operator\":\"Exists\"}]}}", "delete_pod=2");
     expect_with_template("{\"spec\":{\"tolerations\":[{\"key\":\"karpenter.sh/disrupted\",\"operator\":\"Exists\"}]}}",
                          "delete_pod=0");
     cr_assert_eq(scene.plan.avoided_node_count, 0);
     static const char waits[] = "{\"metadata\":{\"annotations\":{\"karpenter.sh/do-not-disrupt\":\"true\"}}}";
     expect_with_template(waits, "delete_pod=0");
-    trouble.notice = "ToBeDeletedByClusterAutoscaler";
+    trouble.removal_taint = "ToBeDeletedByClusterAutoscaler";
     expect_with_template(waits, "delete_pod=2");
 }
 
 Test(node_leave, nothing_is_done_for_a_job_that_is_over_or_suspended)
 {
-    trouble.notice = "karpenter.sh/disrupted";
+    trouble.removal_taint = "karpenter.sh/disrupted";
     scene.job.suspend = true;
     scene_turn(&scene);
     expect_plan("delete_pod=3 Suspended:False=Suspending");

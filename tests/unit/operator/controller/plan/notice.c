@@ -32,6 +32,8 @@ Test(notice, the_end_is_sent_once_the_status_has_it_until_it_is_delivered)
     for (int again = 0; again < 2; again++) { /* the second time by the operator's successor */
         scene_turn(&scene);
         cr_assert_str_eq(scene.plan.end_notice.id, SCENE_UID ".succeeded");
+        cr_assert(notice_is_about_end(scene.plan.end_notice.id, SCENE_UID));
+        cr_assert_not(notice_is_about_end(scene.plan.end_notice.id, "another"));
         cr_assert_eq(scene.plan.end_notice.until_ms, scene.input.now_ms + NOTICE_END_MS);
     }
     scene.input.notice = NOTICE_DELIVERED;
@@ -90,6 +92,7 @@ Test(notice, a_restart_is_sent_with_its_number)
     scene_turn(&scene);
     scene_expect("restart_count=1");
     cr_assert_str_eq(scene.plan.restart_notice.id, SCENE_UID ".restarting.1");
+    cr_assert_not(notice_is_about_end(scene.plan.restart_notice.id, SCENE_UID));
     cr_assert(strstr(scene.plan.restart_notice.body, "dev.coxswain.trainingjob.restarting"));
     scene_plan(&scene);
     cr_assert_null(scene.plan.restart_notice.id);
