@@ -657,7 +657,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/get-server tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
+		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

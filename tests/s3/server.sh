@@ -11,7 +11,7 @@ s3_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 s3_server='' s3_proxy=''
 s3_bucket=runs
 
-s3_program=$("$s3_here/get-server") || {
+s3_program=$("$s3_here/../cluster/get-tools" minio)/minio || {
     status=$?
     if ((status == 3)); then echo "skip $(basename "$0" .sh): no S3 server can be had here"; else echo "not ok an S3 server: it does not build"; fi
     exit 0
