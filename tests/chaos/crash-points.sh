@@ -111,7 +111,7 @@ if [[ ${1:-} == lane ]]; then
 
     group_gone() {
         follow
-        api GET "$group/$1" | grep -q '"code": *404'
+        api GET "$group/$1" | contains '"code": *404'
     }
 
     # killed POINT WHEN: fails if no life has this number of writes, or no relevant one

@@ -36,7 +36,7 @@ verdict $? "explain reads well" "$(head -c 300 strategy | tr '\n' ' ')"
 silent=
 for field in spec spec.workers spec.parameterServers spec.pytorch spec.coxswain spec.coxswain.strategy spec.runPolicy spec.coxswain.model spec.coxswain.data spec.coxswain.training spec.coxswain.checkpoint spec.storage status \
     status.progress status.restarts; do
-    ! kubectl explain "tj.$field" 2>&1 | grep -q '<no description>' || silent+="$field "
+    ! kubectl explain "tj.$field" 2>&1 | contains '<no description>' || silent+="$field "
 done
 [[ -z $silent ]]
 verdict $? "every field is described" "$silent"

@@ -50,7 +50,7 @@ condition() {
 
 # told JOB REASON: an event of the job
 told() {
-    k get events -o 'jsonpath={range .items[*]}{.involvedObject.name} {.reason}{"\n"}{end}' | grep -qx "$1 $2"
+    k get events -o 'jsonpath={range .items[*]}{.involvedObject.name} {.reason}{"\n"}{end}' | contains -x "$1 $2"
 }
 
 # plain_job NAME RUN_POLICY POD [ANNOTATIONS]: one worker, with fields of its pod's spec
@@ -123,7 +123,7 @@ verdict $? "the only node that the job can use is avoided" "$(status_of only con
 until_true 120 replaced only 0 "$old"
 [[ $(node_of only 0) == node-1 && -z $(avoided "$(current only 0)") ]]
 verdict $? "until its pod has found no other node: it runs there again" "$(k get pods -o wide; status_of only conditions)"
-told only NodeAvoidanceEnded
+until_true 20 told only NodeAvoidanceEnded
 verdict $? "which an event says" "$(k get events | tail -n 5)"
 [[ $(status_of only restarts.total) == 1 ]]
 verdict $? "and which costs no restart" "$(status_of only restarts)"
@@ -141,8 +141,8 @@ moved() {
 }
 until_true 90 moved
 verdict $? "pods leave a node that is about to be removed" "$(k get pods -o wide)"
-told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* && $(status_of spot restarts.disruptions) -ge 1 ]]
-verdict $? "as a disruption, which an event explains" "$(status_of spot restarts)"
+until_true 20 told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* && $(status_of spot restarts.disruptions) -ge 1 ]]
+verdict $? "as a disruption, which an event explains" "$(status_of spot restarts; k get events | grep NodeLeft)"
 [[ $(avoided "$(current spot 1)") == "$node" ]]
 verdict $? "their successors exclude it" "$(avoided "$(current spot 1)")"
 kubectl taint node "$node" aws-node-termination-handler/spot-itn- >/dev/null

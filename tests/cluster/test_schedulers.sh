@@ -38,7 +38,7 @@ gang_job() {
 }
 
 has_condition() {
-    status_of "$1" conditions | grep -q "\"$2\""
+    status_of "$1" conditions | contains "\"$2\""
 }
 
 # runs JOB: binds its pods and waits until they run

@@ -75,7 +75,7 @@ field_is() {
 
 # job_says JOB PATTERN: somewhere in its object
 job_says() {
-    api GET "$jobs_path/$1" | grep -q "$2"
+    api GET "$jobs_path/$1" | contains "$2"
 }
 
 # wait_for JOB FIELD VALUE [SECONDS]

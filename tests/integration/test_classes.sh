@@ -35,7 +35,7 @@ classy() {
 }
 
 says() {
-    log_of "$(member "$1" 0)" | grep -q "^word $2 mine"
+    log_of "$(member "$1" 0)" | contains "^word $2 mine"
 }
 
 # ---- a class that is not there yet
@@ -49,7 +49,7 @@ verdict $? "why says so" "$words"
 class small "$(with_word first)" >answer.json
 wait_for early state Running "$patience" && until_true "$patience" says early first
 verdict $? "it starts when the class is there, with what both give" "$(cat answer.json; api GET "$jobs_path/early")"
-api GET "$jobs_path/early" | tr -d ' \n' | grep -q '"trainingClass":{"name":"small","uid":"[^"]*","generation":1,"defaults":{'
+api GET "$jobs_path/early" | tr -d ' \n' | contains '"trainingClass":{"name":"small","uid":"[^"]*","generation":1,"defaults":{'
 verdict $? "its status has a copy" "$(api GET "$jobs_path/early")"
 
 # ---- it keeps what it was created with

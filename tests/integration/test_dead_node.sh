@@ -16,7 +16,7 @@ away='"nodeName":"away","terminationGracePeriodSeconds":1,'
 
 # at POD WORD: somewhere in its object
 at() {
-    api GET "$pods_path/$1" | grep -q "$2"
+    api GET "$pods_path/$1" | contains "$2"
 }
 
 # end NAME: deletes the job, until its pod is asked to end
@@ -48,7 +48,7 @@ until_true 30 job_says again WaitingForPredecessor
 verdict $? "a job of the same name waits" "$(api GET "$jobs_path/again")"
 wait_for again state Succeeded 120
 verdict $? "but not for ever" "$(tail -n 3 operator.log)"
-api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q 'pod again-worker-0-1 did not end'
+api GET apis/events.k8s.io/v1/namespaces/default/events | contains 'pod again-worker-0-1 did not end'
 verdict $? "an event says what became of it"
 until_true 60 no_pods_of never
 verdict $? "no pod stays if no job follows, either" "$(pods never)"

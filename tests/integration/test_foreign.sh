@@ -64,7 +64,7 @@ has_finished() {
 }
 
 has_failed() {
-    api GET "$jobs_path/elastic" | tr -d '\n ' | grep -q '"role":"worker",.*"failed":1'
+    api GET "$jobs_path/elastic" | tr -d '\n ' | contains '"role":"worker",.*"failed":1'
 }
 
 counts_no_restart() {
@@ -143,7 +143,7 @@ a_sweep_over_a_script() {
     verdict $? "trials of a script report a metric ($1)" "$(cat sweep.json)"
     sweep_has 's["best"] == dict(trial="scores-2", objective="27.4", parameters=[dict(name="RATE", value="0.3")])'
     verdict $? "and the best is found ($1)" "$(cat sweep.json)"
-    api GET "$jobs_path/scores-0" | tr -d ' \n' | grep -q '"progress":{[^}]*"step":40'
+    api GET "$jobs_path/scores-0" | tr -d ' \n' | contains '"progress":{[^}]*"step":40'
     verdict $? "the job's status has the step that it reports, too ($1)" "$(api GET "$jobs_path/scores-0")"
 
     reporting TrainingJob unreadable '' "echo '{metrics}' >/dev/termination-log"
@@ -165,7 +165,7 @@ talking() {
 
 # progress_has NAME TEXT
 progress_has() {
-    api GET "$jobs_path/$1" | tr -d ' \n' | grep -q -- "\"progress\":{[^}]*$2"
+    api GET "$jobs_path/$1" | tr -d ' \n' | contains -- "\"progress\":{[^}]*$2"
 }
 
 progress_from_a_log() {
@@ -204,13 +204,13 @@ a_frozen_rank() {
     verdict $? "the crew starts over when progressDeadlineSeconds has passed, and succeeds ($1)" "$(api GET "$jobs_path/frozen")"
     says "$(member frozen 0)" 'attempt 2, begins after step [1-9]' && says "$(member frozen 0)" "^$(expected 2)\$"
     verdict $? "from its own checkpoint to the right sum, too ($1)" "$(log_of "$(member frozen 0)")"
-    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q \
+    api GET apis/events.k8s.io/v1/namespaces/default/events | contains \
         'progressDeadlineSeconds is 5: the last one is step 50 of 100; pods that ran: frozen-worker-0-1, frozen-worker-1-1'
     verdict $? "an event says after which step, and which pods ran ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
 }
 
 has_event() {
-    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "\"$1\""
+    api GET apis/events.k8s.io/v1/namespaces/default/events | contains "\"$1\""
 }
 
 for isolation in auto rewrite; do

@@ -53,14 +53,14 @@ touch "$work/events.away"
 job late '{"ttlSecondsAfterFinished":0}' 1 'exit 0'
 until_true 60 grep -qs 'trainingjobs/late"' "$work/events.refused"
 operator_kill
-api GET "$jobs_path/late" | grep -q noticeSince
+api GET "$jobs_path/late" | contains noticeSince
 verdict $? "while the sink is away the status remembers the end, and the TTL waits" "$(api GET "$jobs_path/late")"
 rm "$work/events.away"
 start_with_sink
 until_true 60 took late succeeded
 verdict $? "the restarted operator sends it" "$(cat "$work/events"; tail -n 5 operator.log)"
 gone() {
-    ! api GET "$jobs_path/late" | grep -q '"uid"'
+    ! api GET "$jobs_path/late" | contains '"uid"'
 }
 until_true 60 gone
 verdict $? "then the job is deleted"
@@ -73,5 +73,5 @@ operator_kill
 operator_start
 job mute '{}' 1 'exit 0'
 wait_for mute state Succeeded 60
-! api GET "$jobs_path/mute" | grep -q noticeSince && ! grep -q 'trainingjobs/mute"' "$work/events"
+! api GET "$jobs_path/mute" | contains noticeSince && ! grep -q 'trainingjobs/mute"' "$work/events"
 verdict $? "without a sink nothing is sent or remembered"

@@ -57,7 +57,7 @@ told() { api GET apis/events.k8s.io/v1/namespaces/default/events | grep -c '"rea
 is_told() { (($(told) > 0)); }
 until_true "$patience" is_told
 verdict $? "an event says that a field is dropped" "$(tail -n 3 operator.log)"
-api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q 'does not keep status.controllerState.chiefFinishTime: '
+api GET apis/events.k8s.io/v1/namespaces/default/events | contains 'does not keep status.controllerState.chiefFinishTime: '
 verdict $? "and names it" "$(api GET apis/events.k8s.io/v1/namespaces/default/events | grep 'does not keep')"
 [[ -z $(field elastic chiefFinishTime) ]]
 verdict $? "it is not there" "$(field elastic chiefFinishTime)"

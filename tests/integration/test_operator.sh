@@ -29,10 +29,10 @@ verdict $? "which goes with the job" "$(secrets)"
 job wrong '{}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
 wait_for wrong state Failed
 verdict $? "a permanent exit code fails the job"
-api GET "$jobs_path/wrong" | grep -q 'no such file (pod wrong-worker-1-1, exit code 65: the training data is wrong or missing)'
+api GET "$jobs_path/wrong" | contains 'no such file (pod wrong-worker-1-1, exit code 65: the training data is wrong or missing)'
 verdict $? "it is told with its meaning and the program's error line" "$(api GET "$jobs_path/wrong")"
 api PATCH "$jobs_path/wrong" '{"spec":{"runPolicy":{"ttlSecondsAfterFinished":2}}}' >/dev/null # not before it was looked at
-is_gone() { api GET "$jobs_path/$1" | grep -q NotFound; }
+is_gone() { api GET "$jobs_path/$1" | contains NotFound; }
 until_true 60 is_gone wrong
 verdict $? "the job goes after its TTL"
 
@@ -76,7 +76,7 @@ wait_for owned state Running 60
 first=$(pods owned coxswain.dev/index=1)
 owners() { api GET "api/v1/namespaces/default/pods/$1" | grep -c '"controller": *true'; }
 is_owned() { [[ $(owners "$first") == 1 ]]; }
-! api PATCH "api/v1/namespaces/default/pods/$first" '{"metadata":{"ownerReferences":null}}' | grep -q '"controller"' &&
+! api PATCH "api/v1/namespaces/default/pods/$first" '{"metadata":{"ownerReferences":null}}' | contains '"controller"' &&
     until_true 60 is_owned
 verdict $? "a pod that lost its owner is adopted" "$(api GET "api/v1/namespaces/default/pods/$first")"
 [[ $(pods owned coxswain.dev/index=1) == "$first" && $(field owned total) == "" ]]
@@ -86,13 +86,13 @@ verdict $? "and goes on, without a restart" "$(pods owned)"
 job prepared '{"backoffLimit":1}' 1 'sleep 600' '{}' '"initContainers":[{"name":"fetch","image":"busybox","command":["/bin/sh","-c","echo no route >&2; exit 65"]}],'
 wait_for prepared state Failed 60 && [[ $(field prepared failures) == 2 && $(field prepared disruptions) == "" ]]
 verdict $? "a failing init container spends backoffLimit" "$(api GET "$jobs_path/prepared")"
-api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65; backoffLimit 1 exceeded'
+api GET "$jobs_path/prepared" | contains 'init container fetch of pod prepared-worker-0-2 exited with code 65; backoffLimit 1 exceeded'
 verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"
 
 # A typing error in a template does not vanish.
 job typed '{}' 1 'sleep 600' '{}' '"terminationGracePeriodSecond":5,'
 wait_for typed state Failed 60
-api GET "$jobs_path/typed" | grep -q 'spec.workers.template: unknown field \\"spec.terminationGracePeriodSecond\\"'
+api GET "$jobs_path/typed" | contains 'spec.workers.template: unknown field \\"spec.terminationGracePeriodSecond\\"'
 verdict $? "a field of a template that does not exist is named" "$(api GET "$jobs_path/typed")"
 [[ $(api GET "$jobs_path/typed") == *'"InvalidTemplate"'* && -z $(pods typed) ]]
 verdict $? "and no pod is made without it"

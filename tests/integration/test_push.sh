@@ -30,11 +30,11 @@ pushing() {
 }
 
 progress_has() {
-    api GET "$jobs_path/$1" | tr -d ' \n' | grep -q -- "\"progress\":{.*$2"
+    api GET "$jobs_path/$1" | tr -d ' \n' | contains -- "\"progress\":{.*$2"
 }
 
 has_event() {
-    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "$1"
+    api GET apis/events.k8s.io/v1/namespaces/default/events | contains "$1"
 }
 
 # sends ANSWER POD [OPTION…]: that push.py, told to send, gets this answer

@@ -82,6 +82,6 @@ until_true "$patience" job_says important 'waiting in queue research: .*high.* c
 verdict $? "a PriorityClass that is missing is named" "$(api GET "$jobs_path/important")"
 api POST apis/scheduling.k8s.io/v1/priorityclasses \
     '{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":7}' >answer.json
-has_workload() { api GET apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/important | grep -q '"priority": *7'; }
+has_workload() { api GET apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/important | contains '"priority": *7'; }
 until_true "$patience" has_workload
 verdict $? "and read once it is there" "$(cat answer.json; api GET "$jobs_path/important")"

@@ -32,7 +32,7 @@ group() {
 }
 
 group_has() {
-    group "$1" "$2" | grep -q "$3"
+    group "$1" "$2" | contains "$3"
 }
 
 group_gone() {
@@ -50,7 +50,7 @@ admit() {
 }
 
 has_reason() {
-    api GET "$jobs_path/$1" | grep -q "\"$2\""
+    api GET "$jobs_path/$1" | contains "\"$2\""
 }
 
 plane_start --crd "$work/crds"
@@ -67,7 +67,7 @@ verdict $? "no pod is there before the group leaves Pending"
 admit gang
 wait_for gang state Running "$patience"
 verdict $? "an admitted group runs"
-api GET "$pods_path/$(member gang 0)" | grep -q '"scheduling.k8s.io/group-name": *"gang"'
+api GET "$pods_path/$(member gang 0)" | contains '"scheduling.k8s.io/group-name": *"gang"'
 verdict $? "pods name their group"
 
 uid=$(group_uid Volcano gang)
@@ -107,7 +107,7 @@ workload() {
 }
 
 workload_has() {
-    workload | grep -q "$1"
+    workload | contains "$1"
 }
 
 # says TYPE STATUS REASON: a condition as Kueue applies it
@@ -138,7 +138,7 @@ verdict $? "an admitted job runs" "$(cat answer.json)"
 api GET "$pods_path/$(member queued 0)" | tr -d ' \n' >pod.json
 grep -q '"nodeSelector":{"pool":"spot"}' pod.json && grep -q '"key":"spot"' pod.json
 verdict $? "its pods go where the flavor says" "$(cat pod.json)"
-ready() { workload | grep -o '{[^{}]*"type":"PodsReady"[^{}]*}' | grep -q "\"status\":\"$1\""; }
+ready() { workload | grep -o '{[^{}]*"type":"PodsReady"[^{}]*}' | contains "\"status\":\"$1\""; }
 until_true "$patience" ready True
 verdict $? "Kueue is told that the pods are ready" "$(workload)"
 
@@ -149,7 +149,7 @@ released() { workload_has '"reason":"Pending"' && ! workload_has '"clusterQueue"
 until_true "$patience" released
 verdict $? "its quota is given back and it is requeued" "$(workload)"
 [[ $(field queued total) == "" && $(field queued disruptions) != 1 ]] &&
-    api GET "$jobs_path/queued" | grep -q '"suspend": *false'
+    api GET "$jobs_path/queued" | contains '"suspend": *false'
 verdict $? "an eviction is no failure, and spec.suspend is not touched" "$(api GET "$jobs_path/queued")"
 kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted),$(says Evicted False Admitted)" "$admission" >answer.json
 wait_for queued state Running "$patience" && [[ $(field queued attempt) == 2 ]]

@@ -58,7 +58,7 @@ verdict $? "and their results" "$(told learning '[metric(j) for j in t], status'
 sweep broken '"algorithm":{"type":"Grid"},"maxFailedTrials":2,"parameters":[{"path":"coxswain.data.validation.last","values":[100,400,50]}]'
 sweep_is broken Complete && is_told broken '[state(j) for j in t] == ["Succeeded", "Failed", "Succeeded"] and status["trials"]["failed"] == 1'
 verdict $? "a sweep goes on after a trial that fails" "$(told broken '[state(j) for j in t], status')"
-api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q '"TrialFailed"'
+api GET apis/events.k8s.io/v1/namespaces/default/events | contains '"TrialFailed"'
 verdict $? "and an event tells of it" "$(api GET apis/events.k8s.io/v1/namespaces/default/events | tail -c 1000)"
 sweep hopeless '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"path":"coxswain.data.validation.last","values":[400,100,50]}]'
 sweep_is hopeless Failed && is_told hopeless 'reason("Failed") == "TooManyFailedTrials" and len(t) == 1'

@@ -24,3 +24,9 @@ have_ended() {
 verdict() {
     if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
 }
+
+# contains [OPTION…] PATTERN: whether the input has a line that matches, as grep -q says; but it reads the whole input. Once grep -q has
+# found a line and ended, SIGPIPE may end the program that writes to it, and with pipefail the pipeline fails although the line is there.
+contains() {
+    (($(grep -c "$@") > 0))
+}

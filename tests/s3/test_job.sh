@@ -44,7 +44,7 @@ job_of first '"prefix":"corpus"' ',"export":{"storage":"runs","path":"first.safe
 wait_for first state Succeeded 20 && [[ -s runs/first.safetensors ]] && [[ $(grep -c 'cut-answer' proxy.log) == 2 ]] &&
     ! grep -q 'mnist/other' proxy.log
 verdict $? "a job trains on objects, fetched through faults, and fetches no others" "$(api GET "$jobs_path/first" | tail -c 2000; cut -c1-100 proxy.log)"
-! api GET "$pods_path/$(pods first | head -n 1)" | tr -d '\n' | sed 's/.*"containers": *\[//; s/"initContainers".*//' | grep -q 'coxswain/s3'
+! api GET "$pods_path/$(pods first | head -n 1)" | tr -d '\n' | sed 's/.*"containers": *\[//; s/"initContainers".*//' | contains 'coxswain/s3'
 verdict $? "the trainer does not see the credentials"
 
 proxy_rules '[]'

@@ -203,7 +203,7 @@ until_true 60 status_is partial readySummary 2/2
 verdict $? "an elastic job is admitted with the workers that there is quota for" "$(workload partial .status) $(status_of partial conditions)"
 [[ $(workload partial '.spec.podSets[0].count}{.spec.podSets[0].minCount}{.status.admission.podSetAssignments[0].count') == 312 ]]
 verdict $? "it has asked for all and would take one" "$(workload partial .spec)"
-k get events --field-selector reason=AdmittedInPart -o 'jsonpath={.items[*].note}{.items[*].message}' | grep -q 'queue research admits 2 of 3 workers'
+k get events --field-selector reason=AdmittedInPart -o 'jsonpath={.items[*].note}{.items[*].message}' | contains 'queue research admits 2 of 3 workers'
 verdict $? "an event says so" "$(k get events)"
 k scale tj partial --replicas 4 >/dev/null
 sleep 5
