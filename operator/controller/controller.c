@@ -354,6 +354,9 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .notice = entry->notice,
+        .hung = entry->hung,
+        .hung_count = entry->hung_count,
+        .hang_told_attempt = entry->hang_told_attempt,
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .pods_changed_ms = entry->pods_changed_ms,
@@ -405,6 +408,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
     job_entry_forget_told(entry, plan);
+    job_entry_note_hang(entry, plan->hung_attempt);
     if (plan->obstacle_over)
         job_entry_clear_obstacle(entry);
 }

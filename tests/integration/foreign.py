@@ -3,14 +3,18 @@
 connect to rank 0 by name, and at each step everybody's share is summed. Rank 0 keeps the sum in a file every ten steps. A
 lost peer ends the process with 1, as frameworks do.
 
-usage: foreign.py STEPS [HOLD]    the first attempt goes no further than HOLD steps"""
+usage: foreign.py STEPS [HOLD]    the first attempt goes no further than HOLD steps: rank 1 waits for data"""
+import faulthandler
 import json
 import os
 import pathlib
+import signal
 import socket
 import struct
 import sys
 import time
+
+faulthandler.register(signal.SIGTERM, chain=True)  # prints the stack, then ends as before
 
 STEPS = int(sys.argv[1])
 HOLD = int(sys.argv[2]) if len(sys.argv) > 2 and os.environ["COXSWAIN_ATTEMPT"] == "1" else STEPS + 1
@@ -52,7 +56,7 @@ def receive(peer):
     return struct.unpack("q", data)[0]
 
 
-def reduce(rank, peers, share):
+def all_reduce(rank, peers, share):
     if rank > 0:
         peers[0].sendall(struct.pack("q", share))
         return receive(peers[0])
@@ -60,6 +64,11 @@ def reduce(rank, peers, share):
     for peer in peers:
         peer.sendall(struct.pack("q", total))
     return total
+
+
+def wait_for_data():
+    while True:
+        time.sleep(1)
 
 
 def save(path, step, total):
@@ -77,9 +86,9 @@ def main():
     print(f"{socket.gethostname()}: rank {rank} of {size}, attempt {os.environ['COXSWAIN_ATTEMPT']}, "
           f"begins after step {first}", flush=True)
     for step in range(first, STEPS):
-        total += reduce(rank, peers, step * (rank + 1))
-        while step + 1 >= HOLD and rank == 1:
-            time.sleep(1)
+        total += all_reduce(rank, peers, step * (rank + 1))
+        if step + 1 >= HOLD and rank == 1:
+            wait_for_data()
         if rank == 0:
             print(f"step {step + 1}/{STEPS}", flush=True)
         if rank == 0 and (step + 1) % SAVE_EVERY == 0:

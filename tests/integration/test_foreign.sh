@@ -207,6 +207,24 @@ a_frozen_rank() {
     api GET apis/events.k8s.io/v1/namespaces/default/events | contains \
         'progressDeadlineSeconds is 5: the last one is step 50 of 100; pods that ran: frozen-worker-0-1, frozen-worker-1-1'
     verdict $? "an event says after which step, and which pods ran ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
+    has_note 'pod frozen-worker-1-1 printed no stack before it was killed, so its process is frozen.*; pod frozen-worker-0-1 was at receive (foreign.py:'
+    verdict $? "another names the frozen rank, and quotes the stack of the one that waited for it ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
+}
+
+# has_note TEXT: an event of the job `frozen` says so
+has_note() {
+    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q -- "$1"
+}
+
+# A rank that waits for something else than its peers, and reacts to signals: which one it is, and where it was.
+a_rank_that_waits_elsewhere() {
+    hanging elsewhere 50
+    wait_for elsewhere state Succeeded 120 && [[ $(field elsewhere attempt) == 2 ]]
+    verdict $? "a crew starts over because rank 1 waits for data ($1)" "$(cat answer.json; api GET "$jobs_path/elsewhere")"
+    has_note 'pod elsewhere-worker-1-1 is not in the collective operation of the others: it was at wait_for_data (foreign.py:[0-9]*) < main (foreign.py:[0-9]*) < '
+    verdict $? "an event names the pod, and quotes its stack ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
+    has_note '; pod elsewhere-worker-0-1 was at receive (foreign.py:[0-9]*) < .*all_reduce (foreign.py:[0-9]*)'
+    verdict $? "and its peer's, which waited for it ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
 }
 
 has_event() {
@@ -239,6 +257,7 @@ for isolation in auto rewrite; do
     api DELETE apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps/scores >answer.json
     [[ $isolation != auto ]] || stop_a_script_early "$isolation"
     [[ $isolation != auto ]] || a_frozen_rank "$isolation"
+    [[ $isolation != auto ]] || a_rank_that_waits_elsewhere "$isolation"
 
     plane_stop
     operator='' standalone=''

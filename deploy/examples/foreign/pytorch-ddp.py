@@ -4,12 +4,16 @@
 Started once in each pod; MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the operator. When a worker is lost, the
 operator starts the whole crew over, and it goes on from the checkpoint that rank 0 wrote last.
 """
+import faulthandler
 import os
 import pathlib
+import signal
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
+
+faulthandler.register(signal.SIGTERM, chain=True)  # where it stood, if the crew hangs: docs/frameworks.md (Crews that hang)
 
 STEPS = int(os.environ.get("STEPS", 300))
 SAVE_EVERY = 20

@@ -61,6 +61,15 @@ void job_entry_note_node(struct job_entry *entry, const char *name, enum node_st
     entry->node_count = kept + 1;
 }
 
+static void forget_hang(struct job_entry *entry)
+{
+    for (size_t i = 0; i < entry->hung_count; i++) {
+        free((char *)entry->hung[i].pod);
+        free((char *)entry->hung[i].message);
+    }
+    entry->hung_count = 0;
+}
+
 static void forget_log(struct job_entry *entry)
 {
     free(entry->log.ended_pod);
@@ -90,6 +99,8 @@ void job_entry_free(struct job_entry *entry)
     free(entry->document_pod);
     free(entry->asked_pod);
     forget_log(entry);
+    forget_hang(entry);
+    free(entry->hung);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -261,6 +272,25 @@ void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const st
         entry->sent_away_attempt = pod->attempt;
 }
 
+void job_entry_note_hang(struct job_entry *entry, int64_t attempt)
+{
+    if (attempt != entry->hung_attempt)
+        forget_hang(entry);
+    entry->hung_attempt = attempt;
+}
+
+static void keep_hung(struct job_entry *entry, const struct pod_view *pod)
+{
+    if (entry->hung_count == HUNG_PODS_MAX)
+        return;
+    if (entry->hung_count == entry->hung_capacity) {
+        entry->hung_capacity = entry->hung_capacity ? 2 * entry->hung_capacity : 4;
+        entry->hung = memory_resize(entry->hung, entry->hung_capacity, sizeof *entry->hung);
+    }
+    entry->hung[entry->hung_count++] =
+        (struct hung_pod){memory_copy_string(pod->name), memory_copy_string(pod->termination_message)};
+}
+
 /* Pods that had ended by themselves, and pods of attempts of which we have deleted pods, count only
  * if they were disrupted. */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
@@ -270,6 +300,8 @@ void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *p
     bool of_its_own_accord = pod_view_ended(&view) && !pod_view_was_asked_to_end(&view);
     if (!view.member || view.role == ROLE_EVALUATOR || !is_of_job(entry, &view))
         return;
+    if (entry->hung_attempt > 0 && view.attempt == entry->hung_attempt)
+        keep_hung(entry, &view);
     if (!pod_view_was_disrupted(&view) && (of_its_own_accord || view.attempt <= entry->sent_away_attempt))
         return;
     entry->vanished_ms = now_ms;
@@ -335,6 +367,8 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->asked_pod);
     free(entry->job_uid);
     forget_log(entry);
+    forget_hang(entry);
+    entry->hung_attempt = entry->hang_told_attempt = 0;
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
@@ -485,6 +519,10 @@ void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
     entry->foreign_told = plan->foreign;
     entry->queue_change_told = plan->queue_change_waits;
     entry->log.flaw_told |= plan->tells_log_flaw;
+    if (plan->tells_hang) {
+        entry->hang_told_attempt = plan->hung_attempt;
+        job_entry_note_hang(entry, 0);
+    }
 }
 
 static struct refused_pod *refused_pod(struct job_entry *entry, const char *pod_uid)

@@ -84,7 +84,10 @@ struct job_entry {
     int64_t gone_incarnation;
     int64_t vanished_ms, vanished_attempt; /* see plan.h */
     int64_t sent_away_attempt; /* the highest attempt of which we have deleted a pod; evaluators do not count */
-    struct unsure_pod *unsure; /* see plan.h */
+    struct hung_pod *hung;     /* see plan.h; the entry owns the strings */
+    size_t hung_count, hung_capacity;
+    int64_t hung_attempt, hang_told_attempt; /* as the newest plan says; 0: none */
+    struct unsure_pod *unsure;               /* see plan.h */
     size_t unsure_count, unsure_capacity;
     struct finished_pod *finished; /* see plan.h; the oldest first */
     size_t finished_count, finished_capacity;
@@ -138,11 +141,14 @@ void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, 
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
 /* Notes that a pod of the crew, evaluators apart, has vanished from the cache. A pod that had ended
- * by itself, or of whose attempt we have deleted pods, counts only if it was disrupted. Call this
- * before job_entry_remove_pod. */
+ * by itself, or of whose attempt we have deleted pods, counts only if it was disrupted. If its crew
+ * hung, its termination message is kept. Call this before job_entry_remove_pod. */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 /* Notes that we delete a pod of the job `uid`. */
 void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod);
+
+/* Notes of which attempt the termination messages of vanished pods are to be kept (plan.hung_attempt). Forgets those of another. */
+void job_entry_note_hang(struct job_entry *entry, int64_t attempt);
 
 /* Forgets the first `count` finished pods, because a status that includes them was written. */
 void job_entry_forget_finished(struct job_entry *entry, size_t count);

@@ -7,6 +7,7 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/finishing.h"
 #include "operator/controller/plan/first_crew.h"
+#include "operator/controller/plan/hang_report.h"
 #include "operator/controller/plan/join.h"
 #include "operator/controller/plan/node_avoidance.h"
 #include "operator/controller/plan/notice.h"
@@ -176,6 +177,7 @@ static void update_status(struct planning *planning)
     join_update(planning);
     node_avoidance_update(planning);
     notice_update(planning);
+    hang_report_update(planning);
 }
 
 /* When a condition last turned. */

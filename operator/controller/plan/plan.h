@@ -180,6 +180,12 @@ struct look_input {
     bool found;       /* the newest has a step, an epoch or a metric */
 };
 
+/* A pod of a crew that hung (hang_report.h), which has vanished. */
+struct hung_pod {
+    const char *pod, *message; /* its name, and its termination message */
+};
+#define HUNG_PODS_MAX 64 /* the most that are kept of a crew */
+
 /* Whether the notification about the job's end has been delivered. In memory only. */
 enum notice_state { NOTICE_OPEN, NOTICE_DELIVERED, NOTICE_FAILED };
 
@@ -230,8 +236,11 @@ struct plan_input {
     struct saves_input saves;
     struct strangers_input strangers;
     enum notice_state notice;
-    bool progress_due; /* it is the job's turn to have its progress written */
-    int64_t born_ms;   /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
+    const struct hung_pod *hung; /* in memory only */
+    size_t hung_count;
+    int64_t hang_told_attempt; /* the newest attempt whose hang was reported (hang_report.h); in memory only */
+    bool progress_due;         /* it is the job's turn to have its progress written */
+    int64_t born_ms; /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
     bool queue_change_told; /* an event has said that the queue's label was changed though another queue gave quota */
     const struct node_look *nodes; /* nodes of pods that do not end; in memory only, each node once */
     size_t node_count;
@@ -320,11 +329,13 @@ struct plan {
     /* The label names another queue than the one that gave quota. The input's queue_change_told if
      * not checked. */
     bool queue_change_waits;
-    size_t finished;     /* how many of the input's finished pods the status includes */
-    bool took_progress;  /* the status has the input's progress; false also if there is none */
-    bool tells_log_flaw; /* an event says what is wrong with the log */
-    size_t foreign;      /* pods with the job's labels but another owner; the input's foreign_told if not checked */
-    int64_t requeue_ms;  /* look again at this time; PLAN_NEVER: only when something changes */
+    size_t finished;      /* how many of the input's finished pods the status includes */
+    bool took_progress;   /* the status has the input's progress; false also if there is none */
+    bool tells_log_flaw;  /* an event says what is wrong with the log */
+    int64_t hung_attempt; /* keep the termination messages of pods of this attempt when they vanish; 0: of none */
+    bool tells_hang;      /* the hang of that attempt is reported, or there is nothing to report */
+    size_t foreign;       /* pods with the job's labels but another owner; the input's foreign_told if not checked */
+    int64_t requeue_ms;   /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;
     struct arena arena;

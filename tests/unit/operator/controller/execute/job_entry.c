@@ -250,6 +250,28 @@ static bool vanishes(struct pod_view view, int64_t now_ms)
     return entry->vanished_ms == now_ms && entry->vanished_attempt == view.attempt;
 }
 
+Test(job_entry, the_message_of_a_pod_whose_crew_hung_is_kept_when_it_vanishes)
+{
+    struct plan plan = {.hung_attempt = 1, .tells_hang = true};
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
+    view.attempt = 1;
+    view.termination_message = "where it stood";
+    vanishes(view, 1000);
+    cr_assert_eq(entry->hung_count, 0, "its crew did not hang");
+    job_entry_note_hang(entry, 1);
+    vanishes(view, 1000);
+    cr_assert_eq(entry->hung_count, 1);
+    cr_assert_str_eq(entry->hung[0].pod, view.name);
+    cr_assert_str_eq(entry->hung[0].message, "where it stood");
+    view.attempt = 2;
+    vanishes(view, 1000);
+    cr_assert_eq(entry->hung_count, 1, "another attempt");
+    job_entry_note_told(entry, &plan);
+    cr_assert_eq(entry->hung_count, 0);
+    cr_assert_eq(entry->hang_told_attempt, 1);
+}
+
 Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/hang_report.h"
+
+#include <string.h>
+
+#include "common/python_stack.h"
+#include "operator/controller/plan/conditions.h"
+
+#define STACK_LINE_MAX 2048
+#define QUOTED_BYTES 300 /* of each stack; a note has 1024 */
+#define QUOTED_PODS 3
+
+static bool deadline_made(const struct job_status *status, enum condition_type type)
+{
+    const struct condition *condition = &status->conditions[type];
+    return condition->status == CONDITION_TRUE && strcmp(condition->reason, "ProgressDeadlineExceeded") == 0;
+}
+
+/* Returns the attempt that hung; 0: none, or it has been reported. */
+static int64_t hung_attempt(const struct planning *planning)
+{
+    const struct job_status *next = planning->next;
+    int64_t attempt = deadline_made(next, CONDITION_FAILED)       ? next->attempt
+                      : deadline_made(next, CONDITION_RESTARTING) ? next->attempt - 1
+                                                                  : 0;
+    bool is_foreign = planning->job->framework != FRAMEWORK_COXSWAIN;
+    return is_foreign && attempt > planning->input->hang_told_attempt ? attempt : 0;
+}
+
+static bool belongs(const struct pod_view *pod, int64_t attempt)
+{
+    return pod->member && pod->attempt == attempt && pod->role != ROLE_EVALUATOR;
+}
+
+struct stand {
+    const char *pod, *stack; /* stack NULL: none was printed */
+    bool collective;         /* it waits in a collective operation */
+};
+
+struct stands {
+    struct stand list[HUNG_PODS_MAX];
+    size_t count, printed, collective;
+};
+
+static void add(struct planning *planning, struct stands *stands, const char *pod, const char *message)
+{
+    SCOPED_BUFFER line;
+    buffer_init(&line, STACK_LINE_MAX);
+    if (stands->count == HUNG_PODS_MAX)
+        return;
+    bool printed = python_stack_append(message, &line);
+    struct stand stand = {.pod = pod, .collective = printed && python_stack_is_collective(buffer_text(&line))};
+    if (printed)
+        stand.stack = planning_format(planning, "%.*s", QUOTED_BYTES, buffer_text(&line));
+    stands->printed += printed;
+    stands->collective += stand.collective;
+    stands->list[stands->count++] = stand;
+}
+
+/* Returns whether the others wait for this one: they printed their stacks and it did not, or they wait in a collective operation in which it
+ * is not. */
+static bool is_missed(const struct stands *stands, const struct stand *stand)
+{
+    return !stand->stack || (stands->collective > 0 && !stand->collective);
+}
+
+static const char *describe(struct planning *planning, const struct stands *stands)
+{
+    const char *text = "";
+    size_t quoted = 0;
+    for (int missed = 1; missed >= 0; missed--)
+        for (size_t i = 0; i < stands->count && quoted < QUOTED_PODS; i++) {
+            const struct stand *stand = &stands->list[i];
+            if (is_missed(stands, stand) != missed)
+                continue;
+            const char *role = !missed        ? "was"
+                               : stand->stack ? "is not in the collective operation of the others: it was"
+                                              : "";
+            text = stand->stack ? planning_format(planning, "%s%spod %s %s at %s", text, quoted ? "; " : "", stand->pod,
+                                                  role, stand->stack)
+                                : planning_format(planning,
+                                                  "%s%spod %s printed no stack before it was killed, so its process is "
+                                                  "frozen or waits in the kernel, or catches SIGTERM itself",
+                                                  text, quoted ? "; " : "", stand->pod);
+            quoted++;
+        }
+    return text;
+}
+
+void hang_report_update(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    struct plan *plan = planning->plan;
+    struct stands stands = {.count = 0};
+    plan->hung_attempt = hung_attempt(planning);
+    if (plan->hung_attempt == 0 || planning->next->attempt != planning->old->attempt)
+        return;
+    for (size_t i = 0; i < input->pod_count; i++)
+        if (belongs(input->pods[i], plan->hung_attempt) && pod_view_alive(input->pods[i]))
+            return;
+    for (size_t i = 0; i < input->hung_count; i++)
+        add(planning, &stands, input->hung[i].pod, input->hung[i].message);
+    for (size_t i = 0; i < input->pod_count; i++)
+        if (belongs(input->pods[i], plan->hung_attempt))
+            add(planning, &stands, input->pods[i]->name, input->pods[i]->termination_message);
+    plan->tells_hang = true;
+    if (stands.printed > 0)
+        planning_event_of_action(planning, "HangStack", "RestartCrew", describe(planning, &stands));
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reports in an event where the Python processes of a crew stood that progressDeadlineSeconds has ended (progress_deadline.h), and which
+ * of them did not take part.
+ *
+ * A script that has registered faulthandler for SIGTERM prints its threads' stacks to its log when its pod is asked to end. The end of the
+ * log becomes the pod's termination message (terminationMessagePolicy FallbackToLogsOnError), so the operator needs no right to read
+ * logs or to run programs in pods. The controller keeps the messages of the crew's pods when they vanish (plan.hung_attempt), in memory
+ * only: an operator that is restarted in between reports nothing.
+ */
+#ifndef COXSWAIN_CONTROLLER_HANG_REPORT_H
+#define COXSWAIN_CONTROLLER_HANG_REPORT_H
+
+#include "operator/controller/plan/planning.h"
+
+/* Adds the event once no pod of the crew is alive, and sets plan.hung_attempt and plan.tells_hang. Called whatever the policies
+ * decide. */
+void hang_report_update(struct planning *planning);
+
+#endif
