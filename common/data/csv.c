@@ -167,9 +167,9 @@ static int add_value(struct csv *csv, const char *name, const struct json *value
     if (!value)
         return error_set(error, ERROR_INVALID, "line %lld has no field \"%s\", which the first line has",
                          (long long)csv->line, show_name(name, shown));
-    if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_STRING && json_type(value) != JSON_NULL)
+    if (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY)
         return error_set(error, ERROR_INVALID,
-                         "line %lld: the field \"%s\" is a JSON %s; a table has numbers, and strings as labels",
+                         "line %lld: the field \"%s\" is a JSON %s; a table has numbers, strings and booleans",
                          (long long)csv->line, show_name(name, shown), json_type_name(json_type(value)));
     SCOPED_FREE char *text = json_scalar_text(value);
     size_t length = text ? strlen(text) : 0, wanted = csv->unquoted_length + length;

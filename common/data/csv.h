@@ -56,7 +56,7 @@ void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
 void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
 /* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is not an object with
- * the first object's fields, each a number, a string or null. The message names the line. */
+ * the first object's fields, none of them an object or an array. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
 /* Whether the row read last, the first one of the table, names the columns. In JSON Lines it always does. In text it does if none of its

@@ -116,13 +116,23 @@ static void refused(const char *text, const char *words)
     csv_release(&csv);
 }
 
+Test(json_lines, booleans_are_words_of_a_table)
+{
+    struct csv csv;
+    struct error error = ERROR_INIT;
+    static const char text[] = "{\"a\": true, \"b\": false}";
+    csv_init_file(&csv, "t.jsonl", (const uint8_t *)text, strlen(text));
+    cr_assert(csv_next(&csv, &error) > 0 && csv_next(&csv, &error) > 0, "%s", error.message);
+    cr_expect(csv_field_is(&csv.fields[0], "true") && csv_field_is(&csv.fields[1], "false"));
+    csv_release(&csv);
+}
+
 Test(json_lines, objects_that_are_no_rows_are_named)
 {
     refused("{\"a\": 1}\n{\"b\": 1}", "line 2 has no field \"a\", which the first line has");
     refused("{\"a\": 1}\n{\"a\": 1, \"b\": 1}", "line 2 has a field \"b\", which the first line has not");
     refused("{\"a\": {\"x\": 1}}",
-            "line 1: the field \"a\" is a JSON object; a table has numbers, and strings as labels");
-    refused("{\"a\": true}", "is a JSON boolean");
+            "line 1: the field \"a\" is a JSON object; a table has numbers, strings and booleans");
     refused("{\"a\\u001b[31m\": []}", "the field \"a?[31m\" is a JSON array");
     refused("{}", "line 1 is an empty object");
     refused("{\"a\": 1}\nx", "line 2 is not JSON");
