@@ -600,7 +600,17 @@ static const struct field data_fields[] = {
      ONLY_FOR("CSV"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "CSV: the column with the label: its name in the first line, or its number from 1 on. Default: the "
-                    "last one."},
+                    "last one that is not skipped."},
+    {.name = "skipColumns",
+     .kind = FIELD_STRING_LIST,
+     MEMBER(data_spec, skipped_columns),
+     COMPANION(data_spec, skipped_column_count),
+     ONLY_FOR("CSV"),
+     RANGE(1, DATA_SKIPPED_MAX),
+     BETWEEN(1, NAME_MAX_LENGTH),
+     .description =
+         "CSV: columns that the model does not get, such as identifiers, by their names in the first line or their "
+         "numbers from 1 on."},
     {.name = "resize",
      .kind = FIELD_ENUM,
      MEMBER(data_spec, resize),

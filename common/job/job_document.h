@@ -222,6 +222,8 @@ struct augmentation_spec {
     int64_t crop_padding; /* zeros on each side, of which a piece of the image's own size is cut */
 };
 
+#define DATA_SKIPPED_MAX 256
+
 struct data_spec {
     enum data_format format;
     const char *storage;
@@ -232,7 +234,9 @@ struct data_spec {
     const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
     bool standardize;         /* NPY, CSV */
-    const char *label_column; /* CSV: a name or a number from 1 on; NULL: the last */
+    const char *label_column; /* CSV: a name or a number from 1 on; NULL: the last one that is not skipped */
+    const char *skipped_columns[DATA_SKIPPED_MAX]; /* CSV: the same, of columns that the model does not get */
+    unsigned skipped_column_count;
     enum image_resize resize; /* ImageFolder; not said: Stretch */
 };
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "common/crc32c.h"
 #include "common/data/mapped_file.h"
 #include "common/job/enum_words.h"
 #include "common/memory.h"
@@ -187,6 +188,7 @@ static void take_names(struct dataset *dataset, const struct training_facts *kno
 {
     dataset->facts.columns = known ? json_copy(known->columns) : NULL;
     dataset->facts.classes = known ? json_copy(known->classes) : NULL;
+    dataset->facts.words = known ? json_copy(known->words) : NULL;
     dataset->facts.label = known ? memory_copy_string(known->label) : NULL;
 }
 
@@ -339,11 +341,15 @@ const struct training_facts *dataset_facts(const struct dataset *dataset)
 
 struct dataset_digests dataset_digests(const struct dataset *dataset)
 {
-    struct dataset_digests digests = {"", ""};
+    struct dataset_digests digests = {"", "", ""};
+    SCOPED_BUFFER words;
+    buffer_init(&words, TRAINING_FACTS_LIST_MAX);
     if (dataset->facts.standardization.inputs > 0)
         snprintf(digests.standardized, sizeof digests.standardized, "%08x", dataset->facts.standardization.digest);
     if (dataset->has_labels)
         snprintf(digests.classes, sizeof digests.classes, "%08x", dataset->labels_digest);
+    if (dataset->facts.words && json_print(dataset->facts.words, &words, NULL) == 0)
+        snprintf(digests.words, sizeof digests.words, "%08x", crc32c(0, words.data, words.length));
     return digests;
 }
 
@@ -365,6 +371,11 @@ int64_t dataset_count(const struct dataset *dataset)
 const struct example_format *dataset_format(const struct dataset *dataset)
 {
     return &dataset->format;
+}
+
+const char *dataset_notice(const struct dataset *dataset)
+{
+    return dataset->notice;
 }
 
 const char *dataset_description(const struct dataset *dataset)

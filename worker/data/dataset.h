@@ -88,6 +88,7 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
 struct dataset_digests {
     char standardized[9]; /* the training examples, as data.standardize has measured them */
     char classes[9];      /* CSV: the labels of the training files, in the order of the classes */
+    char words[9];        /* CSV: the words of the training files' columns, in their order */
 };
 struct dataset_digests dataset_digests(const struct dataset *dataset);
 
@@ -97,6 +98,9 @@ int64_t dataset_count(const struct dataset *dataset);
 const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
+
+/* What the user should know of the examples, a sentence such as one about words that the training table does not have; empty: nothing. */
+const char *dataset_notice(const struct dataset *dataset);
 
 /* Lets the dataset keep decoded examples in memory, if all of them take at most `most` bytes. Returns how many they take; 0: none is kept,
  * which is the default. Call it before the first example is read. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/crc32c.h"
-#include "common/data/csv.h"
+#include "common/data/csv_columns.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "common/terminal_text.h"
@@ -44,22 +44,23 @@ static const char *show(const struct csv_field *field, size_t most, char shown[T
 /* The files of a table, and what was found in them. */
 struct table {
     struct file_set set;
-    unsigned columns; /* with the label; 0: no row was seen yet */
-    unsigned label;   /* the label's column */
-    int64_t rows;
+    struct csv_choice choice;   /* the job's, of the columns */
+    struct csv_columns columns; /* `count` 0: no row was seen yet */
+    unsigned *places;           /* of each input among the columns; NULL: no row was seen yet */
+    int64_t inputs;
     struct csv_labels labels;
-    struct json *names; /* of the columns without the label; NULL: no line has them */
+    struct json *names; /* of the inputs; NULL: no line has them */
     char *label_name;   /* of the label's column; NULL: no line has it, or JSON cannot hold it */
     /* Of new examples, which may have no label: */
-    const struct json *wanted; /* the names of the model's inputs; NULL: not known */
-    const char *wanted_label;  /* the name of the label's column; NULL: not known */
-    unsigned *places;          /* of each of the model's inputs among the columns; NULL: the examples are not new */
-    int64_t inputs;
-    bool may_have_label, has_label; /* in the column `label` */
+    bool is_new;
+    const struct json *wanted;      /* the names of the model's inputs; NULL: not known */
+    const char *wanted_label;       /* the name of the label's column; NULL: not known */
+    bool may_have_label, has_label; /* in the column columns.label */
 };
 
 static void table_release(struct table *table)
 {
+    csv_columns_release(&table->columns);
     csv_labels_release(&table->labels);
     json_free(table->names);
     free(table->label_name);
@@ -67,13 +68,25 @@ static void table_release(struct table *table)
     file_set_release(&table->set);
 }
 
-static int find_label(const struct csv *row, bool header, const char *wanted, unsigned *ret_label, struct error *error)
+static struct csv_choice choice_of(const struct data_spec *spec)
 {
-    *ret_label = row->count - 1;
-    if (!wanted || csv_find_column(row, header, wanted, ret_label))
-        return 0;
-    return error_set(error, ERROR_INVALID, "data.labelColumn: there is no column %s among the %u of the table%s",
-                     wanted, row->count, header ? "" : ", which has no line with names");
+    return (struct csv_choice){.label = spec->label_column,
+                               .skipped = spec->skipped_columns,
+                               .skipped_count = spec->skipped_column_count,
+                               .label_title = "data.labelColumn",
+                               .skip_title = "data.skipColumns",
+                               .skip_before = "data.skipColumns: [",
+                               .skip_after = "]"};
+}
+
+/* Takes the inputs in the order of the columns. */
+static void place_in_order(struct table *table)
+{
+    table->inputs = csv_columns_inputs(&table->columns);
+    table->places = memory_resize(table->places, (size_t)table->inputs, sizeof *table->places);
+    for (unsigned i = 0, input = 0; i < table->columns.count; i++)
+        if (table->columns.list[i].is_input)
+            table->places[input++] = i;
 }
 
 /* Finds a column of that name which is not used yet, from `first` on and then from the beginning. */
@@ -86,6 +99,14 @@ static bool find_unused(const struct csv *row, const bool *used, const char *nam
             return true;
         }
     }
+    return false;
+}
+
+static bool is_skipped(const struct csv_choice *choice, const struct csv_field *name)
+{
+    for (unsigned i = 0; i < choice->skipped_count; i++)
+        if (csv_field_is(name, choice->skipped[i]))
+            return true;
     return false;
 }
 
@@ -104,39 +125,57 @@ static int place_by_names(struct table *table, const struct csv *row, struct err
         used[*place] = true;
         next = *place + 1;
     }
+    unsigned *label = &table->columns.label;
     table->has_label =
-        table->may_have_label && table->wanted_label && find_unused(row, used, table->wanted_label, 0, &table->label);
+        table->may_have_label && table->wanted_label && find_unused(row, used, table->wanted_label, 0, label);
     for (unsigned i = 0; i < row->count; i++)
-        if (!used[i] && !(table->has_label && i == table->label))
+        if (!used[i] && !(table->has_label && i == *label) && !is_skipped(&table->choice, &row->fields[i]))
             return error_set(error, ERROR_INVALID, "the model has not learned from the column %s; leave it out",
                              show(&row->fields[i], TEXT_SHOWN, shown));
     return 0;
 }
 
-/* Columns without known names have the order of the training table. There may be one more, the label's, at its place in that table. */
-static int place_inputs(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
+/* Columns without known names have the order of the training table: either its inputs alone, or all of its columns. */
+static int place_by_order(struct table *table, const struct csv *row, struct error *error)
 {
-    if (header && table->wanted)
-        return place_by_names(table, row, error);
-    table->has_label = table->may_have_label && row->count == table->inputs + 1 &&
-                       find_label(row, header, label, &table->label, NULL) == 0;
-    if (!table->has_label && row->count != table->inputs)
-        return error_set(error, ERROR_INVALID,
-                         "line %lld has %u columns, but the model takes %lld; give those that it has learned from, "
-                         "without the label",
-                         (long long)row->line, row->count, (long long)table->inputs);
-    unsigned input = 0;
-    for (unsigned i = 0; i < row->count; i++)
-        if (!table->has_label || i != table->label)
+    if (row->count == table->inputs) {
+        for (unsigned i = 0; i < row->count; i++)
+            table->places[i] = i;
+        return 0;
+    }
+    struct csv_columns whole = {.list = NULL};
+    table->has_label = table->may_have_label && row->count == table->inputs + 1 + table->choice.skipped_count &&
+                       csv_columns_start(&whole, row, false, &table->choice, NULL) == 0;
+    table->columns.label = whole.label;
+    for (unsigned i = 0, input = 0; i < whole.count && table->has_label; i++)
+        if (whole.list[i].is_input)
             table->places[input++] = i;
+    csv_columns_release(&whole);
+    if (table->has_label)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "line %lld has %u columns, but the model takes %lld; give those that it has learned from, "
+                     "without the label",
+                     (long long)row->line, row->count, (long long)table->inputs);
+}
+
+static int place_inputs(struct table *table, const struct csv *row, bool header, struct error *error)
+{
+    csv_columns_init(&table->columns, row, header);
+    if ((header && table->wanted ? place_by_names : place_by_order)(table, row, error) < 0)
+        return -1;
+    for (int64_t i = 0; i < table->inputs; i++)
+        table->columns.list[table->places[i]].is_input = true;
     return 0;
 }
 
 static void take_names(struct table *table, const struct csv *row)
 {
-    table->label_name = training_facts_name(row->fields[table->label].text, row->fields[table->label].length);
+    const struct csv_field *label = &row->fields[table->columns.label];
+    table->label_name = training_facts_name(label->text, label->length);
     for (unsigned i = 0; i < row->count; i++)
-        if (i != table->label && !training_facts_append(&table->names, row->fields[i].text, row->fields[i].length))
+        if (table->columns.list[i].is_input &&
+            !training_facts_append(&table->names, row->fields[i].text, row->fields[i].length))
             return;
 }
 
@@ -148,7 +187,7 @@ static int check_names(const struct table *table, const struct csv *row, struct 
         const struct csv_field *field = &row->fields[i];
         const char *name = json_string(item, "");
         char shown[TEXT_SHOWN + 1], wanted[TEXT_SHOWN + 1];
-        if (i == table->label)
+        if (!table->columns.list[i].is_input)
             continue;
         if (!csv_field_is(field, name))
             return error_set(error, ERROR_INVALID,
@@ -162,17 +201,13 @@ static int check_names(const struct table *table, const struct csv *row, struct 
 }
 
 /* Finds where values and label are, by the first row of the table. */
-static int look_at_first(struct table *table, const struct csv *row, bool header, const char *label,
-                         struct error *error)
+static int look_at_first(struct table *table, const struct csv *row, bool header, struct error *error)
 {
-    table->columns = row->count;
-    if (table->places)
-        return place_inputs(table, row, header, label, error);
-    if (row->count < 2)
-        return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
-                         (long long)row->line);
-    if (find_label(row, header, label, &table->label, error) < 0)
+    if (table->is_new)
+        return place_inputs(table, row, header, error);
+    if (csv_columns_start(&table->columns, row, header, &table->choice, error) < 0)
         return -1;
+    place_in_order(table);
     if (header && table->names)
         return check_names(table, row, error);
     if (header)
@@ -181,14 +216,14 @@ static int look_at_first(struct table *table, const struct csv *row, bool header
 }
 
 /* Checks a row's number of columns; the first one of the table decides. */
-static int check_row(struct table *table, const struct csv *row, bool header, const char *label, struct error *error)
+static int check_row(struct table *table, const struct csv *row, bool header, struct error *error)
 {
-    if (table->columns == 0)
-        return look_at_first(table, row, header, label, error);
-    if (row->count != table->columns)
+    if (table->columns.count == 0)
+        return look_at_first(table, row, header, error);
+    if (row->count != table->columns.count)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
-                         (long long)row->line, row->count, table->columns);
-    return header && !table->places ? check_names(table, row, error) : 0;
+                         (long long)row->line, row->count, table->columns.count);
+    return header && !table->is_new ? check_names(table, row, error) : 0;
 }
 
 struct row_taker {
@@ -217,7 +252,7 @@ static bool is_header(const struct table *table, const struct csv *row)
 }
 
 /* Gives each row with values to the taker. */
-static int walk(struct table *table, const char *label, const struct row_taker *taker, struct error *error)
+static int walk(struct table *table, const struct row_taker *taker, struct error *error)
 {
     for (unsigned i = 0; i < table->set.count; i++) {
         const struct file_set_entry *entry = &table->set.entries[i];
@@ -226,7 +261,7 @@ static int walk(struct table *table, const char *label, const struct row_taker *
         csv_init_file(&csv, entry->path, entry->file.bytes, entry->file.length);
         for (bool first = true; (result = csv_next(&csv, error)) > 0; first = false) {
             bool header = first && is_header(table, &csv);
-            if (check_row(table, &csv, header, label, error) < 0 ||
+            if (check_row(table, &csv, header, error) < 0 ||
                 (!header && taker->take(taker->context, &csv, error) < 0)) {
                 result = -1;
                 break;
@@ -234,8 +269,7 @@ static int walk(struct table *table, const char *label, const struct row_taker *
         }
         csv_release(&csv);
         if (result < 0)
-            return table->places ? -1
-                                 : error_wrap(error, "%s", entry->path); /* new examples: the caller names the file */
+            return table->is_new ? -1 /* the caller names the file */ : error_wrap(error, "%s", entry->path);
     }
     return 0;
 }
@@ -243,35 +277,39 @@ static int walk(struct table *table, const char *label, const struct row_taker *
 static int take_label(void *context, const struct csv *row, struct error *error)
 {
     struct table *table = context;
-    const struct csv_field *label = &row->fields[table->label];
-    table->rows++;
+    unsigned column = table->columns.label;
+    const struct csv_field *label = &row->fields[column];
+    csv_columns_add(&table->columns, row);
     if (csv_is_missing(label))
         return error_set(error, ERROR_INVALID, "line %lld, column %u: the label is missing; leave the line out",
-                         (long long)row->line, table->label + 1);
+                         (long long)row->line, column + 1);
     if (csv_labels_add(&table->labels, label, error) < 0)
-        return error_wrap(error, "line %lld, column %u", (long long)row->line, table->label + 1);
+        return error_wrap(error, "line %lld, column %u", (long long)row->line, column + 1);
     return 0;
 }
 
-static int take_count(void *context, const struct csv *row, struct error *error)
+static int take_inputs_alone(void *context, const struct csv *row, struct error *error)
 {
-    (void)row;
     (void)error;
-    ((struct table *)context)->rows++;
+    csv_columns_add(&((struct table *)context)->columns, row);
     return 0;
 }
 
-/* Opens the files, counts their rows, and collects their labels if those are classes. */
+/* Opens the files, looks at all rows, and collects their labels if those are classes. The training files decide what each column holds. */
 static int open_table(const struct dataset_source *source, const struct data_files *files, struct table *ret_table,
                       struct error *error)
 {
-    bool classes = source->format->target_type == ELEMENT_INT32;
-    const struct row_taker taker = {classes ? take_label : take_count, ret_table};
-    if (file_set_open(source, files->files, &ret_table->set, error) < 0 ||
-        walk(ret_table, source->spec->label_column, &taker, error) < 0)
+    bool classes = source->format->target_type == ELEMENT_INT32, training = files == &source->spec->train;
+    const struct row_taker taker = {classes ? take_label : take_inputs_alone, ret_table};
+    struct csv_columns *columns = &ret_table->columns;
+    ret_table->choice = choice_of(source->spec);
+    if (file_set_open(source, files->files, &ret_table->set, error) < 0 || walk(ret_table, &taker, error) < 0)
         return -1;
     csv_labels_sort(&ret_table->labels);
-    return 0;
+    int result =
+        training ? csv_columns_finish(columns, &ret_table->choice, error) : csv_columns_check_missing(columns, error);
+    const struct file_set *set = &ret_table->set;
+    return result < 0 ? error_wrap(error, "%s", set->count == 1 ? set->entries[0].path : files->files) : 0;
 }
 
 /* ---------------------------------------------------------------- values */
@@ -279,38 +317,82 @@ static int open_table(const struct dataset_source *source, const struct data_fil
 struct filling {
     struct csv_dataset *dataset;
     const struct table *table;
+    const struct csv_columns *columns; /* the training table's, whose words the inputs become numbers by */
     const struct csv_labels *labels;
-    int64_t row; /* the number of rows that were taken */
+    int64_t row;     /* the number of rows that were taken */
+    int64_t unknown; /* words that the training table does not have */
 };
 
-static int take_number(const struct csv *row, unsigned column, float *ret_value, struct error *error)
+static int take_value(const struct csv *row, unsigned column, double number, float *ret_value, struct error *error)
+{
+    *ret_value = (float)number;
+    if (isfinite(*ret_value))
+        return 0;
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: %g is too large for a float32, which reaches 3.4e38",
+                     (long long)row->line, column + 1, number);
+}
+
+static int refuse_field(const struct csv *row, unsigned column, const char *reason, struct error *error)
 {
     const struct csv_field *field = &row->fields[column];
     char shown[TEXT_SHOWN + 1];
-    double number;
-    if (csv_number(field, &number)) {
-        *ret_value = (float)number;
-        if (isfinite(*ret_value))
-            return 0;
-        return error_set(error, ERROR_INVALID,
-                         "line %lld, column %u: %g is too large for a float32, which reaches 3.4e38",
-                         (long long)row->line, column + 1, number);
-    }
     if (csv_is_missing(field))
         return error_set(error, ERROR_INVALID,
                          "line %lld, column %u: the value is missing; fill it, or leave the line out",
                          (long long)row->line, column + 1);
-    return error_set(error, ERROR_INVALID, "line %lld, column %u: \"%s\" is not a number", (long long)row->line,
-                     column + 1, show(field, TEXT_SHOWN, shown));
+    return error_set(error, ERROR_INVALID, "line %lld, column %u: \"%s\" %s", (long long)row->line, column + 1,
+                     show(field, TEXT_SHOWN, shown), reason);
+}
+
+static int take_number(const struct csv *row, unsigned column, float *ret_value, struct error *error)
+{
+    double number;
+    return csv_number(&row->fields[column], &number) ? take_value(row, column, number, ret_value, error)
+                                                     : refuse_field(row, column, "is not a number", error);
+}
+
+/* Notes the first word that the training table does not have, and how many there are. */
+static void note_unknown(struct filling *filling, const struct csv *row, unsigned column)
+{
+    char shown[TEXT_SHOWN + 1], *notice = filling->dataset->base.notice;
+    filling->unknown++;
+    if (filling->unknown == 1)
+        snprintf(
+            notice, sizeof filling->dataset->base.notice,
+            "line %lld, column %u: the training table does not have the word \"%s\" there, which counts as none of its "
+            "words",
+            (long long)row->line, column + 1, show(&row->fields[column], TEXT_SHOWN, shown));
+}
+
+/* Gives the numbers that a field becomes. */
+static int take_input(struct filling *filling, const struct csv *row, unsigned place, const struct csv_column *column,
+                      float *ret_values, struct error *error)
+{
+    double numbers[CSV_WORDS_MAX];
+    unsigned width = csv_column_width(column);
+    switch (csv_column_encode(column, &row->fields[place], numbers)) {
+    case CSV_NOT_ENCODED:
+        return refuse_field(row, place, column->kind == CSV_BOOLEANS ? "is neither true nor false" : "is not a number",
+                            error);
+    case CSV_UNKNOWN_WORD:
+        note_unknown(filling, row, place);
+        break;
+    case CSV_ENCODED:
+        break;
+    }
+    for (unsigned i = 0; i < width; i++)
+        if (take_value(row, place, numbers[i], &ret_values[i], error) < 0)
+            return -1;
+    return 0;
 }
 
 static int take_target(const struct filling *filling, const struct csv *row, struct error *error)
 {
     struct csv_dataset *dataset = filling->dataset;
-    unsigned column = filling->table->label;
+    unsigned column = filling->table->columns.label;
     const struct csv_field *field = &row->fields[column];
     char shown[TEXT_SHOWN + 1];
-    if (filling->table->places && csv_is_missing(field))
+    if (filling->table->is_new && csv_is_missing(field))
         return error_set(error, ERROR_INVALID,
                          "line %lld, column %u: the label is missing; fill it, or leave the column of the labels out",
                          (long long)row->line, column + 1);
@@ -324,54 +406,55 @@ static int take_target(const struct filling *filling, const struct csv *row, str
                      (long long)row->line, column + 1, show(field, TEXT_SHOWN, shown));
 }
 
-static int take_inputs(const struct table *table, const struct csv *row, float *values, struct error *error)
-{
-    for (int64_t i = 0; i < table->inputs; i++)
-        if (take_number(row, table->places[i], &values[i], error) < 0)
-            return -1;
-    return 0;
-}
-
 static int take_row(void *context, const struct csv *row, struct error *error)
 {
     struct filling *filling = context;
+    const struct table *table = filling->table;
+    const struct csv_columns *columns = filling->columns;
     float *values = filling->dataset->values + filling->row * filling->dataset->columns;
-    if (filling->row == filling->table->rows) /* a file has grown */
+    if (filling->row == table->columns.rows) /* a file has grown */
         return error_set(error, ERROR_INVALID, "the file has changed while it was read");
     filling->row++;
-    if (filling->table->places) {
-        int result = take_inputs(filling->table, row, values, error);
-        return result == 0 && filling->table->has_label ? take_target(filling, row, error) : result;
-    }
-    for (unsigned i = 0; i < row->count; i++)
-        if (i != filling->table->label && take_number(row, i, values++, error) < 0)
+    for (unsigned i = 0, input = 0; i < columns->count; i++) {
+        const struct csv_column *column = &columns->list[i];
+        if (!column->is_input)
+            continue;
+        if (take_input(filling, row, table->places[input++], column, values, error) < 0)
             return -1;
-    return take_target(filling, row, error);
+        values += csv_column_width(column);
+    }
+    return table->is_new && !table->has_label ? 0 : take_target(filling, row, error);
 }
 
-static int check_size(const struct table *table, int64_t columns, struct error *error)
+static int check_size(const struct table *table, int64_t width, struct error *error)
 {
-    if (table->rows == 0)
+    if (table->columns.rows == 0)
         return error_set(error, ERROR_INVALID, "the files hold no examples");
-    if (table->rows > VALUES_MAX / columns)
+    if (table->columns.rows > VALUES_MAX / width)
         return error_set(error, ERROR_TOO_LARGE,
                          "the table has %lld rows of %lld values, %lld values are the most; save it as NumPy arrays "
                          "(format NPY), which are not read into memory",
-                         (long long)table->rows, (long long)columns, (long long)VALUES_MAX);
+                         (long long)table->columns.rows, (long long)width, (long long)VALUES_MAX);
     return 0;
 }
 
-static int check_table(const struct table *table, const struct csv_labels *labels, const struct example_format *format,
-                       struct error *error)
+/* `columns`: those of the training table. */
+static int check_table(const struct table *table, const struct csv_columns *columns, const struct csv_labels *labels,
+                       const struct example_format *format, struct error *error)
 {
-    long long columns = (long long)table->columns - 1;
-    if (check_size(table, columns, error) < 0)
+    long long width = (long long)csv_columns_width(columns), inputs = (long long)csv_columns_inputs(columns);
+    if (check_size(table, width, error) < 0)
         return -1;
-    if (columns != format->input_elements)
+    if (table->inputs != inputs)
         return error_set(error, ERROR_INVALID,
-                         "the table has %lld columns besides the label, the model's input has %lld values; make "
+                         "the table has %lld columns besides the label, but the training table has %lld",
+                         (long long)table->inputs, inputs);
+    if (width != format->input_elements)
+        return error_set(error, ERROR_INVALID,
+                         "the table has %lld columns besides the label%s, the model's input has %lld values; make "
                          "model.inputShape [%lld]",
-                         columns, (long long)format->input_elements, columns);
+                         inputs, width == inputs ? "" : ", in which each different word takes a value of its own",
+                         (long long)format->input_elements, width);
     if (format->target_type == ELEMENT_INT32 && (int64_t)labels->count > format->classes)
         return error_set(error, ERROR_INVALID,
                          "the labels have %u different values, but the model has %lld classes; make model.classes %u",
@@ -406,32 +489,51 @@ static void take_labels(struct dataset *dataset, const struct csv_labels *labels
     }
 }
 
-static int take_values(struct csv_dataset *dataset, const struct dataset_source *source, struct filling *filling,
-                       struct table *table, struct error *error)
+static int take_values(struct csv_dataset *dataset, struct filling *filling, struct table *table, struct error *error)
 {
     const struct row_taker taker = {take_row, filling};
-    dataset->values = memory_allocate((size_t)(table->rows * dataset->columns), sizeof *dataset->values);
-    if (walk(table, source->spec->label_column, &taker, error) < 0)
+    dataset->columns = csv_columns_width(filling->columns);
+    dataset->values = memory_allocate((size_t)(table->columns.rows * dataset->columns), sizeof *dataset->values);
+    if (walk(table, &taker, error) < 0)
         return -1;
     for (unsigned i = 0; i < table->set.count; i++)
         if (file_bytes_check(&table->set.entries[i].file, mapped_file_round(), error) < 0)
             return -1;
     dataset->base.count = filling->row;
+    if (filling->unknown > 1) {
+        size_t length = strlen(dataset->base.notice);
+        snprintf(dataset->base.notice + length, sizeof dataset->base.notice - length, "; %lld fields have such words",
+                 (long long)filling->unknown);
+    }
     return 0;
 }
 
-static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
-                const struct csv_labels *labels, struct error *error)
+/* Keeps the words of the training table, by which new rows become numbers. */
+static int keep_words(struct csv_dataset *dataset, const struct csv_columns *columns, struct error *error)
 {
-    struct filling filling = {dataset, table, labels, 0};
-    if (check_table(table, labels, source->format, error) < 0)
+    SCOPED_BUFFER text;
+    buffer_init(&text, TRAINING_FACTS_LIST_MAX);
+    dataset->base.facts.words = csv_columns_words(columns);
+    if (!dataset->base.facts.words || json_print(dataset->base.facts.words, &text, NULL) == 0)
+        return 0;
+    return error_set(
+        error, ERROR_TOO_LARGE,
+        "the different words of all columns take more than %zu bytes; leave columns out with data.skipColumns",
+        TRAINING_FACTS_LIST_MAX);
+}
+
+static int fill(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
+                const struct table *training, struct error *error)
+{
+    struct filling filling = {dataset, table, &training->columns, &training->labels, 0, 0};
+    if (check_table(table, &training->columns, &training->labels, source->format, error) < 0 ||
+        keep_words(dataset, &training->columns, error) < 0)
         return -1;
-    dataset->columns = (int64_t)table->columns - 1;
-    dataset->labels.bytes = memory_allocate((size_t)table->rows, sizeof *dataset->labels.classes);
-    if (take_values(dataset, source, &filling, table, error) < 0)
+    dataset->labels.bytes = memory_allocate((size_t)table->columns.rows, sizeof *dataset->labels.classes);
+    if (take_values(dataset, &filling, table, error) < 0)
         return -1;
-    describe(dataset, table, labels, source->files->files);
-    take_labels(&dataset->base, labels);
+    describe(dataset, table, &training->labels, source->files->files);
+    take_labels(&dataset->base, &training->labels);
     return 0;
 }
 
@@ -446,28 +548,54 @@ static int labels_of_names(const struct json *names, struct csv_labels *labels, 
     return 0;
 }
 
+/* Finds out how the training table's columns become numbers, by the words that are kept with the weights. */
+static int columns_of(const struct training_facts *known, const struct example_format *format,
+                      struct csv_columns *ret_columns, struct error *error)
+{
+    if (csv_columns_known(ret_columns, known ? known->words : NULL, format->input_elements, error) < 0)
+        return -1;
+    if (csv_columns_width(ret_columns) != format->input_elements)
+        return error_set(error, ERROR_INVALID, "the words that are kept with the weights do not fit the model's input");
+    return 0;
+}
+
+static int read_new(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
+                    const struct csv_columns *columns, struct error *error)
+{
+    const struct row_taker counter = {take_inputs_alone, table};
+    struct filling filling = {dataset, table, columns, &table->labels, 0, 0};
+    if (labels_of_names(source->known ? source->known->classes : NULL, &table->labels, error) < 0 ||
+        file_set_open(source, source->files->files, &table->set, error) < 0 || walk(table, &counter, error) < 0 ||
+        csv_columns_check_missing(&table->columns, error) < 0 ||
+        check_size(table, csv_columns_width(columns), error) < 0)
+        return -1;
+    if (table->has_label)
+        dataset->labels.bytes = memory_allocate((size_t)table->columns.rows, sizeof *dataset->labels.classes);
+    dataset->base.has_targets = table->has_label;
+    return take_values(dataset, &filling, table, error);
+}
+
+static void columns_scope(struct csv_columns *columns)
+{
+    csv_columns_release(columns);
+}
+
 /* Reads new examples, which may have labels. Columns are found by their names, if these are known, else by their order. */
 static int fill_new(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
-    SCOPED(table_release) struct table table = {.inputs = source->format->input_elements};
+    SCOPED(table_release) struct table table = {.is_new = true, .choice = choice_of(source->spec)};
+    SCOPED(columns_scope) struct csv_columns columns = {.list = NULL};
     const struct training_facts *known = source->known;
     const struct json *names = known ? known->columns : NULL;
     bool numbers = source->format->target_type == ELEMENT_FLOAT32 && source->format->target_elements == 1;
-    const struct row_taker counter = {take_count, &table};
-    struct filling filling = {dataset, &table, &table.labels, 0};
+    if (columns_of(known, source->format, &columns, error) < 0)
+        return -1;
+    table.inputs = columns.count;
     table.may_have_label = numbers || (known && known->classes);
     table.wanted_label = known && known->label ? known->label : source->spec->label_column;
     table.wanted = (int64_t)json_count(names) == table.inputs ? names : NULL;
     table.places = memory_allocate((size_t)table.inputs, sizeof *table.places);
-    dataset->columns = table.inputs;
-    if (labels_of_names(known ? known->classes : NULL, &table.labels, error) < 0 ||
-        file_set_open(source, source->files->files, &table.set, error) < 0 ||
-        walk(&table, source->spec->label_column, &counter, error) < 0 || check_size(&table, table.inputs, error) < 0)
-        return -1;
-    if (table.has_label)
-        dataset->labels.bytes = memory_allocate((size_t)table.rows, sizeof *dataset->labels.classes);
-    dataset->base.has_targets = table.has_label;
-    if (take_values(dataset, source, &filling, &table, error) < 0)
+    if (read_new(dataset, source, &table, &columns, error) < 0)
         return -1;
     describe(dataset, &table, &table.labels, source->files->files);
     return 0;
@@ -475,7 +603,7 @@ static int fill_new(struct csv_dataset *dataset, const struct dataset_source *so
 
 /* ---------------------------------------------------------------- opening */
 
-/* Takes the classes and the names of columns that are known, else reads the training files. */
+/* Takes the classes, the names and the words of columns that are known, else reads the training files. */
 static int open_training(const struct dataset_source *source, struct table *ret_table, struct error *error)
 {
     const struct training_facts *known = source->known;
@@ -483,14 +611,16 @@ static int open_training(const struct dataset_source *source, struct table *ret_
         return open_table(source, &source->spec->train, ret_table, error);
     ret_table->names = json_copy(known->columns);
     ret_table->label_name = memory_copy_string(known->label);
+    if (columns_of(known, source->format, &ret_table->columns, error) < 0)
+        return -1;
     return labels_of_names(known->classes, &ret_table->labels, error);
 }
 
 /* The classes are those of the training files, also for files to test with. */
 static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
-    SCOPED(table_release) struct table training = {.rows = 0};
-    SCOPED(table_release) struct table own = {.rows = 0};
+    SCOPED(table_release) struct table training = {.inputs = 0};
+    SCOPED(table_release) struct table own = {.inputs = 0};
     const struct example_format *format = source->format;
     bool same = source->files == &source->spec->train;
     if (format->input_type != ELEMENT_FLOAT32 || format->target_elements != 1)
@@ -504,7 +634,7 @@ static int fill_with_labels(struct csv_dataset *dataset, const struct dataset_so
         return -1;
     dataset->base.facts.columns = json_copy(training.names);
     dataset->base.facts.label = memory_copy_string(training.label_name);
-    return fill(dataset, source, same ? &training : &own, &training.labels, error);
+    return fill(dataset, source, same ? &training : &own, &training, error);
 }
 
 static int csv_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)

@@ -25,6 +25,7 @@ struct dataset {
     bool has_targets;       /* new examples: their files have labels, too */
     uint32_t labels_digest; /* of them, in the order of the classes */
     char description[256];
+    char notice[256]; /* see dataset_notice */
 };
 
 /* The arguments of a format's `open`. */

@@ -18,6 +18,7 @@
 #define LABEL_DEVIATIONS "labelDeviations"
 #define COLUMNS "inputColumns"
 #define CLASSES "classNames"
+#define WORDS "inputWords"
 #define LABEL "labelColumn"
 
 void training_facts_release(struct training_facts *facts)
@@ -25,8 +26,9 @@ void training_facts_release(struct training_facts *facts)
     standardization_release(&facts->standardization);
     json_free(facts->columns);
     json_free(facts->classes);
+    json_free(facts->words);
     free(facts->label);
-    facts->columns = facts->classes = NULL;
+    facts->columns = facts->classes = facts->words = NULL;
     facts->label = NULL;
 }
 
@@ -99,6 +101,7 @@ void training_facts_write(const struct training_facts *facts, struct json *objec
         json_set_string(object, INPUT_SCALE, facts->input_scale == 255 ? "255" : "1");
     write_list(object, COLUMNS, facts->columns);
     write_list(object, CLASSES, facts->classes);
+    write_list(object, WORDS, facts->words);
     if (facts->label)
         json_set_string(object, LABEL, facts->label);
     if (of->inputs == 0 || of->inputs + of->targets > TRAINING_FACTS_NUMBERS_MAX)
@@ -166,6 +169,7 @@ void training_facts_read(struct training_facts *ret_facts, const struct json *ob
     *ret_facts = (struct training_facts){.input_scale = read_scale(object),
                                          .columns = read_list(object, COLUMNS, JSON_STRING),
                                          .classes = read_list(object, CLASSES, JSON_STRING),
+                                         .words = read_list(object, WORDS, JSON_ARRAY),
                                          .label = memory_copy_string(json_string(json_member(object, LABEL), NULL))};
     read_standardization(&ret_facts->standardization, object);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Holds what a trained model needs to know of its training files: the means and deviations that data.standardize has measured, whether
- * pixels were divided by 255, the names of a table's columns, and the labels of its classes. These facts are kept with the trained
+ * pixels were divided by 255, the names of a table's columns, their words, and the labels of its classes. These facts are kept with the trained
  * weights (trained_on.h), so that the model can be used on new examples when the training files are gone.
  */
 #ifndef COXSWAIN_DATA_TRAINING_FACTS_H
@@ -20,6 +20,7 @@ struct training_facts {
     int input_scale;      /* NPY: 255 if the values are divided by it, else 1; 0: not known */
     struct json *columns; /* CSV with a line of names: those of the model's inputs, in their order */
     struct json *classes; /* CSV: the labels, in the order of the classes; ImageFolder: the names of the folders */
+    struct json *words;   /* CSV: the words of its columns (csv_columns_words); NULL: all are numbers */
     char *label;          /* CSV with a line of names: that of the label's column; owned */
 };
 

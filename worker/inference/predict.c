@@ -495,6 +495,8 @@ static int open_examples(struct trainer *trainer, struct error *error)
     const char *data = trainer->arguments->inference.data;
     if ((data ? open_new(trainer, data, error) : open_held_out(trainer, error)) < 0)
         return -1;
+    if (*dataset_notice(trainer->validation))
+        fprintf(stderr, "%s: %s\n", data ? data : "held-out examples", dataset_notice(trainer->validation));
     return trained_on_check(&trainer->trained_on, trainer->validation, error);
 }
 

@@ -24,6 +24,8 @@ static void say_examples(const struct trainer *trainer, const char *label, const
 {
     report_say(trainer->report, "%-10s %lld %s", label, (long long)dataset_count(dataset),
                dataset_description(dataset));
+    if (*dataset_notice(dataset))
+        report_say(trainer->report, "%-10s %s", label, dataset_notice(dataset));
 }
 
 static void say_data(const struct trainer *trainer)

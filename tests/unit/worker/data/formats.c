@@ -744,6 +744,100 @@ Test(formats, csv_tables, .init = make_place, .fini = remove_place)
     dataset_free(dataset);
 }
 
+static void expect_row(const struct dataset *dataset, int64_t index, const float wanted[4], int32_t class)
+{
+    float inputs[4];
+    int32_t target;
+    cr_assert_eq(dataset_read(dataset, &index, 1, inputs, &target, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(inputs[i], wanted[i], "row %lld, value %d: %g", (long long)index, i, (double)inputs[i]);
+    cr_expect_eq(target, class);
+}
+
+/* A size, one of the cities Oslo and Rome, and a boolean; the name is left out. */
+Test(formats, csv_columns_of_words, .init = make_place, .fini = remove_place)
+{
+    struct example_format format = rows;
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    struct dataset *dataset = NULL;
+    format.input_elements = 4;
+    spec.skipped_columns[0] = "name";
+    spec.skipped_column_count = 1;
+    put_text("train.csv", "name,size,city,alone,kind\nAnn,1,Rome,yes,a\nBob,2,Oslo,no,b\nAnn,3,Rome,no,a\n");
+    put_text("test.csv", "name,size,city,alone,kind\nCid,4,Bern,true,b\nDan,5,Oslo,false,a\n");
+    dataset = opened(&spec, &format);
+    expect_row(dataset, 0, (const float[]){1, 0, 1, 1}, 0);
+    expect_row(dataset, 1, (const float[]){2, 1, 0, 0}, 1);
+    cr_expect_str_eq(dataset_notice(dataset), "");
+    struct dataset_digests digests = dataset_digests(dataset);
+    cr_expect_neq(digests.words[0], '\0');
+    spec.validation.files = path_of("test.csv");
+    struct dataset *test = NULL;
+    cr_assert_eq(dataset_open_validation(&spec, NULL, dataset, &test, NULL), 0);
+    expect_row(test, 0, (const float[]){4, 0, 0, 1}, 1);
+    cr_expect_str_eq(dataset_notice(test),
+                     "line 2, column 3: the training table does not have the word \"Bern\" there, which "
+                     "counts as none of its words");
+    cr_expect_str_eq(dataset_digests(test).words, digests.words);
+    dataset_free(test);
+
+    /* New rows become numbers by what is kept with the weights. */
+    SCOPED_JSON *kept = json_new_object();
+    struct training_facts known;
+    training_facts_write(dataset_facts(dataset), kept);
+    training_facts_read(&known, kept);
+    dataset_free(dataset);
+    cr_assert_eq(unlink(path_of("train.csv")), 0);
+    put_text("new.csv", "alone,city,name,size\nno,Rome,Eve,7\nyes,Bern,Fay,8\nyes,Bonn,Gil,8\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
+    expect_row(dataset, 0, (const float[]){7, 0, 1, 0}, 0);
+    expect_row(dataset, 1, (const float[]){8, 0, 0, 1}, 0);
+    cr_expect(strstr(dataset_notice(dataset), "\"Bern\"") &&
+                  strstr(dataset_notice(dataset), "; 2 fields have such words"),
+              "%s", dataset_notice(dataset));
+    dataset_free(dataset);
+    spec.skipped_columns[0] = "1";
+    put_text("new.csv", "Eve,7,Rome,no,b\nFay,8,Oslo,true,a\n"); /* all columns, which have no names */
+    known.columns = (json_free(known.columns), NULL);
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
+    expect_row(dataset, 1, (const float[]){8, 1, 0, 1}, 0);
+    cr_expect(dataset_has_targets(dataset));
+    dataset_free(dataset);
+    struct error error = ERROR_INIT;
+    put_text("new.csv", "7,Rome,perhaps\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, &error), -1);
+    cr_expect(strstr(error.message, "line 1, column 3: \"perhaps\" is neither true nor false"), "%s", error.message);
+    put_text("new.csv", "7,,yes\n,Rome,no\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, &error), -1);
+    cr_expect(strstr(error.message,
+                     "values are missing in column 1 (1 of 2, the first in line 2), column 2 (1 of 2, the first in "
+                     "line 1); fill them, or leave the rows out"),
+              "%s", error.message);
+    training_facts_release(&known);
+}
+
+/* Other words in the same places would be taken for one another. */
+Test(formats, csv_words_that_have_changed_have_another_digest, .init = make_place, .fini = remove_place)
+{
+    struct example_format format = rows;
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    format.input_elements = 3;
+    put_text("train.csv", "1,Rome,a\n2,Oslo,b\n");
+    struct dataset *dataset = opened(&spec, &format);
+    struct dataset_digests before = dataset_digests(dataset);
+    dataset_free(dataset);
+    put_text("train.csv", "1,Rome,a\n2,Bern,b\n");
+    dataset = opened(&spec, &format);
+    cr_expect_str_neq(dataset_digests(dataset).words, before.words);
+    cr_expect_str_eq(dataset_digests(dataset).classes, before.classes);
+    dataset_free(dataset);
+    put_text("train.csv", "1,Rome,a\n2,Bern,b\n3,Oslo,a\n");
+    refused(
+        &spec, &format, ERROR_INVALID,
+        "the table has 2 columns besides the label, in which each different word takes a value of its own, the model's "
+        "input has 3 values; make model.inputShape [4]");
+}
+
 Test(formats, csv_files_with_other_columns_than_the_training_table_are_refused, .init = make_place,
      .fini = remove_place)
 {
@@ -772,7 +866,7 @@ Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_
         const char *text, *words;
     } tables[] = {
         {"1,2,0\n1,x,1\n", "train.csv: line 2, column 2: \"x\" is not a number"},
-        {"1,2,0\n,2,1\n", "line 2, column 1: the value is missing"},
+        {"1,2,0\n,2,1\n", "train.csv: values are missing in column 1 (1 of 2, the first in line 2); correct"},
         {"1,2,0\n1,-1e40,1\n", "line 2, column 2: -1e+40 is too large for a float32"},
         {"1,2,0\n1,2,\n", "line 2, column 3: the label is missing"},
         {"1,2,0\n1,2\n", "line 2 has 2 columns, those before it have 3"},
