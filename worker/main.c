@@ -4,6 +4,7 @@
  * and ends with a code of common/contract/exit_code.h and, unless it is 0, one
  * line of cause and remedy.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -134,10 +135,12 @@ int main(int argument_count, char **argument_values)
     }
     log_configure(LOG_INFO, arguments.format);
     communicator_set_environment();
-    if (run(&arguments, &code, &error) < 0)
-        tell_end(arguments_use_model(&arguments) || arguments.program != NULL, code, &error);
-    else
+    bool uses_model = arguments_use_model(&arguments);
+    int result = run(&arguments, &code, &error);
+    if (result == 0 || (uses_model && error.os_error == EPIPE)) /* the reader of the output, such as head, has enough */
         code = EXIT_CODE_DONE;
+    else
+        tell_end(uses_model || arguments.program != NULL, code, &error);
     /* A library of the GPU's may wait for a lost peer, and exit() for the library. */
     if (code == EXIT_CODE_LOST_CREW || communicator_is_stuck()) {
         (void)fflush(NULL);
