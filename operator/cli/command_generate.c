@@ -33,6 +33,9 @@ static const char usage[] =
     "                       part fit. The claim must get the contents of the folder\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
     "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one)\n"
+    "  --skip COLUMNS       of a table: columns to leave out, names or numbers with commas between them. A column "
+    "with\n"
+    "                       another word in each row is left out, too\n"
     "  --model MODEL        default: one that suits the data\n"
     "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
     "  --workers N          default: the fewest that show what the strategy does\n"
@@ -70,7 +73,8 @@ static void print_usage(void)
 
 struct request {
     struct first_job wish;
-    const char *folder; /* NULL: none */
+    struct json *skipped; /* also the wish's */
+    const char *folder;   /* NULL: none */
 };
 
 static bool take_number(const char *text, int64_t *ret_number)
@@ -82,6 +86,19 @@ static bool take_claim(const char *text, const char **ret_claim)
 {
     *ret_claim = text;
     return strlen(text) <= CLAIM_NAME_MAX && string_format_matches(STRING_FORMAT_DOTTED_NAME, text);
+}
+
+/* Appends the words between commas. */
+static bool take_skipped(const char *text, struct json *skipped)
+{
+    for (size_t length; *text; text += length + (text[length] == ',')) {
+        length = strcspn(text, ",");
+        SCOPED_FREE char *word = memory_copy_bytes(text, length);
+        if (length == 0 || json_count(skipped) == DATA_SKIPPED_MAX)
+            return false;
+        json_append_string(skipped, word);
+    }
+    return json_count(skipped) > 0;
 }
 
 /* NULL: it is taken; else what the option takes. */
@@ -96,6 +113,9 @@ static const char *take(struct request *request, int option, const char *argumen
         *words[option] = argument;
     else if (claims[option])
         return take_claim(argument, claims[option]) ? NULL : "a claim's name: lower-case letters, digits, '-' and '.'";
+    else if (option == 'S')
+        return take_skipped(argument, request->skipped) ? NULL
+                                                        : "names or numbers of columns, with commas between them";
     else
         return take_number(argument, numbers[option]) ? NULL : "a whole number from 1 on";
     return NULL;
@@ -108,6 +128,7 @@ static int read_options(int count, char **words, struct request *request)
         {"data", required_argument, NULL, 'd'},
         {"format", required_argument, NULL, 'f'},
         {"label", required_argument, NULL, 'l'},
+        {"skip", required_argument, NULL, 'S'},
         {"model", required_argument, NULL, 'm'},
         {"strategy", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
@@ -156,6 +177,7 @@ static const char *option_of(const char *path)
         {"spec.devices.count", "--gpus"},
         {"spec.coxswain.data.format", "--format"},
         {"spec.coxswain.data.labelColumn", "--label"},
+        {"spec.coxswain.data.skipColumns", "--skip"},
         {"spec.image", "--image"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -215,6 +237,24 @@ static void append_clean(const char *text, struct buffer *out)
     failure_line_clean(text, strlen(text), MESSAGE_MAX, out);
 }
 
+/* Says on stderr which columns after the first `given` ones were left out because they look like identifiers. */
+static void print_identifiers(const char *title, const struct json *skipped, size_t given)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_TEXT_MAX);
+    size_t at = 0;
+    for (const struct json *item = json_first(skipped); item; item = json_next(item), at++) {
+        if (at < given)
+            continue;
+        buffer_append_string(&text, text.length > 0 ? ", " : "", NULL);
+        append_clean(json_string(item, ""), &text);
+    }
+    if (text.length > 0)
+        fprintf(stderr,
+                "%s: left out, since each row has another word there, as identifiers have: %s (data.skipColumns)\n",
+                title, buffer_text(&text));
+}
+
 /* Says on stderr what the job was made for. */
 static void print_found(const char *title, const struct data_files_found *found, const struct data_shape *shape)
 {
@@ -264,28 +304,35 @@ static bool suits_model(const char *title, const char *model, const struct data_
     return !reason;
 }
 
-int command_generate(int count, char **words)
+static int generate(const char *title, struct request *request)
 {
-    struct request request = {.folder = NULL};
-    int code = read_options(count, words, &request);
-    if (code >= 0)
-        return code;
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    const struct data_columns columns = {request->wish.label, request->skipped};
+    size_t given = json_count(request->skipped);
     struct data_shape shape = {.examples = 0};
     struct error error = ERROR_INIT;
-    const char *format = request.wish.format;
+    const char *format = request->wish.format;
     bool known = !format || words_find(data_format_words, format) >= 0; /* which print_job judges */
-    if (request.folder && known) {
-        if (data_folder_look(request.folder, format, &found, &error) < 0)
-            return refuse_data(words[0], error.message);
-        request.wish.format = found.format;
-        request.wish.files = &found;
-        if (data_shape_read(request.folder, &found, request.wish.label, &shape, &error) < 0)
-            return refuse_data(words[0], error.message);
-        request.wish.shape = &shape;
-        if (!suits_model(words[0], request.wish.model, &shape))
+    if (request->folder && known) {
+        if (data_folder_look(request->folder, format, &found, &error) < 0)
+            return refuse_data(title, error.message);
+        request->wish.format = found.format;
+        request->wish.files = &found;
+        if (data_shape_read(request->folder, &found, &columns, &shape, &error) < 0)
+            return refuse_data(title, error.message);
+        request->wish.shape = &shape;
+        if (!suits_model(title, request->wish.model, &shape))
             return EXIT_USAGE;
-        print_found(words[0], &found, &shape);
+        print_found(title, &found, &shape);
+        print_identifiers(title, request->skipped, given);
     }
-    return print_job(words[0], &request);
+    return print_job(title, request);
+}
+
+int command_generate(int count, char **words)
+{
+    SCOPED_JSON *skipped = json_new_array();
+    struct request request = {.wish.skipped = skipped, .skipped = skipped};
+    int code = read_options(count, words, &request);
+    return code >= 0 ? code : generate(words[0], &request);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/data/csv.h"
+#include "common/data/csv_columns.h"
 #include "common/data/file_bytes.h"
 #include "common/data/idx.h"
 #include "common/data/image_folder.h"
@@ -201,20 +201,19 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
 
 struct table {
     struct csv csv;
-    char (*names)[TEXT_SHOWN + 1]; /* of the first line, shortened; NULL: it has none */
-    unsigned columns, label;       /* label: the labels' column */
-    bool index;                    /* the first column has counted the rows so far */
+    struct csv_columns columns;
+    bool header, index; /* index: the first column has counted the rows so far */
     struct csv_labels labels;
     bool many;                 /* more different labels than are collected */
     bool whole;                /* all numbers among the labels are whole */
-    int64_t rows, numbers;     /* numbers: rows whose label is one */
+    int64_t numbers;           /* rows whose label is one */
     int64_t word_line;         /* of the first label that is not */
     char word[TEXT_SHOWN + 1]; /* that label, shortened */
 };
 
 static void table_release(struct table *table)
 {
-    free(table->names);
+    csv_columns_release(&table->columns);
     csv_labels_release(&table->labels);
     csv_release(&table->csv);
 }
@@ -225,44 +224,30 @@ static const char *shorten(const struct csv_field *field, char shown[TEXT_SHOWN 
     return shown;
 }
 
-/* Sets an error about a column of a line: "line 3, column 2 (height): the value is missing". */
-static int refuse_cell(const struct table *table, int64_t line, unsigned column, const char *cell, const char *reason,
-                       struct error *error)
+/* Sets an error about the label of a line: "line 3, column 2 (height): the label is missing". */
+static int refuse_label(const struct table *table, int64_t line, const char *cell, const char *reason,
+                        struct error *error)
 {
-    const char *name = table->names ? table->names[column] : "";
-    return error_set(error, ERROR_INVALID, "line %lld, column %u%s%s%s: %s%s%s%s", (long long)line, column + 1,
+    unsigned label = table->columns.label;
+    const char *name = table->columns.list[label].name;
+    return error_set(error, ERROR_INVALID, "line %lld, column %u%s%s%s: %s%s%s%s", (long long)line, label + 1,
                      *name ? " (" : "", name, *name ? ")" : "", cell ? "\"" : "", cell ? cell : "", cell ? "\" " : "",
                      reason);
 }
 
-static int start_table(struct table *table, const char *label, struct error *error)
+static int start_table(struct table *table, const struct csv_choice *choice, struct error *error)
 {
-    const struct csv *row = &table->csv;
-    bool header = csv_is_header(row);
-    if (row->count < 2)
-        return error_set(error, ERROR_INVALID, "line %lld has one column; a table has values and a label",
-                         (long long)row->line);
-    table->columns = row->count;
+    table->header = csv_is_header(&table->csv);
     table->index = table->whole = true;
-    table->label = row->count - 1;
-    if (header) {
-        table->names = memory_allocate(row->count, sizeof *table->names);
-        for (unsigned i = 0; i < row->count; i++)
-            shorten(&row->fields[i], table->names[i]);
-    }
-    if (label && !csv_find_column(row, header, label, &table->label))
-        return error_set(error, ERROR_NOT_FOUND, "--label: there is no column %s among the %u of the table%s", label,
-                         row->count, header ? "" : ", which has no line with names");
-    return 0;
+    return csv_columns_start(&table->columns, &table->csv, table->header, choice, error);
 }
 
 static int take_label(struct table *table, struct error *error)
 {
-    const struct csv_field *cell = &table->csv.fields[table->label];
+    const struct csv_field *cell = &table->csv.fields[table->columns.label];
     double number;
     if (csv_is_missing(cell))
-        return refuse_cell(table, table->csv.line, table->label, NULL, "the label is missing; leave the line out",
-                           error);
+        return refuse_label(table, table->csv.line, NULL, "the label is missing; leave the line out", error);
     if (csv_number(cell, &number)) {
         table->numbers++;
         table->whole = table->whole && number == trunc(number);
@@ -277,54 +262,40 @@ static int take_label(struct table *table, struct error *error)
 static int take_row(struct table *table, struct error *error)
 {
     const struct csv *row = &table->csv;
-    char shown[TEXT_SHOWN + 1];
     double number = 0;
-    if (row->count != table->columns)
+    if (row->count != table->columns.count)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
-                         (long long)row->line, row->count, table->columns);
-    for (unsigned i = 0; i < row->count; i++) {
-        if (i == table->label)
-            continue;
-        if (csv_is_missing(&row->fields[i]))
-            return refuse_cell(table, row->line, i, NULL, "the value is missing; fill it, or leave the line out",
-                               error);
-        if (!csv_number(&row->fields[i], &number))
-            return refuse_cell(
-                table, row->line, i, shorten(&row->fields[i], shown),
-                "is not a number; write the column as numbers, leave it out, or name it with --label if it is what to "
-                "predict",
-                error);
-        table->index = table->index && (i > 0 || number == (double)table->rows);
-    }
-    if (take_label(table, error) < 0)
-        return -1;
-    table->rows++;
-    return 0;
+                         (long long)row->line, row->count, table->columns.count);
+    table->index = table->index && csv_number(&row->fields[0], &number) && number == (double)table->columns.rows;
+    csv_columns_add(&table->columns, row);
+    return take_label(table, error);
 }
 
 /* pandas writes its row numbers as a column without a name. */
 static int check_index(const struct table *table, struct error *error)
 {
-    bool nameless = table->names && table->names[0][0] == '\0';
-    if (!nameless || !table->index || table->label == 0 || table->rows < INDEX_ROWS_LEAST)
+    const struct csv_column *first = &table->columns.list[0];
+    bool nameless = table->header && first->name[0] == '\0';
+    if (!nameless || !table->index || !first->is_input || table->columns.rows < INDEX_ROWS_LEAST)
         return 0;
     return error_set(error, ERROR_INVALID,
-                     "column 1 has no name and counts the rows: save the table without it (index=False)");
+                     "column 1 has no name and counts the rows: save the table without it (index=False), or leave it "
+                     "out (--skip 1)");
 }
 
 /* What the labels are: words are classes, and so are integers unless there are very many; the others are predicted. */
 static int judge_labels(const struct table *table, struct data_shape *shape, struct error *error)
 {
-    int64_t words = table->rows - table->numbers;
-    bool classes = !table->many && are_classes(table->labels.count, table->rows);
-    if (words > 0 && words * WORDS_PART < table->rows)
-        return refuse_cell(table, table->word_line, table->label, table->word,
-                           "is not a number, but most labels are; correct it, or leave the line out", error);
+    int64_t rows = table->columns.rows, words = rows - table->numbers;
+    bool classes = !table->many && are_classes(table->labels.count, rows);
+    if (words > 0 && words * WORDS_PART < rows)
+        return refuse_label(table, table->word_line, table->word,
+                            "is not a number, but most labels are; correct it, or leave the line out", error);
     if (words > 0 && !classes)
         return error_set(error, ERROR_INVALID,
                          "column %u: the labels of %lld rows have %s%u different words, too many for classes; --label "
                          "names another column",
-                         table->label + 1, (long long)table->rows, table->many ? "more than " : "",
+                         table->columns.label + 1, (long long)rows, table->many ? "more than " : "",
                          table->labels.count);
     shape->numbers = words == 0 && !(classes && table->labels.integers);
     shape->classes = shape->numbers ? 0 : classes_of(table->labels.count);
@@ -332,34 +303,69 @@ static int judge_labels(const struct table *table, struct data_shape *shape, str
     return 0;
 }
 
-static int read_rows(struct table *table, const char *label, struct data_shape *shape, struct error *error)
+/* Leaves the columns out that look like identifiers, unless they are the only ones. */
+static void leave_identifiers_out(struct table *table, struct json *skipped)
+{
+    struct csv_columns *columns = &table->columns;
+    int64_t left = csv_columns_inputs(columns);
+    for (unsigned i = 0; i < columns->count; i++) {
+        struct csv_column *column = &columns->list[i];
+        if (!column->is_input || left == 1 || !csv_column_identifies(column, columns->rows))
+            continue;
+        SCOPED_FREE char *number = memory_format("%u", i + 1);
+        bool whole = *column->name && strlen(column->name) < CSV_SHOWN_MAX; /* the name is not shortened */
+        column->is_input = false;
+        left--;
+        json_append_string(skipped, whole ? column->name : number);
+    }
+}
+
+static int read_rows(struct table *table, const struct csv_choice *choice, struct json *skipped,
+                     struct data_shape *shape, struct error *error)
 {
     int result;
     while ((result = csv_next(&table->csv, error)) > 0) {
-        bool first = table->columns == 0;
-        if (first && start_table(table, label, error) < 0)
+        bool first = table->columns.count == 0;
+        if (first && start_table(table, choice, error) < 0)
             return -1;
-        if (!(first && table->names) && take_row(table, error) < 0)
+        if (!(first && table->header) && take_row(table, error) < 0)
             return -1;
     }
     if (result < 0)
         return -1;
-    if (table->rows == 0)
+    if (table->columns.rows == 0)
         return error_set(error, ERROR_INVALID, "a table has a row for each example, with values and a label");
-    shape->examples = table->rows;
-    shape->sides[shape->rank++] = (int64_t)table->columns - 1;
-    return check_index(table, error) < 0 ? -1 : judge_labels(table, shape, error);
+    if (skipped)
+        leave_identifiers_out(table, skipped);
+    if (check_index(table, error) < 0 || (skipped ? csv_columns_finish(&table->columns, choice, error)
+                                                  : csv_columns_check_missing(&table->columns, error)) < 0)
+        return -1;
+    shape->examples = table->columns.rows;
+    shape->columns = csv_columns_inputs(&table->columns);
+    shape->sides[shape->rank++] = csv_columns_width(&table->columns);
+    return judge_labels(table, shape, error);
 }
 
-static int read_csv(const char *folder, const char *name, const char *label, struct data_shape *shape,
-                    struct error *error)
+/* `learned`: the table is the one to learn from, whose columns that look like identifiers are appended to the ones to leave out. */
+static int read_csv(const char *folder, const char *name, const struct data_columns *wanted, bool learned,
+                    struct data_shape *shape, struct error *error)
 {
     SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
-    SCOPED(table_release) struct table table = {.names = NULL};
+    SCOPED(table_release) struct table table = {.header = false};
+    SCOPED_FREE const char **skipped = memory_allocate(json_count(wanted->skipped), sizeof *skipped);
+    struct csv_choice choice = {.label = wanted->label,
+                                .skipped = skipped,
+                                .label_title = "--label",
+                                .skip_title = "--skip",
+                                .skip_before = "--skip ",
+                                .skip_after = ""};
+    for (const struct json *item = json_first(wanted->skipped); item; item = json_next(item))
+        skipped[choice.skipped_count++] = json_string(item, "");
     if (open_file(folder, name, &file, error) < 0)
         return -1;
     csv_init_file(&table.csv, name, file.bytes, file.length);
-    return read_rows(&table, label, shape, error) < 0 ? error_wrap(error, "%s", name) : 0;
+    int result = read_rows(&table, &choice, learned ? wanted->skipped : NULL, shape, error);
+    return result < 0 ? error_wrap(error, "%s", name) : 0;
 }
 
 /* ---------------------------------------------------------------- images */
@@ -433,8 +439,9 @@ static int read_text(const char *folder, const char *name, struct data_shape *sh
     return 0;
 }
 
-static int read_files(const char *folder, const char *format, const char *files, const char *labels, const char *label,
-                      struct data_shape *ret_shape, struct error *error)
+static int read_files(const char *folder, const char *format, const char *files, const char *labels,
+                      const struct data_columns *columns, bool learned, struct data_shape *ret_shape,
+                      struct error *error)
 {
     struct data_shape shape = {.examples = 0};
     int result = 0;
@@ -446,7 +453,7 @@ static int read_files(const char *folder, const char *format, const char *files,
         result = read_npy(folder, files, labels, &shape, error);
         break;
     case DATA_FORMAT_CSV:
-        result = read_csv(folder, files, label, &shape, error);
+        result = read_csv(folder, files, columns, learned, &shape, error);
         break;
     case DATA_FORMAT_BYTES:
         result = read_text(folder, files, &shape, error);
@@ -464,6 +471,8 @@ static int read_files(const char *folder, const char *format, const char *files,
 
 static bool same_sides(const struct data_shape *one, const struct data_shape *other)
 {
+    if (one->columns > 0) /* a file to test with may lack some of the words */
+        return one->columns == other->columns;
     return one->rank == other->rank && memcmp(one->sides, other->sides, sizeof one->sides) == 0;
 }
 
@@ -487,11 +496,11 @@ static int check_tested(const struct data_files_found *found, const struct data_
     return error_set(error, ERROR_INVALID, "%s; they must have the same values", buffer_text(&sides));
 }
 
-static int read_tested(const char *folder, const struct data_files_found *found, const char *label,
+static int read_tested(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
                        struct data_shape *shape, struct error *error)
 {
     struct data_shape tested = {.examples = 0};
-    if (read_files(folder, found->format, found->test_files, found->test_labels, label, &tested, error) < 0 ||
+    if (read_files(folder, found->format, found->test_files, found->test_labels, columns, false, &tested, error) < 0 ||
         check_tested(found, shape, &tested, error) < 0)
         return -1;
     shape->tested = tested.examples;
@@ -500,12 +509,12 @@ static int read_tested(const char *folder, const struct data_files_found *found,
     return 0;
 }
 
-int data_shape_read(const char *folder, const struct data_files_found *found, const char *label,
+int data_shape_read(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error)
 {
     struct data_shape shape;
-    if (read_files(folder, found->format, found->files, found->labels, label, &shape, error) < 0 ||
-        (found->test_files && read_tested(folder, found, label, &shape, error) < 0))
+    if (read_files(folder, found->format, found->files, found->labels, columns, true, &shape, error) < 0 ||
+        (found->test_files && read_tested(folder, found, columns, &shape, error) < 0))
         return -1;
     if (shape.examples == 1 && shape.tested == 0)
         return error_set(error, ERROR_INVALID, "%s holds one example; a job learns from some and is tested on others",
@@ -528,6 +537,8 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
                          : shape->rank == 1 && shape->sides[0] == 1 ? " value"
                                                                     : " values",
                          NULL);
+    if (shape->columns > 0 && shape->columns != shape->sides[0])
+        buffer_format(out, " from %lld column%s", (long long)shape->columns, shape->columns == 1 ? "" : "s");
     if (shape->classes > 0)
         buffer_format(out, ", %lld classes", (long long)shape->classes);
     else

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "common/json.h"
 #include "operator/cli/data_folder.h"
 
 #define DATA_SHAPE_RANK_MAX 3
@@ -22,6 +23,7 @@ struct data_shape {
     int64_t tested;   /* examples of the files for the test; 0: there are none */
     unsigned rank;    /* of an example; 0: a text */
     int64_t sides[DATA_SHAPE_RANK_MAX];
+    int64_t columns; /* of a table, without the label's: fewer than the values if some hold words; 0: it is no table */
     bool pixels;     /* bytes, which the worker divides by 255 */
     bool resized;    /* images, which the worker resizes to `sides` */
     int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
@@ -29,9 +31,14 @@ struct data_shape {
     bool whole;      /* the numbers are whole and have few different values: they may be classes */
 };
 
-/* `label`: the column of a table with the labels, as data.labelColumn takes it; NULL: the last one.
- * ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file and what to do about it. */
-int data_shape_read(const char *folder, const struct data_files_found *found, const char *label,
+/* The user's choice among the columns of a table, by names or by numbers from 1 on. */
+struct data_columns {
+    const char *label;    /* as data.labelColumn takes it; NULL: the last one that is not left out */
+    struct json *skipped; /* an array of strings, as data.skipColumns takes it */
+};
+
+/* Columns that look like identifiers are appended to `columns->skipped`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file and what to do about it. */
+int data_shape_read(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error);
 
 /* Appends "150 examples of 4 values, 3 classes". */

@@ -208,6 +208,8 @@ static void set_data(const struct first_job *wish, const char *format, const str
     }
     if (wish->label)
         json_set_string(data, "labelColumn", wish->label);
+    if (json_count(wish->skipped) > 0)
+        json_set(data, "skipColumns", json_copy(wish->skipped));
     if (belongs(field_find(&data_type, "examples"), format))
         json_set_integer(data, "examples", SYNTHETIC_EXAMPLES);
     set_held_out(wish, material, data);

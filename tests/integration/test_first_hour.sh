@@ -118,6 +118,38 @@ cox 1 run prices.yaml --volume "data=$work/prices" --fresh && grep -q 'does not 
     cox 0 run prices.yaml --volume "data=$work/prices" --fresh --delete-volumes
 verdict $? "training on data that has changed names the command that begins anew" "$(tail -n 9 err out)"
 
+# Words, booleans and an identifier, which cox generate leaves out; a hole ends it with the option that helps. Rows as JSON Lines, too.
+mkdir -p passengers riders
+awk 'BEGIN { srand(7); print "name,class,sex,age,alone,port,survived"
+    for (i = 0; i < 300; i++) { sex = rand() < 0.5 ? "male" : "female"; alone = rand() < 0.5 ? "true" : "false"; port = substr("CQS", 1 + int(3 * rand()), 1)
+        printf "passenger %d,%d,%s,%d,%s,%s,%s\n", i, 1 + int(3 * rand()), sex, 1 + 79 * rand(), alone, port, (sex == "female") == (port != "S" || alone == "true") ? "yes" : "no" } }' >table
+awk -F, -v OFS=, 'NR == 9 { $4 = ""; $6 = "NA" } { print }' table >passengers/all.csv
+cox 1 generate passengers --data passengers && grep -qF 'all.csv: values are missing in age (1 of 300, the first in line 9), port (1 of 300, the first in line 9); correct the table, or leave columns out: --skip age,port' err &&
+    cox 0 generate passengers --data passengers --skip age,port && grep -qF 'skipColumns:' out && grep -q '300 examples of 4 values from 3 columns, 2 classes' err
+verdict $? "columns with missing values are named at once, with the option that leaves them out" "$(cat err)"
+cp table passengers/all.csv
+learn passengers '300 examples of 8 values from 5 columns, 2 classes, 60 held out' 90 && cox 0 generate again --data passengers &&
+    grep -qF 'left out, since each row has another word there, as identifiers have: name (data.skipColumns)' err
+verdict $? "a table with words, booleans and an identifier" "$(tail -n 3 err out)"
+weights=.local/state/coxswain/default-passengers/volumes/default/runs/passengers/model.safetensors
+cox 0 run passengers.yaml --volume "data=$work/passengers" --set metadata.name=alone2 --set spec.workers.replicas=1 --set spec.coxswain.training.logicalShards=2 &&
+    cmp "$weights" "${weights/default-passengers/default-alone2}"
+verdict $? "one worker learns the bits of two from words" "$(tail -n 3 err out)"
+rm passengers/all.csv
+printf 'sex,port,alone,class,age\nfemale,Q,yes,1,30\nmale,S,False,2,31\nmale,Q,true,2,31\n' >new.csv
+cox 0 predict passengers --data new.csv && [[ $(cut -d, -f1 out | tr '\n' ' ') == 'class yes yes no ' ]] && ! grep -qv '^weights: ' err
+verdict $? "new rows with words, without the training data" "$(cat out err)"
+printf 'sex,port,alone,class,age\nfemale,Z,yes,1,30\n' >new.csv
+cox 0 predict passengers --data new.csv && grep -qF 'new.csv: line 2, column 2: the training table does not have the word "Z" there, which counts as none of its words' err
+verdict $? "a new word is told" "$(cat out err)"
+for i in {1..20000}; do echo "female,Q,yes,1,$i"; done | cat <(echo sex,port,alone,class,age) - >many.csv
+"${cox_command[@]}" predict passengers --data many.csv 2>err | head -n 1 >out
+[[ ${PIPESTATUS[0]} == 0 && $(cat out) == 'class,probability' ]] && ! grep -qv '^weights: ' err
+verdict $? "a reader that has enough ends the prediction quietly" "$(cat out err)"
+awk -F, 'NR > 1 { printf "{\"class\": %d, \"sex\": \"%s\", \"alone\": %s, \"port\": \"%s\", \"survived\": %s}\n", $2, $3, $5, $6, $7 == "yes" ? "true" : "false" }' table >riders/all.jsonl
+learn riders '300 examples of 7 values from 4 columns, 2 classes, 60 held out' 90
+verdict $? "JSON Lines with words and booleans" "$(tail -n 3 err out)"
+
 # The same as text: the error is in the unit of the labels, as one finds it from the values that are printed.
 mkdir costs && { echo 'a,b,cost' && tr ' ' ',' <rows; } >costs/costs.csv && sed -n '1p;2,41p' costs/costs.csv >some.csv
 cox 0 generate costs --data costs && mv out costs.yaml && cox 0 run costs.yaml --volume "data=$work/costs" && cox 0 predict costs --data some.csv &&

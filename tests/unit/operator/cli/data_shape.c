@@ -17,16 +17,19 @@
 #include "tests/unit/common/data/image_files.h"
 
 static char folder[] = "/tmp/cox-shape-XXXXXX";
-static const char *column; /* of the labels; NULL: the last one */
+static const char *column;   /* of the labels; NULL: the last one */
+static struct json *skipped; /* the columns that are left out */
 
 static void setup(void)
 {
     cr_assert(mkdtemp(folder));
+    skipped = json_new_array();
 }
 
 static void teardown(void)
 {
     directory_remove(folder);
+    json_free(skipped);
 }
 
 TestSuite(data_shape, .init = setup, .fini = teardown);
@@ -68,11 +71,12 @@ static struct json *job_for(const char *wanted)
     struct error error = ERROR_INIT;
     buffer_init(&text, 1 << 16);
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, column, &shape, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), 0, "%s",
+                 error.message);
     data_shape_describe(&shape, &text);
     cr_expect_str_eq(buffer_text(&text), wanted);
-    struct json *job = first_job_make(
-        &(struct first_job){.name = "mine", .format = found.format, .files = &found, .label = column, .shape = &shape});
+    struct json *job = first_job_make(&(struct first_job){
+        .name = "mine", .format = found.format, .files = &found, .label = column, .skipped = skipped, .shape = &shape});
     SCOPED_JSON *violations = training_job_violations(job, NULL);
     cr_expect_eq(json_count(violations), 0u, "%s", json_string_at(json_first(violations), "message", ""));
     return job;
@@ -84,7 +88,7 @@ static void refused(const char *words)
     struct data_shape shape;
     struct error error = ERROR_INIT;
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, column, &shape, &error), -1);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), -1);
     cr_expect(strstr(error.message, words), "%s", error.message);
 }
 
@@ -242,11 +246,11 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {"a,price\n1,10\n2,\n3,30\n", "t.csv: line 3, column 2 (price): the label is missing"},
         {"a,price\n1,1\n2,2\n3,3\n4,4\n5,x5\n6,6\n7,7\n8,8\n9,9\n10,10\n11,11\n",
          "line 6, column 2 (price): \"x5\" is not a number, but most labels are"},
-        {"a,b,c\n1,2,0\n1,NaN,1\n", "line 3, column 2 (b): the value is missing"},
-        {"1,2,0\n1,,1\n", "line 2, column 2: the value is missing"},
+        {"a,b,c\n1,2,0\n1,NaN,1\n",
+         "values are missing in b (1 of 2, the first in line 3); correct the table, or leave columns out: --skip b"},
+        {"1,2,0\n1,,1\n", "values are missing in column 2 (1 of 2, the first in line 2)"},
         {"a,b,c\n1,2,0\n1,2\n", "line 3 has 2 columns, those before it have 3"},
-        {"a,city,c\n1,Paris,0\n", "line 2, column 2 (city): \"Paris\" is not a number; write the column as numbers"},
-        {"id,b,c\nA1,2,0\n", "line 2, column 1 (id): \"A1\" is not a number"},
+        {"a,city,c\n1,Paris,0\n1,4,0\n", "line 2, column 2 (city): \"Paris\" is not a number, but other values of the"},
         {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
         {"a,b\n", "a table has a row for each example"},
         {"1\n2\n", "line 1 has one column"},
@@ -256,6 +260,31 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         put_text("t.csv", rows[i].table);
         refused(rows[i].message);
     }
+}
+
+/* Words take a value each, booleans one; a column with another word in each row is left out. */
+Test(data_shape, words_and_booleans)
+{
+    put_text("t.csv", "name,sex,alone,age,kind\nAnn,f,true,3,x\nBob,m,false,4,y\nCid,m,true,5,x\nDan,m,true,6,x\n");
+    SCOPED_JSON *job = job_for("4 examples of 4 values from 3 columns, 2 classes");
+    const struct json *left_out = json_at(job, "spec.coxswain.data.skipColumns");
+    cr_expect_eq(json_integer(json_first(json_at(job, "spec.coxswain.model.inputShape")), 0), 4);
+    cr_expect_eq(json_count(left_out), 1u);
+    cr_expect_str_eq(json_string(json_first(left_out), ""), "name");
+    json_append_string(skipped, "sex"); /* `name` is in the list since the first look */
+    SCOPED_JSON *fewer = job_for("4 examples of 2 values, 2 classes");
+    cr_expect_eq(json_count(json_at(fewer, "spec.coxswain.data.skipColumns")), 2u);
+}
+
+/* The words are those of the table to learn from; one of them may be missing in the other, whose only two words look like identifiers. */
+Test(data_shape, a_table_to_test_with_has_other_words)
+{
+    put_text("t_train.csv", "city,age,kind\nParis,1,x\nRome,2,y\nOslo,3,x\nRome,1,y\n");
+    put_text("t_test.csv", "city,age,kind\nParis,1,x\nRome,2,y\nBern,2,y\n");
+    SCOPED_JSON *job = job_for("4 examples of 4 values from 2 columns, 2 classes");
+    cr_expect_null(json_at(job, "spec.coxswain.data.skipColumns"));
+    put_text("t_test.csv", "city,age,kind\nParis,1,x\nRome,,y\n");
+    refused("t_test.csv: values are missing in age (1 of 2, the first in line 3)");
 }
 
 Test(data_shape, a_column_of_labels_that_is_not_the_last)
