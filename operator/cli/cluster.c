@@ -17,17 +17,24 @@ static void interrupted(void *context, int signal_number)
     ((struct cluster *)context)->interrupted = true;
 }
 
+int cluster_init(struct cluster *ret_cluster, struct error *error)
+{
+    *ret_cluster = (struct cluster){.client = NULL};
+    if (event_loop_new(&ret_cluster->loop, error) < 0 ||
+        event_loop_on_signal(ret_cluster->loop, SIGINT, interrupted, ret_cluster, error) < 0)
+        return -1;
+    return event_loop_on_signal(ret_cluster->loop, SIGTERM, interrupted, ret_cluster, error);
+}
+
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error)
 {
     /* A log is followed for each pod of a crew, at once: over one connection where the API server can. */
     struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true, .http2 = true};
-    *ret_cluster = (struct cluster){.name_space = NULL, .kept = line->kept};
-    if (kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
-        event_loop_new(&ret_cluster->loop, error) < 0 ||
-        event_loop_on_signal(ret_cluster->loop, SIGINT, interrupted, ret_cluster, error) < 0 ||
-        event_loop_on_signal(ret_cluster->loop, SIGTERM, interrupted, ret_cluster, error) < 0 ||
+    if (cluster_init(ret_cluster, error) < 0 ||
+        kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
         kube_client_new(ret_cluster->loop, &ret_cluster->config, &options, &ret_cluster->client, error) < 0)
         return -1;
+    ret_cluster->kept = line->kept;
     ret_cluster->name_space = line->name_space ? line->name_space : ret_cluster->config.name_space;
     return 0;
 }

@@ -22,7 +22,9 @@ struct cluster {
     bool kept; /* a state directory whose `cox run` has ended: jobs in it that are not over were interrupted */
 };
 
-/* Connects to the cluster. Release it with cluster_release, also after a failure. */
+/* Makes the loop and handles the signals; there is no client yet. Release it with cluster_release, also after a failure. */
+int cluster_init(struct cluster *ret_cluster, struct error *error);
+/* Does the same, and connects to the cluster. Release it with cluster_release, also after a failure. */
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error);
 void cluster_release(struct cluster *cluster);
 

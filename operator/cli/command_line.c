@@ -43,6 +43,7 @@ static const struct option table[] = {
     {"no-wait", no_argument, NULL, 'N'},
     {"port", required_argument, NULL, 'p'},
     {"state", required_argument, NULL, 's'},
+    {"runs", no_argument, NULL, 'R'},
     {NULL, 0, NULL, 0},
 };
 static const char always[] = "nkch";
@@ -114,8 +115,8 @@ static bool take(const struct command_usage *usage, struct command_line *line, i
         ['n'] = &line->name_space, ['k'] = &line->kubeconfig, ['c'] = &line->context,   ['l'] = &line->selector,
         ['r'] = &line->role,       ['C'] = &line->container,  ['F'] = &line->condition, ['s'] = &line->state};
     bool *flags[128] = {
-        ['A'] = &line->all_namespaces, ['w'] = &line->watch,   ['f'] = &line->follow,      ['T'] = &line->timestamps,
-        ['O'] = &line->once,           ['N'] = &line->no_wait, ['a'] = &line->all_attempts};
+        ['A'] = &line->all_namespaces, ['w'] = &line->watch,   ['f'] = &line->follow,       ['T'] = &line->timestamps,
+        ['O'] = &line->once,           ['N'] = &line->no_wait, ['a'] = &line->all_attempts, ['R'] = &line->runs};
     int64_t *numbers[128] = {['t'] = &line->tail, ['i'] = &line->index, ['W'] = &line->workers, ['p'] = &line->port};
     if (texts[letter])
         *texts[letter] = argument;

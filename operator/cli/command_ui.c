@@ -11,21 +11,25 @@
 #define TURN_MS 1000
 
 static const struct command_usage usage = {
-    .text = "usage: cox ui [options]\n"
-            "\n"
-            "Serves a page with the jobs and sweeps, their curves, logs and trials, to this machine only (127.0.0.1), "
-            "and prints its "
-            "URL.\n"
-            "The page sees and changes what the kubeconfig's user may. The URL has a random token, without which "
-            "nothing is "
-            "answered:\n"
-            "who has the URL has these rights. Ctrl-C ends it.\n"
-            "\n"
-            "  -A, --all-namespaces   jobs of all namespaces\n"
-            "  --port N               default: any free port\n"
-            "\n"
-            "Exit code: 0 ended by Ctrl-C, 1 the port is taken or the kubeconfig cannot be read, 2 wrong usage.\n",
-    .options = "Aps",
+    .text =
+        "usage: cox ui [options]\n"
+        "\n"
+        "Serves a page with the jobs and sweeps, their curves, logs and trials, to this machine only (127.0.0.1), "
+        "and prints its "
+        "URL.\n"
+        "Without a kubeconfig, or with --runs, these are all runs of cox run on this machine. In a cluster the page "
+        "sees and changes what\n"
+        "the kubeconfig's user may. The URL has a random token, without which "
+        "nothing is "
+        "answered:\n"
+        "who has the URL has these rights. Ctrl-C ends it.\n"
+        "\n"
+        "  -A, --all-namespaces   jobs of all namespaces\n"
+        "  --runs                 all runs of cox run on this machine, also those that have ended\n"
+        "  --port N               default: any free port\n"
+        "\n"
+        "Exit code: 0 ended by Ctrl-C, 1 the port is taken or the kubeconfig cannot be read, 2 wrong usage.\n",
+    .options = "ApsR",
     .names_min = 0,
     .names_max = 0};
 
@@ -46,10 +50,11 @@ static char *state_of(const struct command_line *line)
 /* With a control plane of our own the state of a run that has ended is shown. */
 static int serve(struct cluster *cluster, const struct command_line *line, bool kept, struct error *error)
 {
-    SCOPED_FREE char *state = state_of(line);
+    SCOPED_FREE char *state = line->runs ? NULL : state_of(line);
     struct ui_server_options options = {.name_space = line->all_namespaces ? NULL : cluster->name_space,
                                         .port = line->port < 0 ? 0 : (uint16_t)line->port,
                                         .state = state,
+                                        .runs = line->runs,
                                         .kept = kept};
     struct ui_server *server;
     if (ui_server_start(cluster, &options, &server, error) < 0)
@@ -78,6 +83,28 @@ static int serve_kept(struct cluster *cluster, const struct command_line *line, 
     return serve(cluster, line, true, error);
 }
 
+static int serve_runs(const char *title, const struct command_line *line)
+{
+    SCOPED(cluster_release) struct cluster cluster;
+    struct error error = ERROR_INIT;
+    int code = cluster_init(&cluster, &error);
+    if (code == 0)
+        code = serve(&cluster, line, false, &error);
+    if (code < 0)
+        fprintf(stderr, "%s: %s\n", title, error.message);
+    return code < 0 ? EXIT_FAILURE : code;
+}
+
+/* Whether the line, the environment or ~/.kube/config names a cluster, be it a wrong one. */
+static bool has_cluster(const struct command_line *line)
+{
+    SCOPED(kube_config_release) struct kube_config config = {.server = NULL};
+    struct error error = ERROR_INIT;
+    const char *paths = getenv("KUBECONFIG");
+    return line->kubeconfig || line->context || line->name_space || (paths && *paths) ||
+           kube_config_load(NULL, NULL, &config, &error) == 0 || error.kind != ERROR_NOT_FOUND;
+}
+
 int command_ui(int count, char **words)
 {
     struct command_line line;
@@ -89,6 +116,14 @@ int command_ui(int count, char **words)
                 (long long)line.port);
         return EXIT_USAGE;
     }
+    if (line.runs && (line.state || line.kubeconfig || line.context || line.name_space || line.all_namespaces)) {
+        fprintf(stderr, "%s: --runs shows all runs of this machine: leave out the options that choose others\n",
+                words[0]);
+        return EXIT_USAGE;
+    }
+    line.runs |= !line.state && !has_cluster(&line);
+    if (line.runs)
+        return serve_runs(words[0], &line);
     return line.state ? command_run_in_state(words[0], &line, serve_live, serve_kept)
                       : command_run_in_cluster(words[0], &line, serve_live);
 }

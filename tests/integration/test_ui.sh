@@ -40,6 +40,20 @@ lists() {
     ask GET api/list && grep -q "$1" answer
 }
 
+# idle: cox ui runs no control plane
+idle() {
+    ! pgrep -P "$page" >/dev/null
+}
+
+# tells WORDS…: they stand in the answer for the run of tiny
+tells() {
+    local words
+    ask GET "api/job?$place&run=default-tiny" || return
+    for words; do
+        grep -q "$words" answer || return
+    done
+}
+
 cat >tiny.yaml <<'YAML'
 apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
@@ -89,6 +103,45 @@ verdict $? "its control plane ends with it" "$(cat ui.log)"
 "$bin/cox" run tiny.yaml --state run >again.log 2>&1 && grep -q 'tiny is done' again.log
 verdict $? "then the run is as it was" "$(cat again.log)"
 
+# All runs of this machine, without a cluster.
+unset KUBECONFIG
+export XDG_STATE_HOME=$work/kept
+runs=$work/kept/coxswain
+"$bin/cox" run tiny.yaml >first.log 2>&1 && sed 's/name: tiny/name: wide/; s/width: 16/width: 32/' tiny.yaml | "$bin/cox" run - >second.log 2>&1
+verdict $? "two runs succeed" "$(tail -n 3 first.log second.log)"
+mkdir "$runs/default-broken" && : >"$runs/default-broken/objects.db"
+page_start && lists '"runs":true' && [[ $(grep -o '"STATE":"Succeeded"' answer | wc -l) == 2 ]] && grep -q '"label":"wide"' answer &&
+    grep -q '"SCORE":"[0-9.]* %"' answer && grep -q '"DISK":"[0-9.]* MB"' answer && grep -q '"unlisted":1' answer
+verdict $? "without a cluster, cox ui lists all runs with state, score and disk" "$(cat ui.log answer)"
+idle
+verdict $? "and starts no control plane for that" "$(pgrep -aP "$page")"
+ask GET "api/curves?$place&run=default-tiny" && grep -q '"points":\[\[1,' answer && ask GET 'api/job?namespace=default&name=wide&run=default-wide' &&
+    grep -q '"width":32' answer && grep -q '"kept":true' answer && grep -q '"here":true' answer
+verdict $? "the jobs of both can be looked at together" "$(head -c 300 answer)"
+[[ $(pgrep -P "$page" | wc -l) == 2 ]] && ask GET "api/log?$place&run=default-tiny" && grep -q 'worker-0 | step' answer && [[ $(pgrep -P "$page" | wc -l) == 2 ]]
+verdict $? "over one control plane each" "$(pgrep -aP "$page") $(head -c 300 answer)"
+ask GET "api/job?$place&run=default-none" && grep -q 'There is no such run on this machine' answer
+verdict $? "another run is told" "$(cat answer)"
+ask GET "api/job?$place&run=..%2F..%2Frun" && grep -q 'There is no such run on this machine' answer
+verdict $? "so is a path out of the folder" "$(cat answer)"
+ask POST "api/delete?kind=job&$place&run=default-tiny" && grep -q 'Runs are only shown here' answer
+verdict $? "nothing is changed" "$(cat answer)"
+until_true 30 idle
+verdict $? "the control planes end when nothing has been asked for a while" "$(pgrep -aP "$page")"
+"$bin/cox" run tiny.yaml --fresh --set spec.coxswain.training.steps=200000 >run.log 2>&1 &
+run=$!
+until_true 30 grep -q 'step ' run.log && until_true 20 lists '"STATE":"Running"' &&
+    until_true 20 tells '"kept":false' '"STATE":"Running"'
+verdict $? "a run goes on while the page shows it" "$(tail -n 3 run.log) $(head -c 300 answer)"
+kill "$run"
+wait "$run"
+until_true 20 lists '"STATE":"Interrupted"' && until_true 20 tells '"kept":true' && lists '"STATE":"Interrupted"'
+verdict $? "and is shown after it was interrupted" "$(head -c 300 answer)"
+page_stop
+KUBECONFIG=$work/none page_start --runs && lists '"label":"wide"'
+verdict $? "--runs shows them although there is a cluster" "$(cat ui.log answer)"
+page_stop
+
 "$bin/cox" ui --state missing >ui.log 2>&1
 [[ $? == 1 && ! -e missing ]] && grep -q 'there is no run "missing"' ui.log
 verdict $? "a run that does not exist is refused, and no directory is made" "$(cat ui.log)"
@@ -102,6 +155,8 @@ misused() {
 }
 misused 'give one of them' --state run --context x
 verdict $? "a run and a cluster cannot both be named" "$(cat ui.log)"
+misused 'leave out the options' --runs --state run && misused 'leave out the options' --runs -n default
+verdict $? "all runs and one cluster cannot both be chosen" "$(cat ui.log)"
 misused 'give a port from 1 to 65535' --port 70000 --kubeconfig none && misused '"many"' --port many
 verdict $? "a port that cannot be is refused before anything is asked" "$(cat ui.log)"
 misused 'Team' -n Team

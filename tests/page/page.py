@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import ssl
+import subprocess
 import sys
 import time
 import traceback
@@ -369,6 +370,51 @@ def compare(page):
     check("the choice is kept until it is taken back", until(lambda: not page.find_element(By.ID, "compare").is_displayed() and not page.find_elements(By.CSS_SELECTOR, ".rows input:checked")))
 
 
+def runs_of_this_machine(page):
+    """Another cox ui, without a cluster: the list of all runs, one of them, and two beside each other."""
+    home = WORK + "/machine"
+    os.makedirs(home, exist_ok=True)
+    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
+    environment.pop("KUBECONFIG", None)
+    for name, rate in (("slow", 0.01), ("quick", 0.2)):
+        spec = {**training(200), "strategy": {"type": "OneDevice"}}
+        spec["training"] = {**spec["training"], "optimizer": {"type": "SGD", "learningRate": rate}}
+        manifest = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name}, "spec": {"workers": {"replicas": 1}, "coxswain": spec}}
+        with open(f"{home}/{name}.json", "w") as file:
+            json.dump(manifest, file)
+        subprocess.run(["cox", "run", f"{home}/{name}.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
+    server = subprocess.Popen(["cox", "ui"], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        server.stdout.readline()
+        url = server.stdout.readline().strip()
+        page.get(url)
+        check("without a cluster the page lists the runs of this machine", until(lambda: "quick" in text(page, ".rows") and "slow" in text(page, ".rows")), text(page, "body"))
+        head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
+        check("with score and disk", "Score" in head and "Disk" in head and "Metric" not in head and " %" in row and " MB" in row, head + row)
+        check("and says that nothing can be changed", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
+        shot(page, "runs")
+        for name in ("slow", "quick"):
+            until(lambda: page.find_element(By.CSS_SELECTOR, f".rows .row:not([hidden]) input[aria-label='compare {name}']")).click()
+        page.find_element(By.LINK_TEXT, "quick").click()
+        check("a run has its curves", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve")) and not page.find_element(By.ID, "suspend").is_displayed(), text(page, "main"))
+        page.find_element(By.ID, "tab-log").click()
+        check("and its log", until(lambda: "step" in text(page, "#log")), text(page, "#panel-log"))
+        page.execute_script("performance.clearResourceTimings()")
+        time.sleep(5)
+        asked = page.execute_script("return performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/api/job')).length")
+        check("an ended run is read once", asked == 0, asked)
+        page.find_element(By.CSS_SELECTOR, "h1 a").click()
+        until(lambda: page.find_element(By.ID, "compare").is_displayed())
+        page.find_element(By.ID, "compare").click()
+        check("two runs are compared", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss .second path.curve") and "default-slow" in text(page, "#loss")), text(page, "main"))
+        lines = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#differences tbody tr")]
+        check("by what differs in their specs", lines == ["coxswain.training.optimizer.learningRate 0.01 0.2"], lines)
+        shot(page, "runs-compare")
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
 def confirm(page, answer):
     until(lambda: page.find_element(By.ID, "confirm").is_displayed())
     page.find_element(By.CSS_SELECTOR, f"#confirm button[value={answer}]").click()
@@ -704,7 +750,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, runs_of_this_machine, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

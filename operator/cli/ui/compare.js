@@ -8,7 +8,9 @@ const COMPARED_MAX = 6; // as many colours; the server keeps the curves of 8 job
 const COLOUR_NAMES = ["first", "second", "third", "fourth", "fifth", "sixth"];
 const comparedKeys = new Set();
 
-const compareAddress = (places) => "#/compare/" + places.map((place) => `${encodeURIComponent(place.namespace)}/${encodeURIComponent(place.name)}`).join("/");
+// "#/compare/NAMESPACE/NAME/NAMESPACE/NAME…", or "#/compare-runs/NAMESPACE/NAME/RUN/…" of runs on this machine.
+const compareAddress = (places) => (places.some((place) => place.run) ? "#/compare-runs/" : "#/compare/") +
+    places.flatMap((place) => [place.namespace, place.name, ...(place.run ? [place.run] : [])]).map(encodeURIComponent).join("/");
 
 // "a.b.0.c" -> value, of all fields of an object.
 function fieldsOf(value, path = "", found = new Map()) {
@@ -32,7 +34,7 @@ function compareBar() {
         for (const key of comparedKeys) if (!rows.has(key)) comparedKeys.delete(key);
         link.hidden = comparedKeys.size < 2;
         clear.hidden = comparedKeys.size === 0;
-        const address = compareAddress([...comparedKeys].map((key) => ({namespace: rows.get(key).NAMESPACE, name: rows.get(key).NAME})));
+        const address = compareAddress([...comparedKeys].map((key) => rows.get(key)).map((row) => ({namespace: row.NAMESPACE, name: row.NAME, run: row.run})));
         if (link.getAttribute("href") !== address) link.setAttribute("href", address);
         setText(link, `Compare ${comparedKeys.size} jobs`);
         setText(said, comparedKeys.size === 1 ? "Choose another job to compare it with." : comparedKeys.size === COMPARED_MAX ? `At most ${COMPARED_MAX} can be compared.` : "");
@@ -45,7 +47,7 @@ function fillChoice(box, row) {
     box.hidden = row.kind !== "job";
     box.checked = comparedKeys.has(key);
     box.disabled = !box.checked && comparedKeys.size >= COMPARED_MAX;
-    box.setAttribute("aria-label", `compare ${row.NAME}`);
+    box.setAttribute("aria-label", `compare ${labelOf(row)}`);
     box.onchange = () => {
         if (box.checked) comparedKeys.add(key);
         else comparedKeys.delete(key);
@@ -56,7 +58,7 @@ function fillChoice(box, row) {
 function compareView(places) {
     const main = byId("main"), jobs = places.slice(0, COMPARED_MAX).map((place, i) => ({...place, className: COLOUR_NAMES[i], curves: null, document: null, gone: false}));
     const severalNamespaces = new Set(jobs.map((job) => job.namespace)).size > 1;
-    for (const job of jobs) job.label = severalNamespaces ? `${job.namespace}/${job.name}` : job.name;
+    for (const job of jobs) job.label = job.run || (severalNamespaces ? `${job.namespace}/${job.name}` : job.name);
     const figures = ["loss", "held", "accuracy", "rate"].map((id) => make("figure", {id}));
     const [loss, held, accuracy, rate] = figures, numbers = make("div", {id: "numbers"}), fields = make("div", {id: "differences"});
     const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
@@ -85,7 +87,7 @@ function compareView(places) {
         const known = jobs.filter((job) => job.document);
         writeTable(numbers, ["Job", "State", "Step", "Loss", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
             const row = job.document.row;
-            return [make("a", {class: "key " + job.className, href: addressOf("job", job.namespace, job.name), text: job.label}),
+            return [make("a", {class: "key " + job.className, href: addressOf("job", job.namespace, job.name, job.run), text: job.label}),
                 make("span", {class: "state " + (job.gone ? "wait" : stateClass(row.STATE)), text: job.gone ? "deleted" : row.STATE}), row.STEP || "", row.LOSS || "", row.THROUGHPUT || "", took(row), row.RESTARTS || "", row.STRATEGY || ""];
         }), "Reading…");
         writeTable(fields, ["Field", ...known.map((job) => job.label)], differences(known.map((job) => job.document.spec))
@@ -126,7 +128,7 @@ function compareView(places) {
     }
 
     draw();
-    const again = repeat(read), resized = () => draw();
+    const again = repeat(read, () => jobs.every((job) => job.gone || job.document && job.document.kept) ? null : DETAIL_MS), resized = () => draw();
     addEventListener("resize", resized);
     return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", resized); }};
 }

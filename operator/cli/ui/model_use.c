@@ -33,21 +33,14 @@ struct model_use {
 
 struct model_uses {
     struct event_loop *loop;
-    const char *state;
     struct model_use *running[MODEL_USES_MAX]; /* NULL: a free place */
 };
 
-struct model_uses *model_uses_new(struct event_loop *loop, const char *state)
+struct model_uses *model_uses_new(struct event_loop *loop)
 {
     struct model_uses *uses = memory_allocate(1, sizeof *uses);
     uses->loop = loop;
-    uses->state = state;
     return uses;
-}
-
-bool model_uses_are_possible(const struct model_uses *uses)
-{
-    return uses->state != NULL;
 }
 
 /* Waits for the child, which has ended or is being killed, and frees its place. */
@@ -201,12 +194,12 @@ static void limit_time(pid_t child)
     (void)prlimit(child, RLIMIT_CPU, &limit, NULL);
 }
 
-static void add_options(const struct model_uses *uses, const char *name_space, const struct json *job,
+static void add_options(const char *state, const char *name_space, const struct json *job,
                         const struct model_question *question, struct worker_call *call)
 {
     SCOPED(run_record_release) struct run_record record;
-    (void)run_record_read(uses->state, &record, NULL); /* without one there were no --volume options */
-    trained_run_add_storages(uses->state, name_space, record.volumes, job, call);
+    (void)run_record_read(state, &record, NULL); /* without one there were no --volume options */
+    trained_run_add_storages(state, name_space, record.volumes, job, call);
     if (!question->prompt) {
         worker_call_add(call, "--predict", "all");
         worker_call_add(call, "--json", NULL);
@@ -232,21 +225,21 @@ static int watch(struct model_use *use, struct error *error)
     return 0;
 }
 
-int model_use_start(struct model_uses *uses, const char *name_space, const struct json *job,
+int model_use_start(struct model_uses *uses, const char *state, const char *name_space, const struct json *job,
                     const struct model_question *question, struct model_use **ret_use, struct error *error)
 {
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
     unsigned place = 0;
     while (place < MODEL_USES_MAX && uses->running[place])
         place++;
-    if (!uses->state)
+    if (!state)
         return error_set(error, ERROR_INVALID,
                          "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models "
                          "of runs on this machine.");
     if (place == MODEL_USES_MAX)
         return error_set(error, ERROR_UNAVAILABLE, "%d models are in use; wait until one has answered, or stop it.",
                          MODEL_USES_MAX);
-    add_options(uses, name_space, job, question, &call);
+    add_options(state, name_space, job, question, &call);
     struct model_use *use = memory_allocate(1, sizeof *use);
     *use = (struct model_use){.uses = uses, .handle = -1, .generates = question->prompt != NULL};
     if (worker_child_start(job, question->prompt, call.words, &use->child, error) < 0) {

@@ -25,17 +25,13 @@ struct model_question {
     double temperature;
 };
 
-/* `state`: the state directory that has the jobs' volumes, or NULL if the jobs are in a cluster; borrowed. */
-struct model_uses *model_uses_new(struct event_loop *loop, const char *state);
+struct model_uses *model_uses_new(struct event_loop *loop);
 /* Kills the workers that still run. Call it after the HTTP server was freed, which ends the streams. */
 void model_uses_free(struct model_uses *uses);
 
-/* Returns whether the jobs' volumes are directories of this machine. */
-bool model_uses_are_possible(const struct model_uses *uses);
-
-/* Starts a use. model_use_attach must follow, with a stream whose `closed` is model_use_closed and whose context is the use: a stream
+/* Starts a use. `state`: the state directory that has the job's volumes, or NULL if the job is in a cluster, which is refused. model_use_attach must follow, with a stream whose `closed` is model_use_closed and whose context is the use: a stream
  * reports when the browser goes away, and the worker is then killed. */
-int model_use_start(struct model_uses *uses, const char *name_space, const struct json *job,
+int model_use_start(struct model_uses *uses, const char *state, const char *name_space, const struct json *job,
                     const struct model_question *question, struct model_use **ret_use, struct error *error);
 /* Once the worker has ended, sends the answer to the stream and closes it: {"weights": where they come from, "unfinished": whether the time
  * limit ended the worker, "text": …}, or instead of "text" "result", which is the worker's JSON; or {"error": why there is no answer}. */

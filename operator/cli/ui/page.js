@@ -9,8 +9,8 @@ const LIST_MS = 1000, DETAIL_MS = 2000, DETAIL_STREAM_MS = 5000, STREAM_SILENCE_
 const LIST_PATIENCE_MS = 10000, DETAIL_PATIENCE_MS = 60000; // the list is answered at once, the rest by the cluster
 
 const collator = new Intl.Collator("en", {numeric: true}); // a new one for each comparison would take most of the time
-const rows = new Map(); // "job/namespace/name" -> row
-let version = 0, synced = false, lost = false, kept = false, view = null, namespaces = false;
+const rows = new Map(); // keyOf -> row
+let version = 0, synced = false, lost = false, kept = false, runs = false, unlisted = 0, view = null, namespaces = false; // runs: the rows are runs of this machine
 
 if (location.search) history.replaceState(null, "", location.pathname + location.hash); // the token is in the cookie now
 
@@ -43,8 +43,10 @@ function duration(ms) {
 const since = (time) => time ? duration(Date.now() - Date.parse(time)) : "";
 const tookMs = (row) => (row.finished ? Date.parse(row.finished) : Date.now()) - Date.parse(row.created);
 const took = (row) => row.created ? duration(tookMs(row)) : "";
-const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}`;
-const addressOf = (kind, namespace, name) => `#/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+const keyOf = (row) => `${row.kind}/${row.NAMESPACE}/${row.NAME}` + (row.run ? "/" + row.run : "");
+// run: the run on this machine that the job belongs to; undefined in a cluster.
+const addressOf = (kind, namespace, name, run) => `#/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}` + (run ? "/" + encodeURIComponent(run) : "");
+const labelOf = (row) => row.label || row.NAME;
 const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
 
 function stateClass(state) {
@@ -86,7 +88,7 @@ function tellReadError(element, error) {
     else if (!(error instanceof Refused || error instanceof Unanswered)) console.error(error);
 }
 
-const addressed = (path, place, more) => path + "?" + new URLSearchParams({namespace: place.namespace, name: place.name, ...more});
+const addressed = (path, place, more) => path + "?" + new URLSearchParams({namespace: place.namespace, name: place.name, ...(place.run ? {run: place.run} : {}), ...more});
 
 // What is written again each two seconds changes only where it differs, so that focus, selection and scrolling stay.
 
@@ -124,12 +126,15 @@ function writeFacts(list, pairs) {
 // ---------------------------------------------------------------- the list's data
 
 function takeList(answer) {
+    const shown = view && JSON.stringify(rows.get(view.key));
     if (answer.whole) rows.clear();
     for (const key of answer.gone) rows.delete(key);
     for (const row of answer.rows) rows.set(keyOf(row), row);
     version = answer.version;
     synced = answer.synced;
     kept = answer.kept;
+    runs = Boolean(answer.runs);
+    if (answer.whole) unlisted = answer.unlisted || 0;
     lost = false;
     tellConnection(answer.trouble || "");
     const changed = answer.whole || answer.rows.length > 0 || answer.gone.length > 0;
@@ -137,6 +142,7 @@ function takeList(answer) {
         if (changed) view.listChanged();
         else view.timePassed();
     }
+    if (view && view.key && runs && shown !== JSON.stringify(rows.get(view.key))) view.refresh();
     if (view && view.key && stream && (answer.gone.includes(view.key) || answer.rows.some((row) => keyOf(row) === view.key))) view.refresh();
 }
 
@@ -145,7 +151,7 @@ function takeList(answer) {
 let stream = null, heard = 0, tried = 0; // heard: when the last event came; tried: when a stream was last opened
 
 function openStream() {
-    if (stream || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
+    if (stream || runs || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
     tried = heard = Date.now();
     stream = new EventSource("/api/events?since=" + version);
     stream.onmessage = (event) => { heard = Date.now(); takeList(JSON.parse(event.data)); };
@@ -181,7 +187,7 @@ async function pollList() {
 function tellConnection(trouble) {
     const box = byId("connection"), alert = byId("trouble");
     box.className = trouble ? "lost" : "live";
-    setText(box, trouble ? "not up to date" : kept ? "what an ended run has left: only to look at" : "live");
+    setText(box, trouble ? "not up to date" : runs ? "the runs of this machine: only to look at" : kept ? "what an ended run has left: only to look at" : "live");
     setText(alert, trouble);
     alert.hidden = !trouble;
 }
@@ -196,20 +202,24 @@ const columns = [
     {title: "Namespace", sort: (row) => row.NAMESPACE, fill: (cell, row) => setText(cell, row.NAMESPACE), namespace: true},
     {title: "State", sort: (row) => row.STATE, fill: fillState},
     {title: "Progress", sort: (row) => row.total > 0 ? row.step / row.total : -1, fill: fillProgress, className: "middle"},
-    {title: "Metric", sort: (row) => metricOf(row) && isFinite(metricOf(row)) ? Number(metricOf(row)) : Infinity, fill: fillMetric, className: "number"},
+    {title: "Score", sort: (row) => row.score === undefined ? Infinity : row.score, fill: (cell, row) => setText(cell, row.SCORE), className: "number", of: "runs"},
+    {title: "Metric", of: "cluster", sort: (row) => metricOf(row) && isFinite(metricOf(row)) ? Number(metricOf(row)) : Infinity, fill: fillMetric, className: "number"},
     {title: "Time", sort: (row) => row.created ? tookMs(row) : Infinity, fill: (cell, row) => setText(cell, took(row)), className: "number middle"},
-    {title: "Left", sort: (row) => row.left >= 0 ? row.left : Infinity, fill: (cell, row) => setText(cell, row.ETA || ""), className: "number wide"},
-    {title: "Restarts", sort: (row) => Number(row.RESTARTS || 0), fill: (cell, row) => setText(cell, row.RESTARTS || ""), className: "number wide"},
+    {title: "Disk", sort: (row) => row.disk, fill: (cell, row) => setText(cell, row.DISK), className: "number middle", of: "runs"},
+    {title: "Left", of: "cluster", sort: (row) => row.left >= 0 ? row.left : Infinity, fill: (cell, row) => setText(cell, row.ETA || ""), className: "number wide"},
+    {title: "Restarts", of: "cluster", sort: (row) => Number(row.RESTARTS || 0), fill: (cell, row) => setText(cell, row.RESTARTS || ""), className: "number wide"},
 ];
+
+const isShown = (column) => (namespaces || !column.namespace) && (!column.of || column.of === (runs ? "runs" : "cluster"));
 
 function fillName(cell, row) {
     if (!cell.firstChild) cell.append(make("input", {type: "checkbox"}), make("a", {}), make("span", {class: "tag"}));
     const [choice, link] = cell.children;
     fillChoice(choice, row);
-    const address = addressOf(row.kind, row.NAMESPACE, row.NAME);
+    const address = addressOf(row.kind, row.NAMESPACE, row.NAME, row.run);
     if (link.getAttribute("href") !== address) link.setAttribute("href", address);
-    setText(link, row.NAME);
-    link.title = row.NAME;
+    setText(link, labelOf(row));
+    link.title = row.run || row.NAME;
     cell.lastChild.hidden = row.kind !== "sweep";
     setText(cell.lastChild, row.kind);
 }
@@ -256,12 +266,13 @@ function listView() {
     let shown = [], headFor = null;
 
     function writeHead() {
-        const now = `${namespaces}${listChoice.sort}${listChoice.down}`;
+        const now = `${namespaces}${runs}${listChoice.sort}${listChoice.down}`;
         if (now === headFor) return;
         headFor = now;
         grid.classList.toggle("with-namespace", namespaces);
+        grid.classList.toggle("of-runs", runs);
         const focused = head.contains(document.activeElement) ? document.activeElement.textContent : null;
-        head.replaceChildren(...columns.filter((column) => namespaces || !column.namespace).map((column) => {
+        head.replaceChildren(...columns.filter(isShown).map((column) => {
             const chosen = listChoice.sort === column.title;
             const button = make("button", {text: column.title + (chosen ? listChoice.down ? " ▾" : " ▴" : ""), onclick: () => {
                 listChoice.sort = chosen && listChoice.down ? "created" : column.title;
@@ -303,33 +314,34 @@ function listView() {
             line.setAttribute("aria-rowindex", at + 2);
             columns.forEach((column, j) => {
                 const cell = line.children[j];
-                cell.hidden = Boolean(column.namespace) && !namespaces;
+                cell.hidden = !isShown(column);
                 if (!cell.hidden) column.fill(cell, row);
             });
         });
     }
 
     function update() {
-        namespaces = new Set([...rows.values()].map((row) => row.NAMESPACE)).size > 1;
+        namespaces = !runs && new Set([...rows.values()].map((row) => row.NAMESPACE)).size > 1;
         writeHead();
         writeStates();
         bar.update();
         const text = listChoice.text.toLowerCase();
         const column = columns.find((one) => one.title === listChoice.sort) || {sort: (row) => row.created}, sign = listChoice.down ? -1 : 1;
-        shown = [...rows.values()].filter((row) => (!text || row.NAME.toLowerCase().includes(text)) && (!listChoice.state || row.STATE === listChoice.state) &&
+        shown = [...rows.values()].filter((row) => (!text || labelOf(row).toLowerCase().includes(text)) && (!listChoice.state || row.STATE === listChoice.state) &&
             (!listChoice.kind || row.kind === listChoice.kind));
         const values = new Map(shown.map((row) => [row, column.sort(row)]));
         shown.sort((a, b) => {
             const left = values.get(a), right = values.get(b), unknown = (left === Infinity) - (right === Infinity);
-            return unknown ? unknown : left < right ? -sign : left > right ? sign : collator.compare(a.NAME, b.NAME);
+            return unknown ? unknown : left < right ? -sign : left > right ? sign : collator.compare(labelOf(a), labelOf(b));
         });
         space.style.height = shown.length * ROW_HEIGHT + "px";
         grid.setAttribute("aria-rowcount", shown.length + 1);
         grid.hidden = shown.length === 0;
-        setText(count, shown.length === rows.size ? `${rows.size} in all` : `${shown.length} of ${rows.size}`);
+        setText(count, (shown.length === rows.size ? `${rows.size} in all` : `${shown.length} of ${rows.size}`) + (unlisted > 0 ? `; ${unlisted} more cannot be read: cox runs says why` : ""));
         empty.hidden = shown.length > 0;
         if (!empty.hidden)
             setText(empty, !synced ? "Reading the list…" : rows.size > 0 ? "Nothing matches; change the filter, the state or what is shown."
+                : runs ? "There are no runs on this machine yet. Start one with cox run JOB.yaml; cox generate --data FILE prints a job for your data."
                 : "There are no jobs and no sweeps here. Start one with kubectl apply -f FILE, or look at all namespaces with cox ui -A.");
         draw();
     }
@@ -441,7 +453,7 @@ function actionsOf(place, said) {
 // What stands above the tabs of a job and of a sweep. `stored`: whose files stay when it is deleted.
 function topOf(kind, place, stored) {
     byId("main").className = "";
-    setTrail([place.namespace, place.name]);
+    setTrail([...(place.run ? [place.run] : [place.namespace]), place.name]);
     const state = make("span", {role: "status", "aria-live": "polite"}), why = make("p", {class: "why", id: "why"});
     const said = make("p", {class: "faint", id: "said", role: "status", "aria-live": "polite"});
     const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
@@ -501,7 +513,8 @@ const pointsOf = (curves) => ({
     held: curves.tests.map((p) => [p[0], p[1]]),
     right: curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]])});
 
-// Calls `read` now and every `pause` ms until `end` is called; `now` also while it runs: then once more after that.
+// Calls `read` now and every `pause` ms until `end` is called; a pause of null lasts until `now` is called. `now` may also be called while `read`
+// runs: then it runs once more after that.
 function repeat(read, pause = () => DETAIL_MS) {
     let ended = false, timer = null, running = false, wanted = false;
     const turn = async () => {
@@ -514,7 +527,8 @@ function repeat(read, pause = () => DETAIL_MS) {
             await read();
         }
         running = false;
-        if (!ended) timer = setTimeout(turn, pause());
+        const ms = pause();
+        if (!ended && ms !== null) timer = setTimeout(turn, ms);
     };
     turn();
     return {now: turn, end: () => { ended = true; clearTimeout(timer); }};
@@ -629,7 +643,7 @@ function jobView(place) {
         setText(top.why, document_.why);
         writeFacts(numbers, [["Step", row.STEP], ["Loss", row.LOSS], ["Throughput", row.THROUGHPUT], ["Time left", row.ETA], ["Ready", row.READY], ["Restarts", row.RESTARTS],
             ["Strategy", row.STRATEGY], ["Time", took(row)],
-            ["Sweep", row.sweep && make("a", {href: addressOf("sweep", place.namespace, row.sweep), text: row.sweep})]]);
+            ["Sweep", row.sweep && make("a", {href: addressOf("sweep", place.namespace, row.sweep, place.run), text: row.sweep})]]);
     }
 
     async function read() {
@@ -665,10 +679,10 @@ function jobView(place) {
 
     let again = null;
     set.show("curves");
-    again = repeat(read, () => stream && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
+    again = repeat(read, () => document_ && document_.kept ? null : stream && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
     const resized = () => { drawCurves(); drawCrew(); };
     addEventListener("resize", resized);
-    return {key: `job/${place.namespace}/${place.name}`, refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
+    return {key: keyOf({kind: "job", NAMESPACE: place.namespace, NAME: place.name, run: place.run}), refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
 }
 
 // ---------------------------------------------------------------- one sweep
@@ -699,7 +713,7 @@ function sweepView(place) {
         const hasParents = document_.trials.some((trial) => trial.parent !== undefined);
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
-            const cells = [make("a", {href: addressOf("job", place.namespace, trial.name), text: trial.trial}),
+            const cells = [make("a", {href: addressOf("job", place.namespace, trial.name, place.run), text: trial.trial}),
                 make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
@@ -768,21 +782,21 @@ function sweepView(place) {
     }
 
     set.show("trials");
-    again = repeat(read);
+    again = repeat(read, () => document_ && document_.kept ? null : DETAIL_MS); // an ended run does not change
     addEventListener("resize", redraw);
-    return {key: `sweep/${place.namespace}/${place.name}`, refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", redraw); }};
+    return {key: keyOf({kind: "sweep", NAMESPACE: place.namespace, NAME: place.name, run: place.run}), refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", redraw); }};
 }
 
 // ---------------------------------------------------------------- addresses
 
 function route() {
     const words = location.hash.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return ""; } });
-    const [, kind, namespace, name] = words, place = {namespace, name}, compared = [];
-    for (let i = 2; i + 1 < words.length; i += 2) compared.push({namespace: words[i], name: words[i + 1]});
+    const [, kind, namespace, name, run] = words, place = {namespace, name, run}, compared = [], size = kind === "compare-runs" ? 3 : 2;
+    for (let i = 2; i + size <= words.length; i += size) compared.push({namespace: words[i], name: words[i + 1], run: size === 3 ? words[i + 2] : undefined});
     if (view) view.end();
     view = null;
     byId("main").scrollTop = 0;
-    view = kind === "compare" && compared.length > 1 ? compareView(compared) : kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
+    view = (size === 3 || kind === "compare") && compared.length > 1 ? compareView(compared) : kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
 }
 
 // Enter in the number of the dialog means yes; a form would take its first button, which is no.

@@ -24,6 +24,7 @@
 #include "operator/cli/ui/list.h"
 #include "operator/cli/ui/model_use.h"
 #include "operator/cli/ui/restarts.h"
+#include "operator/cli/ui/runs.h"
 #include "operator/cli/ui/streams.h"
 #include "operator/cli/worker_model.h"
 
@@ -37,6 +38,7 @@
 #define TEMPERATURE_DEFAULT 0.8
 #define TEMPERATURE_MAX 100.0
 #define NAME_MAX_LENGTH 254
+#define RUN_MAX_LENGTH 1024
 
 #define JSON_TYPE "application/json"
 
@@ -56,7 +58,7 @@ struct waiting {
     struct http_exchange *exchange; /* NULL: the browser is gone */
     ui_action *action;
     bool sweep, is_post;
-    char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], role[16];
+    char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], run[RUN_MAX_LENGTH], role[16];
     int64_t index, tail, workers, tokens, seed;
     double temperature;
     char *prompt; /* the body; owned */
@@ -67,7 +69,9 @@ struct ui_server {
     struct cluster *cluster;
     struct http_server *http;
     struct ui_gate gate;
-    struct ui_list *list;
+    struct ui_list *list; /* NULL: the page shows runs */
+    struct ui_runs *runs; /* NULL: the page shows a cluster */
+    const char *state; /* with the volumes of the jobs that the present request asks for; NULL: they are in a cluster */
     struct ui_curves *curves;
     struct ui_restarts *restarts;
     struct model_uses *models;
@@ -149,7 +153,8 @@ static int job_get(struct ui_server *server, const struct waiting *request, stru
     struct why_input input = job_evidence_input(&evidence);
     if (ui_job_document(&input, &document, error) < 0)
         return -1;
-    json_set_boolean(document, "here", model_uses_are_possible(server->models));
+    json_set_boolean(document, "here", server->state != NULL);
+    json_set_boolean(document, "kept", server->cluster->kept);
     json_set_boolean(document, "restarting", ui_restarts_has(server->restarts, request->name_space, request->name));
     return print_document(document, out, error);
 }
@@ -196,7 +201,7 @@ static int use_model(struct ui_server *server, const struct waiting *request, co
         return -1;
     if (!request->exchange)
         return ANSWERED_LATER; /* the browser has gone meanwhile */
-    if (model_use_start(server->models, request->name_space, job, &question, &use, error) < 0)
+    if (model_use_start(server->models, server->state, request->name_space, job, &question, &use, error) < 0)
         return -1;
     set_headers(request->exchange);
     model_use_attach(use, http_exchange_stream(request->exchange, 200, JSON_TYPE, ANSWER_MAX, model_use_closed, use));
@@ -263,6 +268,7 @@ static int sweep_get(struct ui_server *server, const struct waiting *request, st
         sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
         ui_sweep_document(object, &trials.view, clock_now_ms(), &document, error) < 0)
         return -1;
+    json_set_boolean(document, "kept", server->cluster->kept);
     return print_document(document, out, error);
 }
 
@@ -364,6 +370,7 @@ static bool read_request(const struct http_exchange *exchange, struct waiting *r
     request->seed = number_of(exchange, "seed", INT32_MAX);
     request->temperature = temperature_of(exchange);
     copy_query(exchange, "role", request->role, sizeof request->role);
+    copy_query(exchange, "run", request->run, sizeof request->run);
     return copy_query(exchange, "namespace", request->name_space, sizeof request->name_space) &&
            copy_query(exchange, "name", request->name, sizeof request->name) &&
            string_format_matches(STRING_FORMAT_NAME, request->name_space) &&
@@ -375,7 +382,7 @@ static bool same_request(const struct waiting *left, const struct waiting *right
     return left->action == right->action && left->sweep == right->sweep && left->index == right->index &&
            left->tail == right->tail && left->known == right->known &&
            strcmp(left->name_space, right->name_space) == 0 && strcmp(left->name, right->name) == 0 &&
-           strcmp(left->role, right->role) == 0;
+           strcmp(left->role, right->role) == 0 && strcmp(left->run, right->run) == 0;
 }
 
 static void waiting_free(struct waiting *request)
@@ -409,6 +416,11 @@ static void waiting_put(struct ui_server *server, struct waiting *request)
     server->waiting[at] = request;
 }
 
+static const char *trouble_of(const struct ui_server *server)
+{
+    return server->list ? ui_list_trouble(server->list) : "";
+}
+
 static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep)
 {
     struct waiting *request = memory_allocate(1, sizeof *request);
@@ -421,8 +433,8 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
                                 .is_post = strcmp(http_exchange_method(exchange), "POST") == 0};
     waiting_drop_gone(server);
     bool can_be = read_request(exchange, request);
-    const char *refusal = !can_be ? "No job or sweep can have this name, or its namespace is missing."
-                          : *ui_list_trouble(server->list) ? ui_list_trouble(server->list)
+    const char *refusal = !can_be               ? "No job or sweep can have this name, or its namespace is missing."
+                          : *trouble_of(server) ? trouble_of(server)
                           : server->waiting_count == WAITING_MAX
                               ? "Too many requests wait; close some of the page's windows."
                               : NULL;
@@ -454,15 +466,38 @@ static void answer_equal_reads(struct ui_server *server, const struct waiting *r
         }
 }
 
+/* Of a run, makes the cluster and the state directory its own while the action runs. */
+static int act(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    struct cluster *cluster = server->cluster;
+    const struct cluster before = *cluster;
+    const char *state = server->state;
+    struct ui_run run;
+    if (server->runs) {
+        if (ui_runs_open(server->runs, request->run, &run, error) < 0)
+            return -1;
+        cluster->client = run.client;
+        cluster->kept = run.kept;
+        server->state = run.directory;
+    }
+    cluster->name_space = request->name_space;
+    int result = request->action(server, request, out, error);
+    cluster->client = before.client;
+    cluster->kept = before.kept;
+    cluster->name_space = before.name_space;
+    server->state = state;
+    if (server->runs && result == -1 && error->kind == ERROR_UNAVAILABLE && error->http_status == 0)
+        ui_runs_close(server->runs,
+                      request->run); /* its `cox run` has ended: the next request starts a control plane */
+    return result;
+}
+
 static void answer(struct ui_server *server, struct waiting *request)
 {
     SCOPED_BUFFER out;
     struct error error = ERROR_INIT;
-    const char *name_space = server->cluster->name_space;
     buffer_init(&out, ANSWER_MAX);
-    server->cluster->name_space = request->name_space;
-    int result = request->action(server, request, &out, &error);
-    server->cluster->name_space = name_space;
+    int result = act(server, request, &out, &error);
     if (result == ANSWERED_LATER)
         return;
     if (server->cluster->interrupted)
@@ -479,8 +514,12 @@ void ui_server_work(struct ui_server *server)
             answer(server, request);
         waiting_free(request);
     }
+    if (server->runs) {
+        ui_runs_work(server->runs);
+        return;
+    }
     ui_streams_work(server->streams);
-    if (!*ui_list_trouble(server->list))
+    if (!*trouble_of(server))
         ui_restarts_work(server->restarts, server->cluster);
 }
 
@@ -491,14 +530,18 @@ static void respond_list(struct ui_server *server, struct http_exchange *exchang
     SCOPED_BUFFER out;
     struct error error = ERROR_INIT;
     buffer_init(&out, ANSWER_MAX);
-    int result = ui_list_write(server->list, version_of(exchange, "since"), &out, &error);
+    uint64_t since = version_of(exchange, "since");
+    int result = server->runs ? ui_runs_write(server->runs, since, &out, &error)
+                              : ui_list_write(server->list, since, &out, &error);
     respond_result(exchange, result, &out, &error);
 }
 
 static void respond_events(struct ui_server *server, struct http_exchange *exchange)
 {
-    if (ui_streams_are_full(server->streams)) {
-        respond_error(exchange, 503, "All event streams are in use; poll /api/list instead.");
+    if (server->runs || ui_streams_are_full(server->streams)) {
+        respond_error(exchange, 503,
+                      server->runs ? "There is no event stream for the runs of this machine; poll /api/list instead."
+                                   : "All event streams are in use; poll /api/list instead.");
         return;
     }
     set_headers(exchange);
@@ -528,7 +571,9 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
                 wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
             else
                 respond_error(exchange, 403,
-                              "This run is over, and is only shown: start it again with cox run to change it.");
+                              server->runs
+                                  ? "Runs are only shown here; to change one that goes on, use cox ui --state RUN."
+                                  : "This run is over, and is only shown: start it again with cox run to change it.");
             return;
         }
     respond_error(exchange, 404, "There is nothing at this address.");
@@ -576,18 +621,23 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
                                        .handler = handle,
                                        .context = server};
     server->cluster = cluster;
-    server->kept = options->kept;
+    server->kept = options->kept || options->runs;
+    server->state = options->state;
     if (ui_gate_init(&server->gate, error) < 0 ||
         http_server_start_on_loop(&http, cluster->loop, &server->http, error) < 0) {
         free(server);
         return -1;
     }
     ui_gate_set_port(&server->gate, http_server_port(server->http));
-    server->list = ui_list_start(cluster->client, options->name_space, options->kept);
-    server->streams = ui_streams_new(server->list);
+    if (options->runs)
+        server->runs = ui_runs_new(cluster->loop);
+    else {
+        server->list = ui_list_start(cluster->client, options->name_space, options->kept);
+        server->streams = ui_streams_new(server->list);
+    }
     server->curves = ui_curves_new();
     server->restarts = ui_restarts_new();
-    server->models = model_uses_new(cluster->loop, options->state);
+    server->models = model_uses_new(cluster->loop);
     *ret_server = server;
     return 0;
 }
@@ -596,12 +646,16 @@ void ui_server_free(struct ui_server *server)
 {
     http_server_free(server->http);
     model_uses_free(server->models);
-    ui_streams_free(server->streams);
+    if (server->streams)
+        ui_streams_free(server->streams);
     while (server->waiting_count > 0)
         waiting_free(waiting_take(server, 0));
     ui_curves_free(server->curves);
     ui_restarts_free(server->restarts);
-    ui_list_free(server->list);
+    if (server->list)
+        ui_list_free(server->list);
+    if (server->runs)
+        ui_runs_free(server->runs);
     free(server);
 }
 

@@ -5,6 +5,9 @@
  * blocking requests of the cluster. Meanwhile the loop goes on, so the list and the page stay alive.
  *
  * GET  /  /page.css  /page.js  /chart.js  /sweep_chart.js  /compare.js  /layer_graph.js  /model.js  /timeline.js
+ * The page shows one cluster, or all runs of this machine (runs.h). In the second case each request of a job or a sweep also has run=, and
+ * nothing can be changed.
+ *
  * GET  /api/list?since=VERSION, and /api/events?since=VERSION for the same as server-sent events (streams.h)
  * GET  /api/job /api/layers /api/curves?known=VERSION /api/log?role=&index=&tail= /api/sweep   each with ?namespace=&name=
  * POST /api/suspend /api/resume /api/delete                                        with ?kind=job|sweep&namespace=&name=
@@ -22,6 +25,7 @@ struct ui_server_options {
     const char *name_space; /* NULL: the jobs of all namespaces */
     uint16_t port;          /* 0: any free one */
     const char *state; /* the state directory whose control plane this is, with the jobs' volumes; NULL: a cluster */
+    bool runs;         /* all runs of this machine: the cluster has no client */
     bool kept;         /* the run of `state` has ended: its jobs cannot be changed, and the page says so */
 };
 
