@@ -309,9 +309,13 @@ def use_of_models(page):
     size(page, 1280, 950)
     page.find_element(By.ID, "tab-use").click()
     page.execute_script("""
+        window.lengths = new Set();
+        new MutationObserver(() => { const shown = document.getElementById("generated"); if (shown) lengths.add(shown.textContent.length); })
+            .observe(document.getElementById("use-result"), {childList: true, subtree: true, characterData: true});
         document.getElementById("tokens").value = 2000;
-        document.getElementById("use-go").click();
-        document.getElementById("use-stop").click();""")
+        document.getElementById("use-go").click();""")
+    check("the text is shown while it grows", until(lambda: page.execute_script("return lengths.size > 1 && !document.getElementById('use-stop').hidden")), text(page, "#panel-use"))
+    page.execute_script("document.getElementById('use-stop').click()")
     check("Stop stops it", until(lambda: text(page, "#use-said") == "Stopped."), text(page, "#panel-use"))
     open_job(page, "broken")
     page.find_element(By.ID, "tab-use").click()

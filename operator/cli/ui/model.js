@@ -13,13 +13,13 @@ function modelPanel(place) {
     let kind = null, running = null; // running: aborts the use that is not answered yet
 
     // Each use has a button that stops it; the server kills the worker when the request is aborted.
-    async function use(path, more, options, show) {
+    async function use(path, more, options, show, showPart = null) {
         const aborter = new AbortController(), begun = Date.now();
         running = aborter;
         writeButtons();
         setText(said, "The model is being loaded and used on this machine…");
         try {
-            const answer = await ask(addressed(path, place, more), {method: "POST", ...options, signal: AbortSignal.any([aborter.signal, AbortSignal.timeout(MODEL_PATIENCE_MS)])}, MODEL_PATIENCE_MS);
+            const answer = await ask(addressed(path, place, more), {method: "POST", ...options, signal: AbortSignal.any([aborter.signal, AbortSignal.timeout(MODEL_PATIENCE_MS)])}, MODEL_PATIENCE_MS, showPart);
             show(answer);
             setText(said, `Weights: ${answer.weights || "unknown"}. It took ${((Date.now() - begun) / 1000).toFixed(1)} s` + (answer.unfinished ? ", after which it was stopped: the text is not complete." : "."));
         } catch (error) {
@@ -52,8 +52,9 @@ function modelPanel(place) {
         go.textContent = "Continue";
         form.addEventListener("submit", (event) => {
             event.preventDefault();
-            use("/api/generate", {tokens: tokens.value, temperature: temperature.value, seed: seed.value}, {body: prompt.value},
-                (answer) => result.replaceChildren(make("pre", {class: "log", id: "generated", tabindex: 0, "aria-label": "the continued text", text: answer.text})));
+            const generated = make("pre", {class: "log", id: "generated", tabindex: 0, "aria-label": "the continued text"});
+            const show = (answer) => { setText(generated, answer.text); result.replaceChildren(generated); };
+            use("/api/generate", {tokens: tokens.value, temperature: temperature.value, seed: seed.value}, {body: prompt.value}, show, show);
         });
         return form;
     }

@@ -19,21 +19,24 @@
 
 #define OUTPUT_MAX (4 * 1024 * 1024)
 #define ANSWER_MAX (8 * OUTPUT_MAX) /* JSON writes a byte as up to six */
-#define NICENESS 10                 /* training on this machine comes first */
+#define PLACES (MODEL_USES_MAX + MODEL_LAYERS_MAX)
+#define NICENESS 10 /* training on this machine comes first */
 
 /* Freed when both its child and its stream have ended. */
 struct model_use {
     struct model_uses *uses;
     struct worker_child child;
-    int handle;                 /* pidfd, readable once the child has ended; -1: it has been waited for */
-    struct http_stream *stream; /* NULL: the browser is gone */
-    struct event_timer *timer;
-    bool generates, late; /* late: killed at the time limit */
+    int handle;                           /* pidfd, readable once the child has ended; -1: it has been waited for */
+    struct http_stream *stream;           /* NULL: the browser is gone */
+    struct event_timer *limit, *progress; /* progress: sends the text so far */
+    size_t shown;                         /* bytes of the text that have been sent */
+    enum model_purpose purpose;
+    bool late; /* killed at the time limit */
 };
 
 struct model_uses {
     struct event_loop *loop;
-    struct model_use *running[MODEL_USES_MAX]; /* NULL: a free place */
+    struct model_use *running[PLACES]; /* NULL: a free place; the first MODEL_USES_MAX are of those that need weights */
 };
 
 struct model_uses *model_uses_new(struct event_loop *loop)
@@ -50,11 +53,12 @@ static int end_child(struct model_use *use)
     while (waitpid(use->child.pid, &status, 0) < 0 && errno == EINTR)
         continue;
     event_loop_unwatch(use->uses->loop, use->handle);
-    event_timer_cancel(use->timer);
+    event_timer_cancel(use->limit);
+    event_timer_cancel(use->progress);
+    use->limit = use->progress = NULL;
     close(use->handle);
     use->handle = -1;
-    use->timer = NULL;
-    for (unsigned i = 0; i < MODEL_USES_MAX; i++)
+    for (unsigned i = 0; i < PLACES; i++)
         if (use->uses->running[i] == use)
             use->uses->running[i] = NULL;
     return status;
@@ -68,7 +72,7 @@ static void use_free(struct model_use *use)
 
 void model_uses_free(struct model_uses *uses)
 {
-    for (unsigned i = 0; i < MODEL_USES_MAX; i++) {
+    for (unsigned i = 0; i < PLACES; i++) {
         struct model_use *use = uses->running[i];
         if (!use)
             continue;
@@ -121,14 +125,18 @@ static int write_answer(const struct model_use *use, int status, struct buffer *
         return worker_child_failure(&use->child, "coxswain-worker failed and printed no error", error);
     if (worker_child_output(&use->child, &output, error) < 0)
         return -1;
-    if (!succeeded && !use->generates)
+    if (use->purpose == MODEL_LAYERS)
+        return succeeded ? buffer_append(out, output.data, output.length, error)
+                         : error_set(error, ERROR_TIMEOUT, "coxswain-worker has not described the model within %d s.",
+                                     MODEL_LAYERS_SECONDS);
+    if (!succeeded && use->purpose == MODEL_PREDICT)
         return error_set(error, ERROR_TIMEOUT,
                          "Evaluating the held-out examples takes longer than %d s; run cox predict NAME in a terminal, "
                          "which has no time limit.",
                          MODEL_USE_SECONDS);
     set_weights(use, head);
     json_set_boolean(head, "unfinished", !succeeded);
-    if (use->generates) {
+    if (use->purpose == MODEL_GENERATE) {
         set_text(&output, head);
         return json_print(head, out, error);
     }
@@ -137,6 +145,31 @@ static int write_answer(const struct model_use *use, int status, struct buffer *
         return error_wrap(error, "the output of coxswain-worker");
     json_set(head, "result", result);
     return json_print(head, out, error);
+}
+
+/* Sends a document; one of a text as a server-sent event. */
+static void send_document(const struct model_use *use, const struct buffer *document)
+{
+    SCOPED_BUFFER event;
+    buffer_init(&event, ANSWER_MAX + 16);
+    buffer_format(&event, use->purpose == MODEL_GENERATE ? "data: %s\n\n" : "%s", buffer_text(document));
+    http_stream_write(use->stream, event.data, event.length);
+}
+
+static void send_progress(void *context)
+{
+    struct model_use *use = context;
+    SCOPED_JSON *head = json_new_object();
+    SCOPED_BUFFER output, document;
+    buffer_init(&output, OUTPUT_MAX);
+    buffer_init(&document, ANSWER_MAX);
+    use->progress = event_timer_start(use->uses->loop, MODEL_TEXT_MS, send_progress, use);
+    if (!use->stream || worker_child_output(&use->child, &output, NULL) < 0 || output.length == use->shown)
+        return;
+    use->shown = output.length;
+    set_text(&output, head);
+    if (json_print(head, &document, NULL) == 0)
+        send_document(use, &document);
 }
 
 static void child_ended(void *context, int descriptor, enum event_interest what)
@@ -157,7 +190,7 @@ static void child_ended(void *context, int descriptor, enum event_interest what)
         buffer_clear(&out);
         (void)json_print(document, &out, NULL);
     }
-    http_stream_write(use->stream, out.data, out.length);
+    send_document(use, &out);
     http_stream_close(use->stream);
 }
 
@@ -181,7 +214,7 @@ void model_use_closed(void *context)
 static void time_has_passed(void *context)
 {
     struct model_use *use = context;
-    use->timer = NULL;
+    use->limit = NULL;
     use->late = true;
     kill(use->child.pid, SIGKILL);
 }
@@ -198,9 +231,14 @@ static void add_options(const char *state, const char *name_space, const struct 
                         const struct model_question *question, struct worker_call *call)
 {
     SCOPED(run_record_release) struct run_record record;
+    if (question->purpose == MODEL_LAYERS) {
+        run_record_init(&record);
+        worker_call_add(call, "--describe-model", NULL);
+        return;
+    }
     (void)run_record_read(state, &record, NULL); /* without one there were no --volume options */
     trained_run_add_storages(state, name_space, record.volumes, job, call);
-    if (!question->prompt) {
+    if (question->purpose == MODEL_PREDICT) {
         worker_call_add(call, "--predict", "all");
         worker_call_add(call, "--json", NULL);
         return;
@@ -216,12 +254,15 @@ static void add_options(const char *state, const char *name_space, const struct 
 
 static int watch(struct model_use *use, struct error *error)
 {
+    int64_t seconds = use->purpose == MODEL_LAYERS ? MODEL_LAYERS_SECONDS : MODEL_USE_SECONDS;
     use->handle = (int)syscall(SYS_pidfd_open, use->child.pid, 0);
     if (use->handle < 0)
         return error_set_errno(error, "watch coxswain-worker");
     if (event_loop_watch(use->uses->loop, use->handle, EVENT_READ, child_ended, use, error) < 0)
         return -1;
-    use->timer = event_timer_start(use->uses->loop, MODEL_USE_SECONDS * 1000, time_has_passed, use);
+    use->limit = event_timer_start(use->uses->loop, seconds * 1000, time_has_passed, use);
+    if (use->purpose == MODEL_GENERATE)
+        use->progress = event_timer_start(use->uses->loop, MODEL_TEXT_MS, send_progress, use);
     return 0;
 }
 
@@ -229,19 +270,22 @@ int model_use_start(struct model_uses *uses, const char *state, const char *name
                     const struct model_question *question, struct model_use **ret_use, struct error *error)
 {
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
-    unsigned place = 0;
-    while (place < MODEL_USES_MAX && uses->running[place])
+    bool needs_weights = question->purpose != MODEL_LAYERS;
+    unsigned place = needs_weights ? 0 : MODEL_USES_MAX, end = needs_weights ? MODEL_USES_MAX : PLACES;
+    while (place < end && uses->running[place])
         place++;
-    if (!state)
+    if (needs_weights && !state)
         return error_set(error, ERROR_INVALID,
                          "The weights are on a volume of the cluster, which cox ui cannot read. It can use the models "
                          "of runs on this machine.");
-    if (place == MODEL_USES_MAX)
-        return error_set(error, ERROR_UNAVAILABLE, "%d models are in use; wait until one has answered, or stop it.",
-                         MODEL_USES_MAX);
+    if (place == end)
+        return error_set(error, ERROR_UNAVAILABLE,
+                         needs_weights ? "%d models are in use; wait until one has answered, or stop it."
+                                       : "The layers of %d models are being read; open this page again in a moment.",
+                         needs_weights ? MODEL_USES_MAX : MODEL_LAYERS_MAX);
     add_options(state, name_space, job, question, &call);
     struct model_use *use = memory_allocate(1, sizeof *use);
-    *use = (struct model_use){.uses = uses, .handle = -1, .generates = question->prompt != NULL};
+    *use = (struct model_use){.uses = uses, .handle = -1, .purpose = question->purpose};
     if (worker_child_start(job, question->prompt, call.words, &use->child, error) < 0) {
         free(use);
         return -1;

@@ -69,11 +69,27 @@ class Unanswered extends Error {
     }
 }
 
-async function ask(path, options, patience = DETAIL_PATIENCE_MS) {
+// Returns the last of the server-sent events of an answer; `onPart` gets the earlier ones. (An EventSource can only send GET requests.)
+async function lastEvent(response, onPart) {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "", last = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        const events = (text + part.value).split("\n\n");
+        text = events.pop();
+        for (const event of events) {
+            if (last) onPart(JSON.parse(last));
+            last = event.slice("data: ".length);
+        }
+    }
+    return last;
+}
+
+// onPart: takes the documents that come before the last one, of answers that have several.
+async function ask(path, options, patience = DETAIL_PATIENCE_MS, onPart = null) {
     let response, text, document;
     try {
         response = await fetch(path, {cache: "no-store", signal: AbortSignal.timeout(patience), ...options});
-        text = await response.text();
+        text = onPart && response.headers.get("Content-Type") === "text/event-stream" ? await lastEvent(response, onPart) : await response.text();
     } catch (error) {
         throw new Unanswered(error, patience);
     }

@@ -26,7 +26,6 @@
 #include "operator/cli/ui/restarts.h"
 #include "operator/cli/ui/runs.h"
 #include "operator/cli/ui/streams.h"
-#include "operator/cli/worker_model.h"
 
 #define BODY_MAX (16 * 1024) /* of a request: a prompt of up to 4,000 characters, of 3 bytes each */
 #define CONNECTIONS_MAX 64
@@ -41,6 +40,7 @@
 #define RUN_MAX_LENGTH 1024
 
 #define JSON_TYPE "application/json"
+#define EVENTS_TYPE "text/event-stream"
 
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -179,21 +179,15 @@ static int curves_get(struct ui_server *server, const struct waiting *request, s
     return print_document(history_json(history, request->known), out, error);
 }
 
-static int layers_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+static int use_model(struct ui_server *server, const struct waiting *request, enum model_purpose purpose,
+                     struct error *error)
 {
-    SCOPED_JSON *job = NULL;
-    struct resource_path path = cluster_job_path(server->cluster, request->name);
-    if (cluster_get(server->cluster, &path, &job, error) < 0)
-        return -1;
-    return worker_model_describe(job, out, error);
-}
-
-static int use_model(struct ui_server *server, const struct waiting *request, const char *prompt, struct error *error)
-{
+    bool is_text = purpose == MODEL_GENERATE;
     SCOPED_JSON *job = NULL;
     struct model_use *use;
     struct resource_path path = cluster_job_path(server->cluster, request->name);
-    struct model_question question = {.prompt = prompt,
+    struct model_question question = {.purpose = purpose,
+                                      .prompt = is_text ? request->prompt : NULL,
                                       .tokens = request->tokens < 1 ? TOKENS_DEFAULT : request->tokens,
                                       .seed = request->seed < 0 ? 0 : request->seed,
                                       .temperature = request->temperature};
@@ -204,14 +198,21 @@ static int use_model(struct ui_server *server, const struct waiting *request, co
     if (model_use_start(server->models, server->state, request->name_space, job, &question, &use, error) < 0)
         return -1;
     set_headers(request->exchange);
-    model_use_attach(use, http_exchange_stream(request->exchange, 200, JSON_TYPE, ANSWER_MAX, model_use_closed, use));
+    model_use_attach(use, http_exchange_stream(request->exchange, 200, is_text ? EVENTS_TYPE : JSON_TYPE, ANSWER_MAX,
+                                               model_use_closed, use));
     return ANSWERED_LATER;
+}
+
+static int layers_get(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
+{
+    (void)out;
+    return use_model(server, request, MODEL_LAYERS, error);
 }
 
 static int predict(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
 {
     (void)out;
-    return use_model(server, request, NULL, error);
+    return use_model(server, request, MODEL_PREDICT, error);
 }
 
 static int generate(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
@@ -219,7 +220,7 @@ static int generate(struct ui_server *server, const struct waiting *request, str
     (void)out;
     if (*request->prompt == '\0')
         return error_set(error, ERROR_INVALID, "Write a text for the model to continue.");
-    return use_model(server, request, request->prompt, error);
+    return use_model(server, request, MODEL_GENERATE, error);
 }
 
 static void leave_out(const char *speaker, const struct json *pod, const struct error *cause)

@@ -464,6 +464,19 @@ static void worker_release(struct scene *scene, const char *directory)
     cr_expect_eq(system(command), 0);
 }
 
+static int worker_pid(const char *directory)
+{
+    SCOPED_FREE char *path = memory_format("%s/pid", directory);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 64);
+    return buffer_read_file(&text, path, NULL) == 0 && text.length > 0 ? (int)strtol(buffer_text(&text), NULL, 10) : 0;
+}
+
+static void ignore(void *context, const struct http_response *response)
+{
+    (void)context, (void)response;
+}
+
 #define GENERATE "/api/generate?namespace=default&name=tiny&tokens=5&temperature=0.5&seed=7"
 
 Test(ui_server, a_prompt_goes_to_the_worker_and_its_text_comes_back)
@@ -483,6 +496,41 @@ Test(ui_server, a_prompt_goes_to_the_worker_and_its_text_comes_back)
                                             "grep -qx -e --temperature=0.5 words && grep -q '\"name\":\"tiny\"' job",
                                             directory);
     cr_expect_eq(system(check), 0);
+    worker_release(&scene, directory);
+}
+
+/* The worker pauses for longer than the server does between two events. */
+Test(ui_server, a_text_is_sent_while_it_grows)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(&scene, directory, "printf 'To be'; sleep 0.6; printf ' or not\\n'");
+    cr_expect_eq(ask(&scene, "POST", GENERATE, "x"), 200);
+    static const char first[] = "data: {\"text\":\"To be\"}\n\ndata: ";
+    cr_expect_eq(strncmp(buffer_text(&scene.body), first, strlen(first)), 0, "%s", buffer_text(&scene.body));
+    cr_expect(says(&scene, "\"text\":\"To be or not\\n\"}\n\n"), "%s", buffer_text(&scene.body));
+    worker_release(&scene, directory);
+}
+
+#define LAYERS "/api/layers?namespace=default&name=tiny"
+
+Test(ui_server, other_requests_are_answered_while_layers_are_read)
+{
+    struct scene scene;
+    char directory[64];
+    worker_init(&scene, directory,
+                "echo $$ >pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.05; done; cat >job; printf "
+                "'{\"layers\":[\"%s\"]}' \"$*\"");
+    SCOPED_FREE char *go = memory_format("touch %s/go", directory);
+    send_request(&scene, "GET", LAYERS, NULL, ignore);
+    while (worker_pid(directory) == 0) {
+        cr_assert_eq(event_loop_turn(scene.cluster.loop, 10, NULL), 0);
+        ui_server_work(scene.server);
+    }
+    cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 200);
+    cr_expect_eq(system(go), 0);
+    cr_expect_eq(ask(&scene, "GET", LAYERS, NULL), 200);
+    cr_expect(says(&scene, "{\"layers\":[\"--job /dev/stdin --describe-model\"]}"), "%s", buffer_text(&scene.body));
     worker_release(&scene, directory);
 }
 
@@ -537,19 +585,6 @@ Test(ui_server, a_worker_has_a_limit_of_processor_time)
     SCOPED_FREE char *text = memory_format("\"text\":\"%ld\\n\"", 100 * sysconf(_SC_NPROCESSORS_ONLN));
     cr_expect(says(&scene, text), "%s instead of %s", buffer_text(&scene.body), text);
     worker_release(&scene, directory);
-}
-
-static int worker_pid(const char *directory)
-{
-    SCOPED_FREE char *path = memory_format("%s/pid", directory);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 64);
-    return buffer_read_file(&text, path, NULL) == 0 && text.length > 0 ? (int)strtol(buffer_text(&text), NULL, 10) : 0;
-}
-
-static void ignore(void *context, const struct http_response *response)
-{
-    (void)context, (void)response;
 }
 
 /* Starts a use that does not end by itself, and returns the worker's process. */
