@@ -4,13 +4,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "common/terminal_text.h"
 
 #define LOCK "lock"
 #define STANDALONE_LOG "coxswain-standalone.log"
@@ -37,6 +41,66 @@ static const char *const kept[] = {STATE_KUBECONFIG,
                                    STATE_DATABASE};
 #define KEPT (sizeof kept / sizeof *kept)
 
+#define HOLDER_MAX 160
+#define PROC_FILE_MAX 4096
+
+/* Returns the number after `key` in the status of a process; 0: it is not known. */
+static long status_of(long process, const char *key)
+{
+    SCOPED_FREE char *path = memory_format("/proc/%ld/status", process);
+    SCOPED_BUFFER text;
+    buffer_init(&text, PROC_FILE_MAX);
+    const char *line = buffer_read_file(&text, path, NULL) == 0 ? strstr(buffer_text(&text), key) : NULL;
+    return line ? strtol(line + strlen(key), NULL, 10) : 0;
+}
+
+/* Copies the beginning of a process's command line, whose words are then separated by spaces; empty if it cannot be read. */
+static void command_line_of(long process, char words[HOLDER_MAX + 1])
+{
+    SCOPED_FREE char *path = memory_format("/proc/%ld/cmdline", process);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(words, 1, HOLDER_MAX, file) : 0;
+    if (file)
+        fclose(file);
+    while (length > 0 && words[length - 1] == '\0')
+        length--;
+    for (size_t i = 0; i < length; i++)
+        words[i] = words[i] == '\0' ? ' ' : words[i];
+    char *copy = memory_copy_bytes(words, length);
+    terminal_text_shorten(copy, length, HOLDER_MAX, words);
+    free(copy);
+}
+
+static bool is_cox(const char *words)
+{
+    size_t length = strcspn(words, " ");
+    return length >= 3 && strncmp(words + length - 3, "cox", 3) == 0 &&
+           (length == 3 || words[length - 4] == '/' || words[length - 4] == '-');
+}
+
+/* Says which command has locked the directory: the lock is its child's, coxswain-standalone. */
+static int refuse_locked(const char *path, int lock, struct error *error)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char words[HOLDER_MAX + 1] = "";
+    long holder = fcntl(lock, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK ? (long)whole.l_pid : 0;
+    long parent = holder > 0 ? status_of(holder, "\nPPid:\t") : 0;
+    if (parent > 1) {
+        command_line_of(parent, words);
+        holder = is_cox(words) ? parent : holder;
+    }
+    if (holder > 0)
+        command_line_of(holder, words);
+    if (holder <= 0 || words[0] == '\0')
+        return error_set(error, ERROR_UNAVAILABLE,
+                         "another control plane uses the state directory %s; end it, or take another directory", path);
+    return error_set(
+        error, ERROR_UNAVAILABLE,
+        "another control plane uses the state directory %s: that of process %ld, `%s`; end it with Ctrl-C or "
+        "kill %ld, or take another directory",
+        path, holder, words, holder);
+}
+
 int state_directory_lock(const char *path, int *ret_lock, struct error *error)
 {
     SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
@@ -46,11 +110,8 @@ int state_directory_lock(const char *path, int *ret_lock, struct error *error)
     /* A record lock: children do not inherit it. */
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(lock, F_SETLK, &whole) < 0)
-        return errno == EAGAIN || errno == EACCES
-                   ? error_set(error, ERROR_UNAVAILABLE,
-                               "another control plane uses the state directory %s; end it, or take another directory",
-                               path)
-                   : error_set_errno(error, "lock %s", name);
+        return errno == EAGAIN || errno == EACCES ? refuse_locked(path, lock, error)
+                                                  : error_set_errno(error, "lock %s", name);
     *ret_lock = lock;
     lock = -1;
     return 0;

@@ -26,7 +26,7 @@
 
 /* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
  * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds
- * it. */
+ * it: the message names the command that has started that process, if it can be read. */
 int state_directory_lock(const char *path, int *ret_lock, struct error *error);
 
 /* Returns whether a process holds the lock. Changes nothing. */

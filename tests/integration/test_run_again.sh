@@ -146,7 +146,7 @@ timeout 300 "$bin/cox" run job.yaml --state state --fresh >running 2>&1 </dev/nu
 runner=$!
 until_true 60 test -e begun
 verdict $? "preparation" "$(cat running)"
-run 1 --fresh --delete-volumes && grep -q 'another control plane uses the state directory state' err && ! grep -q deleting err && run 1 && grep -q 'another control plane' err &&
+run 1 --fresh --delete-volumes && grep -q 'another control plane uses the state directory state: that of process [0-9]*, .*/cox run job.yaml --state state' err && ! grep -q deleting err && run 1 && grep -q 'another control plane' err &&
     [[ -s state/kubeconfig && -s state/objects.db && -d $runs ]] && kill -0 "$runner"
 verdict $? "a run that goes on keeps its state" "$(said)"
 touch end

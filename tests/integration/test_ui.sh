@@ -96,7 +96,7 @@ timeout 60 "$bin/cox" ui --state run --port "${port%/}" >ui2.log 2>&1
 [[ $? == 1 ]] && grep -q "cannot serve HTTP on 127.0.0.1 port ${port%/}" ui2.log
 verdict $? "a port that another cox ui has is refused" "$(cat ui2.log)"
 "$bin/cox" run tiny.yaml --state run >again.log 2>&1
-[[ $? == 1 ]] && grep -q 'another control plane uses the state directory' again.log
+[[ $? == 1 ]] && grep -qE 'another control plane uses the state directory run: that of process [0-9]+, .[^ ]*/cox ui --state run.; end it with Ctrl-C or kill [0-9]+' again.log
 verdict $? "meanwhile no run uses the directory" "$(cat again.log)"
 page_stop
 verdict $? "its control plane ends with it" "$(cat ui.log)"
