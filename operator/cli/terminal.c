@@ -93,10 +93,12 @@ bool terminal_line_due(struct terminal *terminal, int64_t step, bool last, int64
     return true;
 }
 
-static void show_line(struct terminal *terminal, struct job_view *view, int64_t now_ms)
+/* The line of the last step waits for the end, since the last evaluation comes after that step. */
+static void show_line(struct terminal *terminal, struct job_view *view, bool end, int64_t now_ms)
 {
+    bool last = view->step == view->total_steps;
     terminal_print_events(terminal, &view->events);
-    if (view->step >= 0 && terminal_line_due(terminal, view->step, view->step == view->total_steps, now_ms)) {
+    if (view->step >= 0 && (end || !last) && terminal_line_due(terminal, view->step, last, now_ms)) {
         SCOPED_BUFFER line;
         buffer_init(&line, VIEW_PRINT_MAX);
         view_print_line(view, &line);
@@ -110,12 +112,15 @@ void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now
     if (terminal->live)
         show_block(terminal, view);
     else
-        show_line(terminal, view, now_ms);
+        show_line(terminal, view, false, now_ms);
 }
 
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms)
 {
-    terminal_show(terminal, view, now_ms);
+    if (terminal->live)
+        show_block(terminal, view);
+    else
+        show_line(terminal, view, true, now_ms);
     terminal->block_lines = 0;
 }
 

@@ -156,7 +156,9 @@ static void print_validation(const struct job_view *view, struct buffer *out)
 static void print_left(const struct job_view *view, struct buffer *out)
 {
     char text[24];
-    if (view->seconds_left < 0 || job_view_over(view))
+    bool stepped =
+        view->total_steps > 0 && view->step >= view->total_steps; /* only the last evaluation may still go on */
+    if (view->seconds_left < 0 || stepped || job_view_over(view))
         return;
     clock_format_duration(1000 * view->seconds_left, text, sizeof text);
     buffer_format(out, "  %s left", text);

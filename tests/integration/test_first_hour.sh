@@ -67,6 +67,9 @@ cut -d' ' -f1-4 rows | array flowers/X.npy '<f8' '150, 4' 'd<*'
 cut -d' ' -f5 rows | array flowers/y.npy '<i8' '150,' 'q<*'
 learn flowers 'X.npy and y.npy: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table of float64, sorted by its labels" "$(tail -n 3 err out)"
+last=$(grep -E '^step ([0-9]+)/\1  100 %' out)
+[[ $last == *"  held out $right %" ]]
+verdict $? "the line of the last step has the score of the summary, and no time that is left" "$last"
 
 { echo 'sepal length,sepal width,petal length,petal width,kind' && awk '{ split("setosa versicolor virginica", kind); print $1 "," $2 "," $3 "," $4 "," kind[$5 + 1] }' rows; } >words/flowers.csv
 learn words 'flowers.csv: 150 examples of 4 values, 3 classes, 30 held out' 85

@@ -74,6 +74,21 @@ Test(view_print, the_block_tells_all)
     job_view_release(&view);
 }
 
+Test(view_print, no_time_is_left_after_the_last_step)
+{
+    struct job_view view;
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    fill(&view);
+    view_print_line(&view, &text);
+    cr_expect(strstr(buffer_text(&text), "63s left"), "%s", buffer_text(&text));
+    buffer_clear(&text);
+    view.step = view.total_steps;
+    view_print_line(&view, &text);
+    cr_expect(strstr(buffer_text(&text), "100 %") && !strstr(buffer_text(&text), "left"), "%s", buffer_text(&text));
+    job_view_release(&view);
+}
+
 Test(view_print, long_lines_are_broken_at_spaces)
 {
     SCOPED_BUFFER text;
