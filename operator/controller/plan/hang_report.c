@@ -13,7 +13,8 @@
 static bool deadline_made(const struct job_status *status, enum condition_type type)
 {
     const struct condition *condition = &status->conditions[type];
-    return condition->status == CONDITION_TRUE && strcmp(condition->reason, "ProgressDeadlineExceeded") == 0;
+    return condition->status == CONDITION_TRUE && condition->reason &&
+           strcmp(condition->reason, "ProgressDeadlineExceeded") == 0;
 }
 
 /* Returns the attempt that hung; 0: none, or it has been reported. */
