@@ -36,6 +36,7 @@ enum {
     PLACE_NAMES_IT = 512, /* it has the name of its place */
     UID_IN_BYTES = 1024,
     JOB_UID_IN_BYTES = 2048,
+    GATED = 4096,
 };
 
 static const size_t number_fields[] = {
@@ -78,7 +79,7 @@ static uint16_t flags_of(const struct pod_view *view)
     return (uint16_t)((view->member ? MEMBER : 0) | (view->current ? CURRENT : 0) | (view->ready ? READY : 0) |
                       (view->scheduled ? SCHEDULED : 0) | (view->disruption_target ? DISRUPTION_TARGET : 0) |
                       (owner_is_job(view) ? OWNED_BY_JOB : 0) | (view->adoptable ? ADOPTABLE : 0) |
-                      (view->begun ? BEGUN : 0) | (view->fenced ? FENCED : 0));
+                      (view->begun ? BEGUN : 0) | (view->fenced ? FENCED : 0) | (view->gated ? GATED : 0));
 }
 
 /* Small numbers of either sign take a byte, FIELD_UNSET too. */
@@ -226,6 +227,7 @@ struct pod_view pod_record_view(const struct pod_record *record, struct pod_room
         .adoptable = record->flags & ADOPTABLE,
         .begun = record->flags & BEGUN,
         .fenced = record->flags & FENCED,
+        .gated = record->flags & GATED,
     };
     const char *from = record->bytes;
     for (unsigned i = 0; i < NUMBER_FIELDS; i++)

@@ -150,6 +150,7 @@ static void read_status(const struct json *pod, struct pod_view *view)
     view->ready = condition_true(pod, "Ready");
     view->scheduled = condition_true(pod, "PodScheduled") || view->phase >= POD_RUNNING;
     view->unschedulable = view->scheduled ? "" : json_string_at(condition(pod, "PodScheduled"), "message", "");
+    view->gated = !view->scheduled && json_count(json_at(pod, "spec.schedulingGates")) > 0;
     view->disruption_target = condition_true(pod, "DisruptionTarget");
     view->disrupted_by =
         view->disruption_target ? json_string_at(condition(pod, "DisruptionTarget"), "reason", "") : "";

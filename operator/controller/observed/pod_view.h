@@ -62,6 +62,7 @@ struct pod_view {
                        name fence it off there */
     bool begun; /* an init container has run: its volumes are there */
     bool current, ready, scheduled, disruption_target;
+    bool gated; /* scheduling gates keep the scheduler from looking at it; `unschedulable` says so */
 };
 
 /* Reads a pod's JSON object. The view's strings lie in `pod` and in `conditions`, which this

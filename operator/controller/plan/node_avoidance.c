@@ -195,7 +195,8 @@ static bool is_avoided(struct planning *planning, const char *node)
 static bool finds_no_node(const struct slot *slot)
 {
     const struct pod_view *pod = slot->occupant;
-    return pod && pod_view_alive(pod) && !pod_view_deleting(pod) && !pod->scheduled && *pod->unschedulable;
+    return pod && pod_view_alive(pod) && !pod_view_deleting(pod) && !pod->scheduled && !pod->gated &&
+           *pod->unschedulable;
 }
 
 /* Takes the next name from a list of names with commas between them. */

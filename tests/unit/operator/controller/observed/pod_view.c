@@ -45,6 +45,22 @@ Test(pod_view, reads_a_running_member)
     cr_assert(pod_view_alive(pod) && !pod_view_ended(pod) && !pod_view_deleting(pod));
 }
 
+Test(pod_view, a_pod_with_scheduling_gates_is_gated_until_they_are_gone)
+{
+    static const char *const texts[] = {
+        "{\"spec\":{\"schedulingGates\":[{\"name\":\"g\"}]},\"status\":{\"phase\":\"Pending\",\"conditions\":"
+        "[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"SchedulingGated\",\"message\":\"gates\"}]}}",
+        "{\"spec\":{\"schedulingGates\":[]},\"status\":{\"phase\":\"Pending\",\"conditions\":"
+        "[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\",\"message\":\"gates\"}]}}",
+    };
+    for (int i = 0; i < 2; i++) {
+        SCOPED_FREE struct pod_record *record = record_of(texts[i]);
+        struct pod_view view = pod_record_view(record, &(struct pod_room){0});
+        cr_expect_eq(view.gated, i == 0);
+        cr_expect_str_eq(view.unschedulable, "gates");
+    }
+}
+
 #define LABELS(name, uid, incarnation)                                                                                 \
     "\"name\":\"" name "\",\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"" uid           \
     "\",\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"3\",\"coxswain.dev/incarnation\":\"" incarnation     \

@@ -316,6 +316,9 @@ Test(node_avoidance, what_else_keeps_a_pod_from_its_node_does_not_end_it)
     scene_expect("worker.pending=none");
     unschedulable()->unschedulable = ""; /* the scheduler has not looked at it */
     cr_assert_eq(avoided(), 1);
+    unschedulable()->gated = true; /* nor may it yet */
+    cr_assert_eq(avoided(), 1);
+    scene_expect("worker.pending=none");
 }
 
 Test(node_avoidance, a_pod_that_excludes_a_node_for_longer_than_needed_is_created_again)
