@@ -26,10 +26,17 @@ static bool has_condition(const char *lines, const char *type, const char *statu
     return false;
 }
 
+/* Returns whether the exit code says nothing about the program, because the pod was deleted before it ended, by the operator or by a person.
+ * Of a pod that was evicted or preempted it counts, since rules can tell these by the condition DisruptionTarget. */
+static bool was_deleted(const struct pod_view *pod)
+{
+    return pod_view_was_asked_to_end(pod) && !pod->disruption_target;
+}
+
 static bool rule_matches(const struct failure_rule *rule, const struct pod_view *pod)
 {
     if (rule->has_exit_codes)
-        return code_matches(&rule->exit_codes, pod->exit_code);
+        return !was_deleted(pod) && code_matches(&rule->exit_codes, pod->exit_code);
     for (unsigned i = 0; i < rule->condition_count; i++)
         if (has_condition(pod->conditions, rule->conditions[i].type,
                           pod_condition_status_words[rule->conditions[i].status]))

@@ -76,6 +76,23 @@ Test(failure_policy, the_first_rule_that_matches_decides)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "FailurePolicy");
 }
 
+Test(failure_policy, the_exit_code_of_a_pod_that_was_deleted_matches_no_rule)
+{
+    on_codes(&rules[0], FAILURE_FAIL, EXIT_CODES_IN, 143);
+    scene.pods[1].deletion_ms = scene.input.now_ms - 1000;
+    scene.pods[1].grace_ms = 30000;
+    const struct job_status *status = end_with(143);
+    cr_assert_eq(status->restarts.disruptions, 1);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "");
+    scene.pods[1].disruption_target = true;
+    end_with(143);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "FailurePolicy", "it was evicted");
+    scene.pods[1].deletion_ms = FIELD_UNSET;
+    scene.pods[1].disruption_target = false;
+    end_with(143);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "FailurePolicy", "it ended by itself");
+}
+
 Test(failure_policy, success_and_what_matches_nothing_stay_what_they_are)
 {
     on_codes(&rules[0], FAILURE_FAIL, EXIT_CODES_NOT_IN, 3);
