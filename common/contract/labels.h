@@ -77,6 +77,8 @@
  * pods, the second releases its quota after an eviction. */
 #define MANAGER_QUEUE_STATUS OPERATOR_NAME
 #define MANAGER_QUEUE_RELEASE OPERATOR_NAME "-release"
+/* Field manager for the number of workers in a Workload's spec, when an elastic job is scaled. */
+#define MANAGER_QUEUE_SIZE OPERATOR_NAME "-size"
 
 /* Field manager that restores a pod's owner reference to its job after it was lost. */
 #define MANAGER_ADOPTION OPERATOR_NAME "-adoption"

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "events.k8s.io events patch": "an event that comes again, minutes later",
     "scheduling.x-k8s.io podgroups delete": "as of Volcano's",
     "kueue.x-k8s.io workloads delete": "a job whose label is taken off",
+    "kueue.x-k8s.io workloads patch": "an elastic job that is scaled while it waits",
 }
 # If the name of a create is taken, the operator reads the object to see its owner.
 ASKED_WHOSE = "pods", "services", "podgroups", "workloads"

@@ -816,6 +816,9 @@ static void act(struct execution *execution, const struct training_job *job, con
     case ACTION_DELETE_WORKLOAD:
         delete_child(execution, execution->plan.queue.resource, execution->plan.queue.workload->uid);
         return;
+    case ACTION_RESIZE_WORKLOAD:
+        execute_resize_workload(execution, job);
+        return;
     case ACTION_RELEASE_WORKLOAD:
         execute_release_workload(execution, job);
         return;

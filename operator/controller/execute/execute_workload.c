@@ -83,9 +83,10 @@ static void workload_written(void *context, const struct kube_answer *answer)
     execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
 }
 
-static void apply_workload(struct execution *execution, struct json *config, const char *manager)
+static void apply_workload(struct execution *execution, const char *subresource, struct json *config,
+                           const char *manager)
 {
-    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, subresource};
     struct kube_call_options options = execution_call_options(execution, workload_written, execution);
     json_set_string(json_member(config, "metadata"), "uid", execution->plan.queue.workload->uid);
     execution->open++;
@@ -97,15 +98,20 @@ void execute_tell_workload(struct execution *execution, const struct training_jo
 {
     const struct plan *plan = &execution->plan;
     apply_workload(
-        execution,
+        execution, "status",
         queue_build_status(job, plan->queue.resource.version, plan->queue.workload, &plan->status, plan->now_ms),
         MANAGER_QUEUE_STATUS);
+}
+
+void execute_resize_workload(struct execution *execution, const struct training_job *job)
+{
+    apply_workload(execution, NULL, queue_build_size(job, execution->plan.queue.resource.version), MANAGER_QUEUE_SIZE);
 }
 
 void execute_release_workload(struct execution *execution, const struct training_job *job)
 {
     const struct plan *plan = &execution->plan;
-    apply_workload(execution,
+    apply_workload(execution, "status",
                    queue_build_release(job, plan->queue.resource.version, plan->queue.workload, plan->now_ms),
                    MANAGER_QUEUE_RELEASE);
 }

@@ -62,20 +62,33 @@ int64_t queue_pods(const struct training_job *job, enum role role)
     return all ? job->elastic.wanted_workers : crew_role_count(job, role);
 }
 
+static struct json *pod_set_new(const struct training_job *job, enum role role)
+{
+    struct json *set = json_new_object();
+    int64_t count = queue_pods(job, role), least = crew_role_minimum(job, role);
+    json_set_string(set, "name", role_name(role));
+    json_set_integer(set, "count", count);
+    if (least < count)
+        json_set_integer(set, "minCount", least);
+    return set;
+}
+
+struct json *queue_build_size(const struct training_job *job, const char *version)
+{
+    struct json *workload = begin(job, version);
+    struct json *sets = json_set_array(json_set_object(workload, "spec"), "podSets");
+    json_append(sets, pod_set_new(job, ROLE_WORKER));
+    return workload;
+}
+
 static int add_pod_set(struct json *sets, const struct pod_builder *builder, enum role role, struct error *error)
 {
     SCOPED_JSON *pod = NULL;
-    int64_t count = queue_pods(builder->job, role);
-    if (count == 0)
+    if (queue_pods(builder->job, role) == 0)
         return 0;
     if (pod_build(builder, role, 0, &pod, error) < 0)
         return -1;
-    struct json *set = json_append(sets, json_new_object());
-    json_set_string(set, "name", role_name(role));
-    json_set_integer(set, "count", count);
-    int64_t least = crew_role_minimum(builder->job, role);
-    if (least < count)
-        json_set_integer(set, "minCount", least);
+    struct json *set = json_append(sets, pod_set_new(builder->job, role));
     set_topology(set, json_at(pod, "metadata.annotations"));
     struct json *spec = json_set(json_set_object(set, "template"), "spec", json_copy(json_member(pod, "spec")));
     leave_out_environment(spec);

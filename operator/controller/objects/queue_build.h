@@ -32,6 +32,9 @@ int64_t queue_pods(const struct training_job *job, enum role role);
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);
 
+/* Builds a configuration for server-side apply that sets for how many workers the Workload of an elastic job asks. */
+struct json *queue_build_size(const struct training_job *job, const char *version);
+
 /* The condition PodsReady for a Workload in this state, as Kueue's own integrations set it. Kueue
  * counts its timeout for a start (reason WaitForStart) from the admission, and its timeout for a
  * recovery (WaitForRecovery) from the moment at which a crew that was ready stopped being so.

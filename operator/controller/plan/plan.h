@@ -268,6 +268,7 @@ enum action_type {
     ACTION_DELETE_GROUP,
     ACTION_CREATE_WORKLOAD,
     ACTION_DELETE_WORKLOAD,
+    ACTION_RESIZE_WORKLOAD,  /* sets for how many workers it asks */
     ACTION_RELEASE_WORKLOAD, /* it was evicted and its pods are gone: its quota is released */
     ACTION_CLEAR_ADMISSION,
     ACTION_TELL_WORKLOAD, /* writes whether its pods are ready, or that the job has ended */

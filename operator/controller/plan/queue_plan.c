@@ -133,12 +133,17 @@ static void leave_queue(struct planning *planning, const struct workload_view *w
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
 }
 
+static bool is_of_same_queue(const struct planning *planning, const struct workload_view *workload)
+{
+    return strcmp(workload->queue_name, planning->job->queue_name) == 0;
+}
+
 /* Handles a change of the queue's label by Kueue's rule: the queue can be changed as long as no
  * quota is reserved. After that the change is reported once, and takes effect when the job is
  * suspended or evicted. */
 static void heed_change(struct planning *planning, const struct workload_view *workload)
 {
-    if (strcmp(workload->queue_name, planning->job->queue_name) == 0)
+    if (is_of_same_queue(planning, workload))
         return;
     if (!workload->reserved) {
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
@@ -147,7 +152,8 @@ static void heed_change(struct planning *planning, const struct workload_view *w
     tell_of_change(planning, workload);
 }
 
-/* An elastic job may be scaled while it waits. */
+/* An elastic job may be scaled while it waits. Kueue lets the number of a Workload be changed as long as it has no quota, and the Workload
+ * keeps its place in the queue, which goes by its creation. */
 static bool asks_for_others(const struct planning *planning, const struct workload_view *workload)
 {
     return planning->job->elastic.enabled && !workload->reserved &&
@@ -163,10 +169,10 @@ void queue_keep(struct planning *planning, bool suspended)
         leave_queue(planning, workload);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
-    if (workload && asks_for_others(planning, workload))
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
-    else if (workload)
+    if (workload)
         heed_change(planning, workload);
+    if (workload && asks_for_others(planning, workload) && is_of_same_queue(planning, workload))
+        planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
     if (!queue->workload && create_may_be_tried(planning))
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
     if (!workload || !suspended)

@@ -209,6 +209,18 @@ k scale tj partial --replicas 4 >/dev/null
 sleep 5
 pods_are partial 2
 verdict $? "scaled up it keeps to what was admitted" "$(k get pods)"
+requests='cpu: "2"' bounds='minReplicas: 3, maxReplicas: 4, ' played_job resized 3 '{}' '' '' "kueue.x-k8s.io/queue-name: research" >/dev/null
+asks_for() {
+    [[ $(workload resized '.spec.podSets[0].count}{.spec.podSets[0].minCount') == "$1" ]]
+}
+until_true 60 asks_for 3
+was=$(workload resized .metadata.uid)
+k scale tj resized --replicas 4 >/dev/null
+until_true 60 asks_for 43 && [[ -n $was && $(workload resized .metadata.uid) == "$was" ]]
+verdict $? "scaled while it waits, a job asks for the new number with the same Workload" "$(workload resized .spec) $(workload resized .metadata)"
+workload resized '.status.conditions[?(@.type=="QuotaReserved")].message' | contains 'insufficient'
+verdict $? "for which Kueue then looks for quota" "$(workload resized .status)"
+k delete tj resized >/dev/null
 k patch clusterqueues.kueue.x-k8s.io research --type=json -p '[{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": 8}]' >/dev/null
 k patch tj partial --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
 until_true 60 pods_are partial 0

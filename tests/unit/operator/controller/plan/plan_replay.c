@@ -358,7 +358,8 @@ static enum ending_kind kind_of(const struct pod_view *pod)
         return pod_view_deleting(pod) ? ENDING_DISRUPTION : ENDING_NONE;
     if (pod->exit_code == 0)
         return ENDING_SUCCESS;
-    if (pod->exit_code == LET_OFF && model.scene.job.run_policy.failure_policy.rule_count > 0)
+    if (pod->exit_code == LET_OFF && !(was_asked_to_end(pod) && !pod->disruption_target) &&
+        model.scene.job.run_policy.failure_policy.rule_count > 0)
         return ENDING_IGNORED;
     if (strcmp(pod->end_reason, "OOMKilled") == 0)
         return ENDING_OUT_OF_MEMORY;
@@ -778,6 +779,10 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_DELETE_WORKLOAD:
         CHECK(!model.workload.reserved || !quota_is_used(), "a Workload goes while pods use its quota");
         model.workload_there = false;
+        break;
+    case ACTION_RESIZE_WORKLOAD:
+        CHECK(!model.workload.reserved, "a Workload with quota asks for another number");
+        model.workload.workers = queue_pods(job, ROLE_WORKER);
         break;
     case ACTION_RELEASE_WORKLOAD:
         CHECK(model.scene.job.status.replicas[ROLE_WORKER].active == 0, "quota is given back while a pod lives");

@@ -338,17 +338,30 @@ Test(queue, the_number_goes_with_the_admission)
     cr_assert_eq(scene.job.status.admitted_workers, FIELD_UNSET);
 }
 
-Test(queue, a_job_that_is_scaled_while_it_waits_asks_anew)
+Test(queue, a_job_that_is_scaled_while_it_waits_keeps_its_workload)
 {
     be_elastic(3);
     scene.input.queue.workload = &workload;
     workload.workers = 3;
     scene_turn(&scene);
-    expect_turn("delete_workload=0");
+    expect_turn("delete_workload=0 resize_workload=0");
     be_elastic(4);
-    expect_plan("delete_workload=1");
+    expect_plan("delete_workload=0 resize_workload=1");
+    scene.job.queue_name = "another";
+    expect_plan("delete_workload=1 resize_workload=0 (the next one asks for all)");
+    scene.job.queue_name = (char *)workload.queue_name;
     workload.reserved = true;
-    expect_plan("delete_workload=0 (its quota is reserved)");
+    expect_plan("resize_workload=0 (its quota is reserved)");
+}
+
+Test(queue, the_size_of_a_workload_is_its_workers)
+{
+    be_elastic(4);
+    SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2");
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    cr_assert_eq(json_print(json_at(size, "spec"), &text, NULL), 0);
+    cr_assert_str_eq(buffer_text(&text), "{\"podSets\":[{\"name\":\"worker\",\"count\":4,\"minCount\":1}]}");
 }
 
 /* ---------------------------------------------------------------- what is read and written */
