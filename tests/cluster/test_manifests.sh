@@ -21,7 +21,8 @@ trap finish EXIT
 "$root/tests/cluster/manifest-verdicts"
 
 refused=
-for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,sweeps,volumes,volumes/bucket}/*.yaml; do
+for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,sweeps,volumes,volumes/bucket}/*.yaml \
+    "$root/deploy/examples/kueue/queued.yaml"; do
     kubectl apply --dry-run=server -f "$file" >/dev/null 2>why || refused+="${file##*/}: $(head -n 1 why); "
 done
 [[ -z $refused ]]

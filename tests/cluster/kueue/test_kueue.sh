@@ -85,6 +85,8 @@ YAML
 }
 until_true 60 queues_made
 verdict $? "a queue with 4 processors" "$why"
+answer=$(kubectl apply --dry-run=server -f "$root/deploy/examples/kueue/queue.yaml" 2>&1) && answer=$(k apply --dry-run=server -f "$root/deploy/examples/kueue/queued.yaml" 2>&1)
+verdict $? "the example of a queue is admitted" "$answer"
 
 # queued_job NAME [LABELS [SECONDS]]: two workers of two processors each, that end well after that time, else not at all
 queued_job() {
