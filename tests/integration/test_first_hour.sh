@@ -193,6 +193,10 @@ verdict $? "a table of JSON Lines" "$(tail -n 3 err out)"
 printf '{"petal length": 1.5, "petal width": 0.2, "sepal length": 5, "sepal width": 3.4}\n' >new.jsonl
 cox 0 predict objects --data new.jsonl && printed '^class,probability$' '^setosa,'
 verdict $? "new rows of JSON Lines" "$(cat err out)"
+mkdir rows-of-today && mv new.jsonl rows-of-today/today.jsonl && cp out wanted && cox 0 predict objects --data rows-of-today && cmp out wanted &&
+    cp rows-of-today/today.jsonl rows-of-today/more.jsonl && cox 1 predict objects --data rows-of-today &&
+    grep -qF -- '--data rows-of-today: the folder holds 2 tables (*.csv, *.tsv, *.jsonl, *.ndjson); name one of them' err
+verdict $? "a folder stands for the only table in it" "$(cat err out)"
 echo '{"sepal length": 1, "kind": "rose"}' >>objects/flowers.jsonl
 cox 1 generate objects --data objects && grep -qF 'flowers.jsonl: line 151 has no field "sepal width", which the first line has' err
 verdict $? "an object without a field is named" "$(cat err)"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -559,13 +560,44 @@ static int columns_of(const struct training_facts *known, const struct example_f
     return 0;
 }
 
+static bool is_table(const char *name)
+{
+    static const char *const ends[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz"};
+    size_t length = strlen(name);
+    bool ends_so = json_lines_named(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        ends_so = ends_so || (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0);
+    return ends_so && name[0] != '.';
+}
+
+/* Returns the path of the only table in a folder, or the path itself if it is a file; free it with free(). NULL: there is none, or more. */
+static char *table_at(const char *path, struct error *error)
+{
+    DIR *folder = opendir(path);
+    char *found = NULL;
+    unsigned tables = 0;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        if (is_table(entry->d_name) && tables++ == 0)
+            found = memory_format("%s/%s", path, entry->d_name);
+    if (!folder)
+        return memory_copy_string(path);
+    closedir(folder);
+    if (tables == 1)
+        return found;
+    free(found);
+    error_set(error, ERROR_INVALID, "the folder holds %u tables (*.csv, *.tsv, *.jsonl, *.ndjson); name one of them",
+              tables);
+    return NULL;
+}
+
 static int read_new(struct csv_dataset *dataset, const struct dataset_source *source, struct table *table,
                     const struct csv_columns *columns, struct error *error)
 {
     const struct row_taker counter = {take_inputs_alone, table};
     struct filling filling = {dataset, table, columns, &table->labels, 0, 0};
-    if (labels_of_names(source->known ? source->known->classes : NULL, &table->labels, error) < 0 ||
-        file_set_open(source, source->files->files, &table->set, error) < 0 || walk(table, &counter, error) < 0 ||
+    SCOPED_FREE char *path = table_at(source->files->files, error);
+    if (!path || labels_of_names(source->known ? source->known->classes : NULL, &table->labels, error) < 0 ||
+        file_set_open(source, path, &table->set, error) < 0 || walk(table, &counter, error) < 0 ||
         csv_columns_check_missing(&table->columns, error) < 0 ||
         check_size(table, csv_columns_width(columns), error) < 0)
         return -1;
