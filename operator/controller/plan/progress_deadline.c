@@ -128,10 +128,12 @@ static const char *last_step(struct planning *planning)
 
 static const char *describe(struct planning *planning, int64_t from_ms)
 {
+    const char *waits = planning->input->crew_message; /* names the member that it waits for */
     return planning_format(
-        planning, "no new step for %" PRId64 " s, and progressDeadlineSeconds is %" PRId64 ": %s; pods that ran: %s",
+        planning,
+        "no new step for %" PRId64 " s, and progressDeadlineSeconds is %" PRId64 ": %s%s%s; pods that ran: %s",
         (planning->now_ms - from_ms) / 1000, planning->job->run_policy.progress_deadline_seconds, last_step(planning),
-        names(planning));
+        waits ? "; the chief reports: " : "", waits ? waits : "", names(planning));
 }
 
 static bool belongs_to_crew(const struct slot *slot)

@@ -62,6 +62,17 @@ static void run_to_step(void)
     cr_assert_eq(counts_from_ms(), 30000);
 }
 
+Test(progress_deadline, the_message_says_whom_the_chief_waits_for)
+{
+    run_to_step();
+    look(30000 + DEADLINE_MS);
+    scene.input.crew_message = "waiting for rank 1 (worker 1, 10.0.0.7:2223) in the all-reduce of step 121";
+    expect_turn("event=ProgressDeadlineExceeded");
+    cr_expect(strstr(scene.plan.events[0].note, "step 120 of 400; the chief reports: waiting for rank 1 (worker 1, "
+                                                "10.0.0.7:2223) in the all-reduce of step 121; pods that ran: "),
+              "%s", scene.plan.events[0].note);
+}
+
 Test(progress_deadline, a_crew_without_a_new_step_starts_over)
 {
     run_to_step();
