@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ClusterTrainingClass and TrainingClass on a real API server: the operator's and the users' rights, the definition's rules, what pods get,
-# and the policy of deploy/examples/classes, which obliges a namespace to a class. Run by tests/cluster/check.
+# and the policies of deploy/examples/classes: a default class, and a namespace that is obliged to a class. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${BUILD:-$root/build}
@@ -14,7 +14,7 @@ examples=$root/deploy/examples/classes
 
 finish() {
     cluster_operators_end
-    kubectl delete -f "$examples/policy.yaml" --ignore-not-found >/dev/null
+    kubectl delete -f "$examples/policy.yaml" -f "$examples/default.yaml" --ignore-not-found >/dev/null
     kubectl delete ctc --all >/dev/null
     rm -rf "$work"
 }
@@ -120,6 +120,32 @@ may() {
 until_true 30 may create adam yes && may patch adam yes && may list edna yes && may create edna no
 verdict $? "its administrators write it, and editors see it"
 operators_judged
+
+# ---- a default class
+
+class_apply
+kubectl apply -f "$examples/default.yaml" >/dev/null
+kubectl label clustertrainingclass standard coxswain.dev/default-class=true >/dev/null
+# takes CLASS: a new job that names none has this class
+takes() {
+    k delete tj plain --ignore-not-found --timeout=90s >/dev/null
+    played_job plain 1 '{}' >"$work/answer" 2>&1
+    [[ $(k get tj plain -o 'jsonpath={.spec.trainingClass.kind}/{.spec.trainingClass.name}') == "$1" ]]
+}
+until_true 60 takes ClusterTrainingClass/standard
+verdict $? "a job that names no class gets the default one" "$(cat "$work/answer"; k get tj plain -o yaml)"
+expect plain state Running && [[ $(status_of plain trainingClass.name) == standard ]] &&
+    [[ $(k get pod "$(current plain 0)" -o 'jsonpath={.spec.containers[0].env[?(@.name=="SITE")].value}') == main ]]
+verdict $? "and what it gives" "$(status_of plain trainingClass)"
+k delete tj near --timeout=90s >/dev/null
+sed -e 's/^  name: classy/  name: near/' -e 's/^    name: standard/    kind: TrainingClass\n    name: local/' "$examples/job.yaml" | k create -f - >/dev/null
+[[ $(k get tj near -o 'jsonpath={.spec.trainingClass.kind}/{.spec.trainingClass.name}') == TrainingClass/local ]]
+verdict $? "a job that names another keeps it" "$(k get tj near -o yaml)"
+kubectl label clustertrainingclass standard coxswain.dev/default-class- >/dev/null
+until_true 60 takes /
+verdict $? "without a labelled class there is no default" "$(k get tj plain -o yaml)"
+kubectl delete -f "$examples/default.yaml" >/dev/null
+k delete tj plain --timeout=90s >/dev/null
 
 # ---- a namespace that is obliged
 
