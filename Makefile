@@ -152,7 +152,7 @@ system_kube = $(libs_loop) $(libs_common)
 system_controller = $(libs_loop) $(libs_common)
 system_standalone = $(libs_store) $(libs_loop) $(libs_common)
 system_cli = $(libs_loop) $(libs_common) -lz
-system_worker = $(libs_worker) $(libs_common)
+system_worker = $(libs_worker) $(libs_loop) $(libs_common)
 system_storage = $(libs_loop) $(libs_common)
 system_all = $(libs_worker) $(libs_store) $(libs_loop) $(libs_common)
 

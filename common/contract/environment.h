@@ -14,8 +14,11 @@
 #define ENV_ATTEMPT "COXSWAIN_ATTEMPT"         /* number of the whole crew's start, from 1 */
 #define ENV_JOB_UID "COXSWAIN_JOB_UID"
 #define ENV_CHECKPOINT_DIR "COXSWAIN_CHECKPOINT_DIR" /* absent: no checkpoints */
-#define ENV_ROLE "COXSWAIN_ROLE"                     /* "worker", "chief", "ps", "evaluator" */
-#define ENV_INDEX "COXSWAIN_INDEX"                   /* within the role, from 0 */
+/* JSON, present if checkpoints are kept in object storage: {"endpoint", "bucket", "prefix" (of the job's checkpoints, without a slash at its
+ * end), "region", "credentials" (a folder)}. The last two may be absent. ENV_CHECKPOINT_DIR is then the folder of the local copy. */
+#define ENV_CHECKPOINT_S3 "COXSWAIN_CHECKPOINT_S3"
+#define ENV_ROLE "COXSWAIN_ROLE"   /* "worker", "chief", "ps", "evaluator" */
+#define ENV_INDEX "COXSWAIN_INDEX" /* within the role, from 0 */
 
 /* For jobs with section coxswain. */
 #define ENV_JOB "COXSWAIN_JOB"         /* the job document, JSON: see common/job/job_document.h */
@@ -116,7 +119,7 @@
 /* A storage is mounted at STORAGE_ROOT "/" name. */
 #define STORAGE_ROOT "/coxswain/storage"
 
-/* Folders with the credentials of object storage, in the containers that copy files: S3_DIRECTORY "/" number of the storage. */
+/* Folders with the credentials of object storage, in the containers that copy files or save checkpoints to it: S3_DIRECTORY "/" number of the storage. */
 #define S3_DIRECTORY "/coxswain/s3"
 
 /* Linux limits an environment variable to 128 KiB; the job document must stay below that. */

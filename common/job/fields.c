@@ -1023,8 +1023,9 @@ static const struct field s3_fields[] = {
      .size = sizeof(struct s3_spec),
      LONE,
      .type = &s3_secret_type,
-     .description = "Credentials. Only the containers that copy files see them. Without it requests are not signed, "
-                    "which suffices for public buckets."},
+     .description =
+         "Credentials. Only the containers that copy files see them, and the trainers if checkpoint names the "
+         "storage. Without it requests are not signed, which suffices to read from public buckets."},
     {.name = "cacheSize",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, cache_size),
@@ -1032,7 +1033,8 @@ static const struct field s3_fields[] = {
      RANGE(1, 20),
      FORMAT(BYTES),
      .fallback = "10Gi",
-     .description = "The most that the pod's local copy of the objects may take; larger ones fail the job."},
+     .description = "The most that the pod's local copy of the objects may take; larger ones fail the job. Checkpoints "
+                    "take the size of two."},
 };
 static OBJECT_TYPE(s3_type, "S3", s3_fields);
 
@@ -1067,8 +1069,9 @@ static const struct field storage_fields[] = {
      MEMBER(storage_spec, s3),
      COMPANION(storage_spec, s3.enabled),
      .type = &s3_type,
-     .description = "Objects of a bucket with the interface of S3, read-only: each pod copies what the job reads "
-                    "before it starts."},
+     .description =
+         "Objects of a bucket with the interface of S3. Each pod copies what the job reads before it starts, "
+         "read-only. If checkpoint names the storage, the job's checkpoints are uploaded to it."},
 };
 OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
 

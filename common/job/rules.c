@@ -402,7 +402,9 @@ static bool checkpoint_writable(const struct json *self, const struct json *old)
 static bool checkpoint_volume(const struct json *self, const struct json *old)
 {
     (void)old;
-    return storage_is_volume(self, "checkpoint.storage");
+    return storage_is_volume(self, "checkpoint.storage") ||
+           !(rule_is(self, "strategy.type", "ParameterServer") || rule_is(self, "strategy.type", "Pipeline") ||
+             rule_boolean(self, "strategy.shardedOptimizer"));
 }
 
 static bool export_volume(const struct json *self, const struct json *old)
@@ -723,7 +725,8 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
     "!self.storage.exists(s, s.name == self." section ".storage && has(s.s3))"
 #define NOT_SAVED_TO_S3                                                                                                \
-    "is object storage, which jobs cannot save to; save to a volume, such as a persistentVolumeClaim"
+    "is object storage, to which only checkpoints of section coxswain are saved; save to a volume, such as a "         \
+    "persistentVolumeClaim"
 #define EXISTING(section)                                                                                              \
     "has(self.trainingClass) || !has(self." section ") || !has(self." section                                          \
     ".storage) || " STORED("self." section ".storage")
@@ -1121,8 +1124,11 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.checkpoint.storage",
      .holds = checkpoint_volume,
-     .cel = OURS IN_A_VOLUME("coxswain.checkpoint"),
-     .message = NOT_SAVED_TO_S3},
+     .cel = OURS IN_A_VOLUME("coxswain.checkpoint") " || (" STRATEGY ".type != 'ParameterServer' && " STRATEGY
+                                                    ".type != 'Pipeline' && !" SHARDED ")",
+     .message = "is object storage, and with ParameterServer, Pipeline or shardedOptimizer several pods write a "
+                "checkpoint together in a folder that all of them see; save to a volume that they share, such as a "
+                "persistentVolumeClaim"},
     {.name = "ExportVolume",
      .in_documents = true,
      .about = &training_job_spec_type,

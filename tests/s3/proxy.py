@@ -109,6 +109,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(text)
             self.note(fault, rule["status"])
             return
+        if fault == "hang":
+            self.note(fault, 0)
         if fault in ("hang", "delay"):
             time.sleep(3600 if fault == "hang" else rule["seconds"])
         try:

@@ -30,6 +30,11 @@ s3_answers() {
     curl -sf "$s3_endpoint/minio/health/live" >/dev/null
 }
 
+# A server that has just started may answer its first requests with 503.
+s3_make_bucket() {
+    curl -sf --user "$s3_curl_as" --aws-sigv4 aws:amz:us-east-1:s3 -X PUT "$s3_endpoint/$s3_bucket"
+}
+
 # s3_start [KEY SECRET]: starts the server; a later call may give other credentials for the same data
 s3_start() {
     local key=${1:-first-key} secret=${2:-first-secret-of-the-test}
@@ -42,7 +47,7 @@ s3_start() {
     until_true 30 s3_answers || cat "$work/server.log"
     s3_curl_as="$key:$secret"
     [[ ${s3_made:-} ]] || {
-        curl -sf --user "$s3_curl_as" --aws-sigv4 aws:amz:us-east-1:s3 -X PUT "$s3_endpoint/$s3_bucket" && s3_made=1
+        until_true 10 s3_make_bucket && s3_made=1
         credentials "$key" "$secret"
     }
 }

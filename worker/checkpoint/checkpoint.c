@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
+#include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/commit.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -21,6 +22,7 @@
 
 struct checkpoint_store {
     char *directory;
+    struct bucket *bucket; /* NULL: the directory is all there is */
     char *job_uid;
     int64_t keep;
     struct incarnation_record own;   /* decided once saves may begin */
@@ -54,16 +56,52 @@ struct checkpoint_store {
 
 /* ---- opening */
 
+#define CLAIM_TRIES 64
+
+/* Claims the directory, and the bucket if there is one. A rival that was quicker in the bucket is copied here by the next refresh. */
+static int claim(const struct checkpoint_options *options, struct bucket *bucket, struct incarnation_record *ret_own,
+                 struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    for (int i = 0; i < CLAIM_TRIES; i++) {
+        if (bucket && bucket_refresh(bucket, error) < 0)
+            return -1;
+        if (lineage_claim(options->directory, options->job_uid, options->attempt, options->incarnation, ret_own,
+                          error) < 0)
+            return -1;
+        if (!bucket)
+            return 0;
+        if (bucket_put_record(bucket, ret_own, true, &cause) == 0)
+            return bucket_refresh(bucket, error); /* older chiefs may have committed until now */
+        if (cause.kind != ERROR_ALREADY_EXISTS)
+            break;
+    }
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+static int take_over(const struct checkpoint_options *options, struct bucket **ret_bucket,
+                     struct incarnation_record *ret_own, struct error *error)
+{
+    if (file_make_directories(options->directory, error) < 0 ||
+        (options->bucket && bucket_open(options->bucket, options->directory, ret_bucket, error) < 0))
+        return -1;
+    if (claim(options, *ret_bucket, ret_own, error) == 0 && checkpoint_remove_leftovers(options->directory, error) == 0)
+        return 0;
+    if (*ret_bucket)
+        bucket_free(*ret_bucket);
+    return -1;
+}
+
 int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
                           struct error *error)
 {
     struct incarnation_record own;
-    if (file_make_directories(options->directory, error) < 0 ||
-        lineage_claim(options->directory, options->job_uid, options->attempt, options->incarnation, &own, error) < 0 ||
-        checkpoint_remove_leftovers(options->directory, error) < 0)
+    struct bucket *bucket = NULL;
+    if (take_over(options, &bucket, &own, error) < 0)
         return error_wrap(error, "take over checkpoint directory");
     struct checkpoint_store *store = memory_allocate(1, sizeof *store);
     store->directory = memory_copy_string(options->directory);
+    store->bucket = bucket;
     store->job_uid = memory_copy_string(options->job_uid);
     store->keep = options->keep > 0 ? options->keep : 1;
     store->ask_rank = options->ask_rank;
@@ -98,6 +136,8 @@ void checkpoint_store_free(struct checkpoint_store *store)
     snapshot_release(&store->snapshot);
     manifest_release(&store->manifest);
     verified_set_release(&store->verified);
+    if (store->bucket)
+        bucket_free(store->bucket);
     free(store->directory);
     free(store->job_uid);
     free(store);
@@ -129,7 +169,8 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
     checkpoint_name_format(candidate, name);
     SCOPED_FREE char *path = file_path_join(store->directory, name);
     struct error cause = ERROR_INIT;
-    if (checkpoint_image_open(path, candidate, restoration->image, &cause) == 0)
+    if (checkpoint_store_fetch(store, candidate, &cause) == 0 &&
+        checkpoint_image_open(path, candidate, restoration->image, &cause) == 0)
         return TRIAL_OPENED;
     /* The chief before this one was removing it when this one claimed the directory. */
     struct stat status;
@@ -210,14 +251,28 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
     struct checkpoint_name base = store->restored;
     if (base.step < 0 && adopted && newest_candidate(store, &base, error) < 0)
         return -1;
-    if (lineage_decide(store->directory, &store->own, base.step >= 0 ? &base : NULL, error) < 0)
+    if ((store->bucket && bucket_check(store->bucket, &store->own, error) < 0) ||
+        lineage_decide(store->directory, &store->own, base.step >= 0 ? &base : NULL, error) < 0 ||
+        (store->bucket && bucket_put_record(store->bucket, &store->own, false, error) < 0))
         return error_wrap(error, "take over checkpoint directory");
     return 0;
 }
 
 int checkpoint_store_check(const struct checkpoint_store *store, struct error *error)
 {
-    return lineage_check_current(store->directory, &store->own, error);
+    return store->bucket ? bucket_check(store->bucket, &store->own, error)
+                         : lineage_check_current(store->directory, &store->own, error);
+}
+
+int checkpoint_store_fetch(const struct checkpoint_store *store, const struct checkpoint_name *name,
+                           struct error *error)
+{
+    return store->bucket ? bucket_fetch(store->bucket, name, error) : 0;
+}
+
+int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error)
+{
+    return store->bucket ? bucket_put_file(store->bucket, file, error) : 0;
 }
 
 /* The result of one save. */
@@ -244,6 +299,18 @@ static void keep_parts(struct checkpoint_store *store, const struct checkpoint_n
     checkpoint_parts_give_back(store->directory, path, &store->part_key, store->part_ranks, &store->manifest);
     store->failed_key = store->part_key;
     store->failed_ranks = store->part_ranks;
+}
+
+/* Commits the save to the bucket. One that fails there must not count as a checkpoint here. */
+static int upload(struct checkpoint_store *store, const struct checkpoint_name *name, struct error *error)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    if (!store->bucket || bucket_commit(store->bucket, name, &store->own, error) == 0)
+        return 0;
+    checkpoint_name_format(name, text);
+    SCOPED_FREE char *path = file_path_join(store->directory, text);
+    file_remove_directory(path, NULL);
+    return -1;
 }
 
 /* Copies, commits and reads back one save, then removes older checkpoints. Runs in the saver's
@@ -274,12 +341,18 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
         keep_parts(store, &name, moved_aside);
         return error_wrap(error, "save step %lld", (long long)name.step);
     }
+    if (upload(store, &name, error) < 0)
+        return error_wrap(error, "save step %lld", (long long)name.step);
+    if (store->bucket)
+        progress->committed_ns = clock_monotonic_ns();
     checkpoint_parts_remove(store->directory, &store->failed_key,
                             store->failed_ranks); /* all have written newer ones */
     store->failed_ranks = 0;
     verified_set_add(&store->verified, &name);
     /* The new checkpoint is safe; a failure to remove an old one is not a failure of the save. */
     retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);
+    if (store->bucket)
+        bucket_prune(store->bucket, &name, &store->own, NULL);
     return 0;
 }
 

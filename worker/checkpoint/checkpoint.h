@@ -16,7 +16,7 @@
  * A save runs in a thread of its own: it copies the tensors, writes and syncs them, commits, and
  * reads them back. Training continues with the next forward and backward pass at once, and calls
  * checkpoint_fence before it changes a tensor. Only one save runs at a time; a save that is
- * requested meanwhile is skipped.
+ * requested meanwhile is skipped. With a bucket, a save ends when it has been uploaded and committed there.
  */
 #ifndef COXSWAIN_CHECKPOINT_H
 #define COXSWAIN_CHECKPOINT_H
@@ -47,7 +47,9 @@ typedef void (*checkpoint_report_late)(void *context, const char *rank, int64_t 
 
 struct checkpoint_options {
     const char *directory; /* created when missing */
-    const char *job_uid;   /* "" for a run without an operator */
+    const char
+        *bucket; /* value of ENV_CHECKPOINT_S3: the directory is a local copy of objects (bucket.h); NULL: no bucket */
+    const char *job_uid; /* "" for a run without an operator */
     int64_t attempt, incarnation;
     int64_t keep;                       /* whole checkpoints to keep, at least 1 */
     checkpoint_ask_rank ask_rank;       /* for parts of other ranks (part.h); NULL: RANK_STAYS */
@@ -89,6 +91,12 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
 /* Checks that this chief may still write into the directory. ERROR_STALE, ERROR_CONFLICT: see
  * lineage_check_current. */
 int checkpoint_store_check(const struct checkpoint_store *store, struct error *error);
+
+/* Does nothing without a bucket. Else downloads the files of a checkpoint, of which the local copy may have only the manifest. */
+int checkpoint_store_fetch(const struct checkpoint_store *store, const struct checkpoint_name *name,
+                           struct error *error);
+/* Does nothing without a bucket. Else uploads a file of the directory other than a checkpoint's: the best weights or the export record. */
+int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error);
 
 /* Allocates memory for copies of `bytes` bytes in the background, so that the first save is as fast
  * as later ones. */

@@ -22,6 +22,7 @@ struct identity {
     int64_t index;
     const char *pod_ip;               /* NULL: not set */
     const char *checkpoint_directory; /* NULL: not set */
+    const char *checkpoint_s3;        /* COXSWAIN_CHECKPOINT_S3; NULL: checkpoints are kept in the directory alone */
     const char *storage;              /* NULL: not set */
     const char *job;                  /* the job document; NULL: not set */
     const char *tf_config;            /* NULL: not set */

@@ -96,7 +96,9 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
                                   .names = EXPORT_OWN_NAMES,
                                   .metadata = metadata,
                                   .store = trainer->store};
-    return export_write(&export, path, NULL, error);
+    return export_write(&export, path, NULL, error) < 0
+               ? -1
+               : checkpoint_store_publish(trainer->store, CHECKPOINT_BEST, error);
 }
 
 static void tell_failure(const struct best *best, int64_t step, const struct error *cause)
@@ -285,7 +287,8 @@ static void note_export(const struct trainer *trainer, const struct exported *ex
                                          .step = checkpoint_store_counts(trainer->store).committed_step,
                                          .bytes = exported->bytes,
                                          .crc32c = exported->crc32c};
-    if (export_record_write(trainer->checkpoint_directory, &record, &cause) < 0)
+    if (export_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
+        checkpoint_store_publish(trainer->store, CHECKPOINT_EXPORT, &cause) < 0)
         report_warn(trainer->report, "the export is stored, but not that it is: %s", cause.message);
 }
 

@@ -386,7 +386,8 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
     struct manifest verified;
-    if (checkpoint_image_verify(path, &name, &verified, NULL) < 0)
+    if ((trainer->store && checkpoint_store_fetch(trainer->store, &name, NULL) < 0) ||
+        checkpoint_image_verify(path, &name, &verified, NULL) < 0)
         return false;
     manifest_release(&verified);
     return true;

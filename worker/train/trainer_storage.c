@@ -5,6 +5,8 @@
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "worker/checkpoint/bucket.h"
+#include "worker/checkpoint/file.h"
 #include "worker/train/saving.h"
 
 static int map_storages(struct trainer *trainer, struct error *error)
@@ -50,16 +52,31 @@ int trainer_open_paths(struct trainer *trainer, struct error *error)
     return storage_map_resolve(trainer->storage, job->export_storage, job->export_path, &trainer->export_path, error);
 }
 
+/* All ranks read from the newest manifest how a batch is divided (trainer_plan.c). */
+static int copy_manifests(const struct trainer *trainer, struct error *error)
+{
+    struct bucket *bucket;
+    if (file_make_directories(trainer->checkpoint_directory, error) < 0 ||
+        bucket_open(trainer->identity->checkpoint_s3, trainer->checkpoint_directory, &bucket, error) < 0)
+        return -1;
+    int result = bucket_refresh(bucket, error);
+    bucket_free(bucket);
+    return result < 0 ? error_wrap(error, "read the manifests of checkpoints") : 0;
+}
+
 int trainer_open_store(struct trainer *trainer, struct error *error)
 {
     if (trainer->checkpoint_directory == NULL)
         return 0;
     if (!trainer_is_chief(trainer)) {
+        if (trainer->identity->checkpoint_s3 && copy_manifests(trainer, error) < 0)
+            return -1;
         trainer->parts = part_writer_new(trainer->checkpoint_directory);
         return 0;
     }
     const struct checkpoint_options options = {
         .directory = trainer->checkpoint_directory,
+        .bucket = trainer->identity->checkpoint_s3,
         .job_uid = trainer->identity->job_uid,
         .attempt = trainer->identity->attempt,
         .incarnation = trainer->identity->incarnation,

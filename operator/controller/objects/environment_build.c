@@ -11,6 +11,7 @@
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/environment_tpu.h"
+#include "operator/controller/objects/object_storage.h"
 
 #define ENVIRONMENT_VALUE_MAX (128 * 1024)
 
@@ -97,13 +98,14 @@ static void add_coxswain(const struct training_job *job, enum role role, int64_t
     (void)role;
     (void)index;
     environment_add(list, ENV_JOB, document);
+    object_storage_add_environment(list, job);
     if (crew_key_is_needed(job))
         environment_add(list, ENV_CREW_KEY_FILE, CREW_KEY_DIRECTORY "/" CREW_KEY_NAME);
     if (crew_certificate_is_needed(job))
         environment_add(list, ENV_CREW_TLS_DIR, CREW_TLS_DIRECTORY);
 }
 
-static const char *const coxswain_reserved[] = {ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, NULL};
+static const char *const coxswain_reserved[] = {ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, ENV_CHECKPOINT_S3, NULL};
 static const struct environment_framework environment_coxswain = {coxswain_document, add_coxswain, coxswain_reserved};
 
 static const struct environment_framework *const frameworks[] = {

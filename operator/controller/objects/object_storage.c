@@ -6,6 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/quantity.h"
 
@@ -15,6 +16,34 @@ bool object_storage_is_used(const struct job_document *document)
         if (document->storage[i].s3.enabled)
             return true;
     return false;
+}
+
+static bool is_named(const char *storage, const char *name)
+{
+    return storage && strcmp(storage, name) == 0;
+}
+
+bool object_storage_has_checkpoints(const struct training_job *job, const struct storage_spec *storage)
+{
+    return job->framework == FRAMEWORK_COXSWAIN && storage->s3.enabled && job->document.checkpoint.enabled &&
+           is_named(job->document.checkpoint.storage, storage->name);
+}
+
+bool object_storage_takes_checkpoints(const struct training_job *job)
+{
+    for (unsigned i = 0; i < job->document.storage_count; i++)
+        if (object_storage_has_checkpoints(job, &job->document.storage[i]))
+            return true;
+    return false;
+}
+
+/* Whether a storage has checkpoints and nothing that the job reads before it starts. */
+static bool has_only_checkpoints(const struct training_job *job, const struct storage_spec *storage)
+{
+    const struct job_document *document = &job->document;
+    return object_storage_has_checkpoints(job, storage) && !is_named(document->data.storage, storage->name) &&
+           !is_named(document->init_storage, storage->name) &&
+           !is_named(document->model.program_storage, storage->name);
 }
 
 /* Has a number in it, because the name of a storage may already be as long as that of a volume can be. */
@@ -58,11 +87,6 @@ static void add_data_files(struct json *words, const char *folder, const struct 
         add_path(words, folder, files->inputs[i].file);
 }
 
-static bool is_named(const char *storage, const char *name)
-{
-    return storage && strcmp(storage, name) == 0;
-}
-
 static void add_paths(struct json *words, const struct training_job *job, const char *name)
 {
     const struct job_document *document = &job->document;
@@ -100,13 +124,58 @@ static void add_mount(struct json *mounts, const char *volume, const char *path)
     json_set_string(mount, "mountPath", path);
 }
 
+static char *secret_folder(unsigned index)
+{
+    return memory_format("%s/%u", S3_DIRECTORY, index);
+}
+
+/* Without the slash that a prefix may begin with. */
+static const char *key_prefix(const struct s3_spec *s3)
+{
+    return s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL;
+}
+
+void object_storage_add_environment(struct json *environment, const struct training_job *job)
+{
+    for (unsigned i = 0; i < job->document.storage_count; i++) {
+        const struct storage_spec *storage = &job->document.storage[i];
+        const char *prefix = key_prefix(&storage->s3), *path = job->document.checkpoint.path;
+        if (!object_storage_has_checkpoints(job, storage))
+            continue;
+        SCOPED_FREE char *secrets = secret_folder(i),
+                         *below = memory_format("%s%s%s", prefix ? prefix : "", prefix ? "/" : "",
+                                                path ? path + (*path == '/') : job->name);
+        SCOPED_JSON *settings = json_new_object();
+        json_set_string(settings, "endpoint", storage->s3.endpoint);
+        json_set_string(settings, "bucket", storage->s3.bucket);
+        json_set_string(settings, "prefix", below);
+        if (storage->s3.region)
+            json_set_string(settings, "region", storage->s3.region);
+        if (storage->s3.secret_name)
+            json_set_string(settings, "credentials", secrets);
+        SCOPED_BUFFER text;
+        buffer_init(&text, JOB_DOCUMENT_MAX);
+        json_print(settings, &text, NULL);
+        environment_add(environment, ENV_CHECKPOINT_S3, buffer_text(&text));
+    }
+}
+
+void object_storage_add_mounts(struct json *mounts, const struct training_job *job)
+{
+    for (unsigned i = 0; i < job->document.storage_count; i++) {
+        const struct storage_spec *storage = &job->document.storage[i];
+        SCOPED_FREE char *secrets = secret_folder(i), *volume = secret_volume(i);
+        if (object_storage_has_checkpoints(job, storage) && storage->s3.secret_name)
+            job_secret_add_mount(mounts, volume, secrets);
+    }
+}
+
 static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
 {
     const struct storage_spec *storage = &job->document.storage[index];
     const struct s3_spec *s3 = &storage->s3;
     SCOPED_FREE char *name = memory_format("coxswain-fetch-%u", index), *volume = secret_volume(index),
-                     *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name),
-                     *secrets = memory_format("%s/%u", S3_DIRECTORY, index);
+                     *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name), *secrets = secret_folder(index);
     int64_t thousandths = 0;
     bool has_ceiling = quantity_parse(s3->cache_size, &thousandths); /* otherwise it is larger than any disk */
     SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000);
@@ -118,7 +187,7 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
     json_append_string(words, "fetch");
     add_option(words, "--endpoint", s3->endpoint);
     add_option(words, "--bucket", s3->bucket);
-    add_option(words, "--prefix", s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL);
+    add_option(words, "--prefix", key_prefix(s3));
     add_option(words, "--region", s3->region);
     add_option(words, "--credentials", s3->secret_name ? secrets : NULL);
     add_option(words, "--ceiling", has_ceiling ? ceiling : NULL);
@@ -134,6 +203,6 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
 void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image)
 {
     for (unsigned i = 0; i < job->document.storage_count; i++)
-        if (job->document.storage[i].s3.enabled)
+        if (job->document.storage[i].s3.enabled && !has_only_checkpoints(job, &job->document.storage[i]))
             add_fetch(init_containers, job, i, image);
 }

@@ -5,7 +5,10 @@
  * model.program name; everything below the prefix if they name none, and for other frameworks. The job's containers see the files
  * read-only, at the same path as for any other storage.
  *
- * The Secret with the credentials is mounted into the init container alone.
+ * If checkpoint names the storage, the job's containers can also write to it, and the chief uploads its checkpoints itself
+ * (worker/checkpoint/bucket.h). A storage that is used for nothing else has no init container.
+ *
+ * The Secret with the credentials is mounted into the init container alone, and where checkpoints are uploaded, into the trainer.
  */
 #ifndef COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
 #define COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
@@ -14,6 +17,16 @@
 
 /* Whether a storage of the job is a bucket. */
 bool object_storage_is_used(const struct job_document *document);
+
+/* Whether the job's checkpoints are uploaded to this storage. */
+bool object_storage_has_checkpoints(const struct training_job *job, const struct storage_spec *storage);
+
+/* Whether the job's checkpoints are uploaded at all. */
+bool object_storage_takes_checkpoints(const struct training_job *job);
+
+/* Appends what the trainer needs to upload checkpoints to its environment (ENV_CHECKPOINT_S3) and to its mounts, if the job does that. */
+void object_storage_add_environment(struct json *environment, const struct training_job *job);
+void object_storage_add_mounts(struct json *mounts, const struct training_job *job);
 
 /* Appends the volumes, including those of the Secrets, to the volumes of a pod. */
 void object_storage_add_volumes(struct json *volumes, const struct job_document *document);

@@ -107,9 +107,10 @@ static void set_mounts(struct json *container, const struct pod_builder *builder
         struct json *mount = json_append(mounts, json_new_object());
         json_set_string(mount, "name", storage->name);
         json_set_string(mount, "mountPath", path);
-        if (storage->read_only || storage->s3.enabled)
+        if (storage->read_only || (storage->s3.enabled && !object_storage_has_checkpoints(job, storage)))
             json_set_boolean(mount, "readOnly", true);
     }
+    object_storage_add_mounts(mounts, job);
     if (crew_key_is_needed(job))
         crew_key_add_mount(mounts);
     if (crew_certificate_is_needed(job))

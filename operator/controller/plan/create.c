@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
+#include "operator/controller/objects/object_storage.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/back_off.h"
 #include "operator/controller/plan/planning.h"
@@ -9,10 +10,26 @@ static bool slot_to_fill(const struct slot *slot)
     return slot->promised && !slot->occupant && !slot->blocked;
 }
 
+#define LOOK_AGAIN_MS 1000
+
+/* A chief that is asked to end uploads its last checkpoint first, which takes longer than a save to a disk. Its successor's claim of the
+ * bucket would prevent that, so the successor waits until the chief is gone, at most for its grace period. Returns when that ends;
+ * FIELD_UNSET: it need not wait. */
+static int64_t upload_end(const struct planning *planning, const struct slot *slot)
+{
+    if (!slot->ending || slot != crew_chief(&planning->crew, planning->job) ||
+        !object_storage_takes_checkpoints(planning->job))
+        return FIELD_UNSET;
+    return pod_view_deleting(slot->ending) ? slot->ending->deletion_ms + slot->ending->grace_ms
+                                           : planning->now_ms + LOOK_AGAIN_MS;
+}
+
 /* Returns until when the slot waits; FIELD_UNSET: it does not wait, or the wait is over. */
 static int64_t back_off_end(const struct planning *planning, const struct slot *slot)
 {
-    int64_t until_ms = back_off_until(planning, slot);
+    int64_t until_ms = back_off_until(planning, slot), upload_ms = upload_end(planning, slot);
+    if (upload_ms != FIELD_UNSET && (until_ms == FIELD_UNSET || upload_ms > until_ms))
+        until_ms = upload_ms;
     return until_ms != FIELD_UNSET && until_ms > planning->now_ms ? until_ms : FIELD_UNSET;
 }
 

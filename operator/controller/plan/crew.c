@@ -128,6 +128,8 @@ static void supersede(struct crew *crew, const struct training_job *job, const s
     crew->earlier_count += of_earlier_attempt(job, pod) && pod_view_alive(pod);
     if (slot && pod->current)
         slot->blocked = true;
+    if (slot && pod_view_alive(pod))
+        slot->ending = pod;
     if (slot && !pod_view_alive(pod) && is_newer(pod, slot->finished))
         slot->finished = pod;
 }

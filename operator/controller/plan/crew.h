@@ -35,6 +35,7 @@ struct slot {
     bool excludes_usable_node;       /* its pod has no node, and excludes one that is usable (node_avoidance.h) */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
+    const struct pod_view *ending;   /* a superseded one that is still alive; NULL: none */
     const struct pod_view *finished; /* the newest superseded one that has ended, kept for its log; NULL: none */
 };
 

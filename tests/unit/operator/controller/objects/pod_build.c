@@ -455,3 +455,36 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
     cr_assert_not(has_word(json_member(json_first(json_at(large, "spec.initContainers")), "command"), "--ceiling"),
                   "a ceiling of 0 would be refused");
 }
+
+static const char *variable_of(const struct json *container, const char *name)
+{
+    for (const struct json *item = json_first(json_member(container, "env")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return json_string_at(item, "value", "");
+    return NULL;
+}
+
+Test(pod_build, checkpoints_in_object_storage_are_uploaded_by_the_trainer)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse("{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"
+              "\"storage\":[{\"name\":\"corpus\",\"s3\":{\"endpoint\":\"http://minio:9000\",\"bucket\":\"data\"}},"
+              "{\"name\":\"runs\",\"s3\":{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"/a/b\","
+              "\"region\":\"eu\",\"secretRef\":{\"name\":\"writer\"}}}],"
+              "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"mlp\"},"
+              "\"data\":{\"format\":\"IDX\",\"storage\":\"corpus\",\"train\":{\"images\":\"i\",\"labels\":\"l\"}},"
+              "\"checkpoint\":{\"storage\":\"runs\"},\"training\":{\"epochs\":1,\"batchSize\":64}}" WORKERS(""));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    cr_assert_eq(json_count(json_at(pod, "spec.initContainers")), 1, "nothing of the checkpoints is fetched");
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/corpus"), "readOnly", false));
+    cr_assert_not(json_boolean_at(mount_of(trainer, "/coxswain/storage/runs"), "readOnly", false));
+    cr_assert_not_null(mount_of(trainer, "/coxswain/s3/1"));
+    cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
+    cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_S3"),
+                     "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/b/digits\","
+                     "\"region\":\"eu\",\"credentials\":\"/coxswain/s3/1\"}");
+}

@@ -31,6 +31,29 @@ Test(replace, the_successor_starts_while_its_predecessor_terminates)
                 "Restarting:False=CrewComplete");
 }
 
+Test(replace, the_chiefs_successor_waits_for_its_upload)
+{
+    struct storage_spec bucket = {.name = "bucket", .s3 = {.enabled = true}};
+    scene.job.document.storage = &bucket;
+    scene.job.document.storage_count = 1;
+    scene.job.document.checkpoint.enabled = true;
+    scene.job.document.checkpoint.storage = "bucket";
+    for (int i = 0; i < 2; i++) {
+        scene.pods[i].deletion_ms = scene.input.now_ms;
+        scene.pods[i].grace_ms = 30000;
+    }
+    scene_turn(&scene);
+    scene.pods[0].current = scene.pods[1].current = false;
+    expect_plan("create_pod=1 (a claim of the bucket by another chief would prevent its last save)");
+    cr_assert_eq(scene.plan.actions[0].index, 1);
+    cr_assert_leq(scene.plan.requeue_ms, scene.pods[0].deletion_ms + 30000);
+    scene.input.now_ms += 30000;
+    expect_plan("create_pod=2 (its node may be dead)");
+    scene.input.now_ms -= 30000;
+    scene.job.document.checkpoint.storage = "runs";
+    expect_plan("create_pod=2");
+}
+
 Test(replace, a_pod_below_the_promise_is_ended)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);

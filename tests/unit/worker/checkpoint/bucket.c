@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints in a bucket whose server stops at any request. tests/s3/test_checkpoint.sh runs jobs with a real server.
+ */
+#include "worker/checkpoint/bucket.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "tests/unit/s3_server.h"
+#include "tests/unit/worker/checkpoint/directory.h"
+
+#define OBJECTS 64
+#define KEY_MAX 256
+
+struct object {
+    char key[KEY_MAX]; /* "": free */
+    char crc[16];
+    char *bytes;
+    size_t length;
+    unsigned version;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct object objects[OBJECTS];
+    int answered; /* requests so far */
+    int stops_at; /* from this request on, all are refused; -1: none */
+    bool acts;    /* the first of them is carried out */
+} bucket = {.lock = PTHREAD_MUTEX_INITIALIZER, .stops_at = -1};
+
+static struct scripted_server server;
+
+static struct object *find(const char *key)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        if (strcmp(bucket.objects[i].key, key) == 0)
+            return &bucket.objects[i];
+    return NULL;
+}
+
+static void list(struct scripted_request *request)
+{
+    SCOPED_BUFFER text;
+    char prefix[KEY_MAX] = "";
+    const char *encoded = strstr(request->line, "prefix=") + strlen("prefix=");
+    for (size_t i = 0; *encoded; encoded++) {
+        bool slash = strncmp(encoded, "%2F", 3) == 0;
+        prefix[i++] = slash ? '/' : *encoded;
+        encoded += slash ? 2 : 0;
+    }
+    buffer_init(&text, 65536);
+    buffer_append_string(&text, "<ListBucketResult>", NULL);
+    for (int i = 0; i < OBJECTS; i++)
+        if (bucket.objects[i].key[0] && strncmp(bucket.objects[i].key, prefix, strlen(prefix)) == 0)
+            buffer_format(&text, "<Contents><Key>%s</Key><ETag>&quot;%u&quot;</ETag><Size>%zu</Size></Contents>",
+                          bucket.objects[i].key, bucket.objects[i].version, bucket.objects[i].length);
+    buffer_append_string(&text, "</ListBucketResult>", NULL);
+    scripted_reply(request, 200, buffer_text(&text));
+}
+
+static void get(struct scripted_request *request, const struct object *object)
+{
+    char head[512];
+    if (!object) {
+        scripted_reply(request, 404, "<Error><Code>NoSuchKey</Code></Error>");
+        return;
+    }
+    snprintf(head, sizeof head,
+             "HTTP/1.1 200 X\r\nContent-Length: %zu\r\nETag: \"%u\"\r\nx-amz-meta-coxswain-crc32c: %s\r\n\r\n",
+             object->length, object->version, object->crc);
+    scripted_send(request, head);
+    for (size_t sent = 0; sent < object->length;) {
+        ssize_t count = send(request->descriptor, object->bytes + sent, object->length - sent, MSG_NOSIGNAL);
+        if (count <= 0)
+            break;
+        sent += (size_t)count;
+    }
+}
+
+static int put(const struct scripted_request *request, const char *key)
+{
+    struct object *object = find(key);
+    const char *length = strcasestr(request->head, "\r\ncontent-length:"),
+               *crc = strcasestr(request->head, "\r\nx-amz-meta-coxswain-crc32c:");
+    if (object && strcasestr(request->head, "\r\nif-none-match:"))
+        return 412;
+    if (!object)
+        object = find("");
+    snprintf(object->key, sizeof object->key, "%s", key);
+    sscanf(crc + strlen("\r\nx-amz-meta-coxswain-crc32c:"), " %8s", object->crc);
+    free(object->bytes);
+    object->length = strtoul(length + strlen("\r\ncontent-length:"), NULL, 10);
+    object->bytes = memory_allocate(object->length + 1, 1);
+    memcpy(object->bytes, request->body, object->length);
+    object->version++;
+    return 200;
+}
+
+static void serve(struct scripted_request *request)
+{
+    pthread_mutex_lock(&bucket.lock);
+    int number = bucket.answered++;
+    bool refused = bucket.stops_at >= 0 && number >= bucket.stops_at;
+    bool acts = !refused || (bucket.acts && number == bucket.stops_at);
+    const char *key = strchr(request->line, '/') + strlen("/runs/");
+    int status = 204;
+    if (acts && strncmp(request->line, "PUT", 3) == 0)
+        status = put(request, key);
+    else if (acts && strncmp(request->line, "DELETE", 6) == 0 && find(key))
+        find(key)->key[0] = '\0';
+    if (refused)
+        scripted_reply(request, 400, "<Error><Code>InvalidRequest</Code></Error>");
+    else if (strstr(request->line, "list-type=2"))
+        list(request);
+    else if (strncmp(request->line, "GET", 3) == 0)
+        get(request, find(key));
+    else
+        scripted_reply(request, status, status == 412 ? "<Error><Code>PreconditionFailed</Code></Error>" : "");
+    pthread_mutex_unlock(&bucket.lock);
+}
+
+static void start_server(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    s3_client_free(s3_server_start(&server, serve));
+}
+
+/* Each chief has a folder of its own, as on another node. */
+static int open_chief(const char *directory, int64_t incarnation, struct checkpoint_store **ret_store,
+                      struct error *error)
+{
+    SCOPED_FREE char *folder = memory_format("%s/%lld", directory, (long long)incarnation);
+    SCOPED_FREE char *settings = memory_format(
+        "{\"endpoint\":\"http://127.0.0.1:%d\",\"bucket\":\"runs\",\"prefix\":\"jobs/one\"}", server.port);
+    const struct checkpoint_options options = {
+        .directory = folder, .bucket = settings, .job_uid = "job", .attempt = 1, .incarnation = incarnation, .keep = 2};
+    return checkpoint_store_open(&options, ret_store, error);
+}
+
+/* Restores, begins and saves the steps, up to a -1. Returns the newest step that counts as committed; -1: none. */
+static int64_t run_chief(const char *directory, int64_t incarnation, const int64_t *steps)
+{
+    struct checkpoint_store *store;
+    struct checkpoint_image image;
+    int64_t committed = -1;
+    if (open_chief(directory, incarnation, &store, NULL) < 0)
+        return -1;
+    struct error error = ERROR_INIT;
+    if (checkpoint_restore(store, NULL, NULL, &image, &error) == 0)
+        checkpoint_image_release(&image);
+    else if (error.kind != ERROR_NOT_FOUND) {
+        checkpoint_store_free(store);
+        return -1;
+    }
+    if (checkpoint_store_begin(store, false, NULL) == 0)
+        for (; *steps >= 0; steps++)
+            committed = test_save(store, *steps, NULL) == 0 ? *steps : committed;
+    checkpoint_store_free(store);
+    return committed;
+}
+
+/* What a chief on a new node starts from, whose values are checked. */
+static int64_t restored(const char *directory, int64_t incarnation)
+{
+    struct checkpoint_store *store;
+    struct checkpoint_image image;
+    struct error error = ERROR_INIT;
+    int64_t step = -1;
+    cr_assert_eq(open_chief(directory, incarnation, &store, &error), 0, "%s", error.message);
+    if (checkpoint_restore(store, NULL, NULL, &image, &error) == 0) {
+        const struct safetensors_tensor *tensor = checkpoint_image_find(&image, "weight");
+        step = image.manifest.step;
+        for (size_t i = 0; i < tensor->bytes / sizeof(float); i++)
+            cr_assert_eq(((const float *)tensor->data)[i], (float)step, "a wrong value was loaded");
+        checkpoint_image_release(&image);
+    } else {
+        cr_assert_eq(error.kind, ERROR_NOT_FOUND, "%s", error.message);
+    }
+    checkpoint_store_free(store);
+    return step;
+}
+
+static int count_objects(const char *part)
+{
+    int count = 0;
+    for (int i = 0; i < OBJECTS; i++)
+        count += bucket.objects[i].key[0] && strstr(bucket.objects[i].key, part);
+    return count;
+}
+
+static void empty_bucket(void)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        bucket.objects[i].key[0] = '\0';
+    bucket.answered = 0;
+    bucket.stops_at = -1;
+}
+
+TestSuite(bucket, .timeout = 120);
+
+Test(bucket, a_chief_on_another_node_goes_on_from_the_newest)
+{
+    const char *directory = test_directory();
+    start_server();
+    cr_expect_eq(run_chief(directory, 1, (int64_t[]){10, 20, 30, -1}), 30);
+    cr_expect_eq(count_objects("/manifest.json"), 2, "keep: 2");
+    cr_expect_eq(count_objects("/rank-00000"), 2, "nothing is left of a checkpoint that is removed");
+    SCOPED_FREE char *older =
+        memory_format("%s/1/step-00000020.attempt-1.incarnation-1/rank-00000.safetensors", directory);
+    cr_expect_lt(access(older, F_OK), 0, "the local copy has the tensors of the newest only");
+    cr_expect_eq(run_chief(directory, 2, (int64_t[]){40, 50, -1}), 50);
+    cr_expect_eq(restored(directory, 3), 50);
+    cr_expect_eq(count_objects("/incarnation-1.json"), 0, "no line needs it");
+}
+
+/* The first chief ends at every request in turn, before or after the server has carried it out. */
+Test(bucket, no_request_at_which_a_chief_ends_loses_a_checkpoint)
+{
+    const char *directory = test_directory();
+    start_server();
+    for (int acts = 0; acts < 2; acts++)
+        for (int stop = 0, ended = 0; !ended; stop++) {
+            empty_bucket();
+            cr_assert_eq(run_chief(directory, 1, (int64_t[]){10, 20, 30, -1}), 30);
+            bucket.answered = 0;
+            bucket.stops_at = stop;
+            bucket.acts = acts;
+            int64_t committed = run_chief(directory, 2, (int64_t[]){40, 50, 60, -1});
+            ended = bucket.answered < stop;
+            bucket.stops_at = -1;
+            int64_t found = restored(directory, 3);
+            cr_assert(found >= 30 && found >= committed, "request %d: step %lld was committed, and %lld is loaded",
+                      stop, (long long)committed, (long long)found);
+            cr_assert_eq(run_chief(directory, 4, (int64_t[]){70, 80, -1}), 80);
+            cr_assert_eq(count_objects("/manifest.json"), 2, "request %d", stop);
+            cr_assert_eq(count_objects("/rank-00000"), 2, "request %d", stop);
+            for (int i = 1; i <= 4; i++) {
+                SCOPED_FREE char *folder = memory_format("%s/%d", directory, i);
+                test_directory_remove(folder);
+            }
+            cr_assert_lt(stop, 200);
+        }
+}
+
+Test(bucket, an_older_chief_commits_nothing_more)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *first, *second;
+    struct error error = ERROR_INIT;
+    start_server();
+    cr_assert_eq(open_chief(directory, 1, &first, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(first, false, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(first, 10, &error), 0, "%s", error.message);
+    cr_assert_eq(open_chief(directory, 2, &second, &error), 0, "%s", error.message);
+    cr_assert_lt(test_save(first, 20, &error), 0);
+    cr_assert_eq(error.kind, ERROR_STALE, "%s", error.message);
+    cr_assert_lt(checkpoint_store_check(first, &error), 0, "nor does it export");
+    cr_assert_eq(count_objects("step-00000020"), 0);
+    checkpoint_store_free(first);
+    checkpoint_store_free(second);
+    cr_assert_lt(open_chief(directory, 2, &second, &error), 0);
+    cr_assert_eq(error.kind, ERROR_STALE, "an incarnation is used once: %s", error.message);
+}
+
+/* The same name in the bucket, by another process: no second commit. */
+Test(bucket, a_checkpoint_is_committed_once)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store;
+    struct error error = ERROR_INIT;
+    start_server();
+    cr_assert_eq(open_chief(directory, 1, &store, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    int puts = scripted_count(&server, "PUT");
+    cr_assert_eq(test_save(store, 10, &error), 0, "it has the same tensors: %s", error.message);
+    cr_assert_eq(scripted_count(&server, "PUT"), puts, "and is there already");
+    checkpoint_store_free(store);
+}
+
+Test(bucket, settings_that_are_wrong_are_named)
+{
+    struct bucket *opened;
+    struct error error = ERROR_INIT;
+    cr_assert_lt(bucket_open("{\"endpoint\":\"ftp://x\",\"bucket\":\"runs\"}", "/tmp", &opened, &error), 0);
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert(strstr(error.message, "COXSWAIN_CHECKPOINT_S3"), "%s", error.message);
+    cr_assert_lt(bucket_open("[", "/tmp", &opened, &error), 0);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/bucket.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/checkpoint_layout.h"
+#include "common/contract/environment.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/s3_transfer.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/checkpoint/lineage.h"
+
+#define OBJECTS_MAX 65536 /* more than retention leaves; a prefix with more is not a job's */
+#define CONNECTIONS 8
+#define REFRESH_TRIES 8
+
+struct bucket {
+    struct s3_client *client;
+    char *directory;
+    char *prefix; /* ends in a slash */
+};
+
+/* To the caller, an answer that refuses a request is like a disk that fails: nothing shows that a checkpoint is damaged. */
+static int failed(struct error *error)
+{
+    if (error && (error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NOT_FOUND || error->kind == ERROR_INVALID ||
+                  error->kind == ERROR_CONFLICT))
+        error->kind = ERROR_SYSTEM;
+    return -1;
+}
+
+int bucket_open(const char *text, const char *directory, struct bucket **ret_bucket, struct error *error)
+{
+    struct json *root;
+    struct s3_client *client;
+    if (json_parse(text, strlen(text), JOB_DOCUMENT_MAX, &root, error) < 0)
+        return error_wrap(error, ENV_CHECKPOINT_S3);
+    SCOPED_JSON *settings = root;
+    const struct s3_options options = {.endpoint = json_string_at(settings, "endpoint", ""),
+                                       .bucket = json_string_at(settings, "bucket", ""),
+                                       .region = json_string_at(settings, "region", NULL),
+                                       .credentials = json_string_at(settings, "credentials", NULL)};
+    if (s3_client_new(&options, &client, error) < 0)
+        return error_wrap(error, ENV_CHECKPOINT_S3);
+    struct bucket *bucket = memory_allocate(1, sizeof *bucket);
+    bucket->client = client;
+    bucket->directory = memory_copy_string(directory);
+    bucket->prefix = memory_format("%s/", json_string_at(settings, "prefix", ""));
+    *ret_bucket = bucket;
+    return 0;
+}
+
+void bucket_free(struct bucket *bucket)
+{
+    s3_client_free(bucket->client);
+    free(bucket->directory);
+    free(bucket->prefix);
+    free(bucket);
+}
+
+static char *key_of(const struct bucket *bucket, const char *name)
+{
+    return memory_format("%s%s", bucket->prefix, name);
+}
+
+/* Lists the objects whose names in the job's directory begin with `start`. */
+static int list_objects(struct bucket *bucket, const char *start, struct s3_list *ret_list, struct error *error)
+{
+    SCOPED_FREE char *prefix = key_of(bucket, start);
+    return s3_list(bucket->client, prefix, OBJECTS_MAX, ret_list, error) < 0 ? failed(error) : 0;
+}
+
+/* Splits "step-…/file"; false if the key is not of a checkpoint's file. */
+static bool parse_key(const struct bucket *bucket, const char *key, struct checkpoint_name *ret_name,
+                      const char **ret_file)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    const char *name = key + strlen(bucket->prefix), *slash = strchr(name, '/');
+    if (!slash || slash[1] == '\0' || strchr(slash + 1, '/') || (size_t)(slash - name) >= sizeof text)
+        return false;
+    memcpy(text, name, (size_t)(slash - name));
+    text[slash - name] = '\0';
+    *ret_file = slash + 1;
+    return (*ret_file)[0] != '.' && checkpoint_name_parse(text, ret_name) == 0;
+}
+
+static char *local_path(const struct bucket *bucket, const struct checkpoint_name *name)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(name, text);
+    return file_path_join(bucket->directory, text);
+}
+
+/* ---- the local copy */
+
+/* Calls `act` for each entry of the directory. */
+static int for_each_entry(const char *directory, int (*act)(void *context, const char *entry, struct error *error),
+                          void *context, struct error *error)
+{
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    int result = 0;
+    if (!entries)
+        return error_set_errno(error, "cannot open %s", directory);
+    while (result == 0 && (entry = readdir(entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = act(context, entry->d_name, error);
+    closedir(entries);
+    return result;
+}
+
+static bool is_kept_whole(const char *name)
+{
+    return incarnation_record_name_parse(name) >= 0 || strcmp(name, CHECKPOINT_EXPORT) == 0 ||
+           strcmp(name, CHECKPOINT_BEST) == 0;
+}
+
+static int remove_stored(void *context, const char *entry, struct error *error)
+{
+    const struct bucket *bucket = context;
+    struct checkpoint_name name;
+    if (!is_kept_whole(entry) && checkpoint_name_parse(entry, &name) < 0)
+        return 0;
+    SCOPED_FREE char *path = file_path_join(bucket->directory, entry);
+    return file_remove_directory(path, error);
+}
+
+struct downloads {
+    struct s3_download *files;
+    size_t count;
+};
+
+static void downloads_release(struct downloads *downloads)
+{
+    for (size_t i = 0; i < downloads->count; i++)
+        free((char *)downloads->files[i].path);
+    free(downloads->files);
+}
+
+static void add_download(struct downloads *downloads, const struct s3_object *object, char *path)
+{
+    downloads->files = memory_resize(downloads->files, downloads->count + 1, sizeof *downloads->files);
+    downloads->files[downloads->count++] =
+        (struct s3_download){.key = object->key, .etag = object->etag, .size = object->size, .path = path};
+}
+
+static int plan_refresh(const struct bucket *bucket, const struct s3_list *list, struct downloads *downloads,
+                        struct error *error)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *key = list->objects[i].key, *file;
+        struct checkpoint_name name;
+        if (is_kept_whole(key + strlen(bucket->prefix))) {
+            add_download(downloads, &list->objects[i], file_path_join(bucket->directory, key + strlen(bucket->prefix)));
+        } else if (parse_key(bucket, key, &name, &file) && strcmp(file, CHECKPOINT_MANIFEST) == 0) {
+            SCOPED_FREE char *path = local_path(bucket, &name);
+            if (file_make_directories(path, error) < 0)
+                return -1;
+            add_download(downloads, &list->objects[i], file_path_join(path, file));
+        }
+    }
+    return 0;
+}
+
+static int refresh_once(struct bucket *bucket, struct error *error)
+{
+    struct s3_list list;
+    SCOPED(downloads_release) struct downloads downloads = {0};
+    SCOPED_FREE char *start = key_of(bucket, "");
+    if (s3_list(bucket->client, start, OBJECTS_MAX, &list, error) < 0)
+        return -1;
+    int result = for_each_entry(bucket->directory, remove_stored, bucket, error);
+    if (result == 0)
+        result = plan_refresh(bucket, &list, &downloads, error);
+    if (result == 0)
+        result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, error);
+    s3_list_release(&list);
+    return result;
+}
+
+int bucket_refresh(struct bucket *bucket, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    for (int i = 0; i < REFRESH_TRIES; i++) {
+        error_clear(&cause);
+        if (refresh_once(bucket, &cause) == 0)
+            return 0;
+        /* An older chief may replace or remove objects after they were listed. */
+        if (cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_CONFLICT)
+            break;
+    }
+    failed(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
+{
+    struct s3_list list;
+    SCOPED(downloads_release) struct downloads downloads = {0};
+    char start[CHECKPOINT_NAME_MAX + 1];
+    checkpoint_name_format(name, start);
+    SCOPED_FREE char *path = file_path_join(bucket->directory, start);
+    snprintf(start + strlen(start), 2, "/");
+    if (list_objects(bucket, start, &list, error) < 0)
+        return -1;
+    for (size_t i = 0; i < list.count; i++) {
+        struct checkpoint_name parsed;
+        const char *file;
+        if (parse_key(bucket, list.objects[i].key, &parsed, &file) && strcmp(file, CHECKPOINT_MANIFEST) != 0)
+            add_download(&downloads, &list.objects[i], file_path_join(path, file));
+    }
+    int result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, error);
+    s3_list_release(&list);
+    return result < 0 ? failed(error) : 0;
+}
+
+/* ---- records */
+
+static char *record_name(int64_t incarnation)
+{
+    return memory_format(CHECKPOINT_INCARNATION_FORMAT, (long long)incarnation);
+}
+
+int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error)
+{
+    SCOPED_FREE char *name = record_name(own->incarnation);
+    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    SCOPED_BUFFER text;
+    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
+    if (file_read(path, &text, error) < 0)
+        return -1;
+    return s3_put(bucket->client, key, buffer_text(&text), text.length, is_new ? S3_PUT_IF_ABSENT : S3_PUT_ALWAYS,
+                  error) < 0
+               ? failed(error)
+               : 0;
+}
+
+/* Copies the records of newer chiefs, so that the local check finds them. One that is removed meanwhile had a still newer successor. */
+static int copy_newer(struct bucket *bucket, const struct s3_list *list, const struct incarnation_record *own,
+                      struct error *error)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *name = list->objects[i].key + strlen(bucket->prefix);
+        SCOPED_FREE char *path = file_path_join(bucket->directory, name);
+        SCOPED_BUFFER text;
+        buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
+        if (incarnation_record_name_parse(name) <= own->incarnation)
+            continue;
+        if (s3_get_whole(bucket->client, list->objects[i].key, &text, error) < 0)
+            return failed(error);
+        if (file_replace(path, text.data, text.length, error) < 0)
+            return -1;
+    }
+    return lineage_check_current(bucket->directory, own, error);
+}
+
+int bucket_check(struct bucket *bucket, const struct incarnation_record *own, struct error *error)
+{
+    struct s3_list list;
+    if (list_objects(bucket, CHECKPOINT_INCARNATION_PREFIX, &list, error) < 0)
+        return -1;
+    int result = copy_newer(bucket, &list, own, error);
+    s3_list_release(&list);
+    return result;
+}
+
+/* ---- a commit */
+
+struct upload {
+    struct bucket *bucket;
+    const char *name; /* of the checkpoint */
+    char *path;
+};
+
+static int upload_file(void *context, const char *entry, struct error *error)
+{
+    const struct upload *upload = context;
+    if (strcmp(entry, CHECKPOINT_MANIFEST) == 0)
+        return 0;
+    SCOPED_FREE char *key = memory_format("%s%s/%s", upload->bucket->prefix, upload->name, entry);
+    SCOPED_FREE char *path = file_path_join(upload->path, entry);
+    return s3_upload(upload->bucket->client, key, path, CONNECTIONS, error) < 0 ? failed(error) : 0;
+}
+
+static bool has_same_files(const char *left, size_t left_length, const char *right, size_t right_length)
+{
+    struct manifest one, other;
+    if (manifest_parse(left, left_length, &one, NULL) < 0)
+        return false;
+    if (manifest_parse(right, right_length, &other, NULL) < 0) {
+        manifest_release(&one);
+        return false;
+    }
+    bool same = one.file_count == other.file_count;
+    for (unsigned i = 0; same && i < one.file_count; i++)
+        same = strcmp(one.files[i].name, other.files[i].name) == 0 && one.files[i].bytes == other.files[i].bytes &&
+               one.files[i].crc32c == other.files[i].crc32c;
+    manifest_release(&one);
+    manifest_release(&other);
+    return same;
+}
+
+/* Only this chief uses its checkpoints' names. If the bucket has this one, the crew had returned to an older step, or the answer to an
+ * earlier commit was lost. One with the same tensors stays. */
+static int find_earlier(struct bucket *bucket, const char *key, const struct buffer *manifest, bool *ret_done,
+                        struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    SCOPED_BUFFER found;
+    buffer_init(&found, MANIFEST_BYTES_MAX);
+    *ret_done = false;
+    if (s3_get_whole(bucket->client, key, &found, &cause) < 0) {
+        if (cause.kind == ERROR_NOT_FOUND)
+            return 0;
+        failed(&cause);
+        return error_set(error, cause.kind, "%s", cause.message);
+    }
+    *ret_done = has_same_files(buffer_text(manifest), manifest->length, buffer_text(&found), found.length);
+    return *ret_done || s3_delete(bucket->client, key, error) == 0 ? 0 : failed(error);
+}
+
+static int put_manifest(struct bucket *bucket, const char *key, const struct buffer *manifest, const char *name,
+                        struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    if (s3_put(bucket->client, key, buffer_text(manifest), manifest->length, S3_PUT_IF_ABSENT, &cause) == 0)
+        return 0;
+    if (cause.kind == ERROR_ALREADY_EXISTS)
+        return error_set(error, ERROR_STALE, "another process has committed checkpoint %s%s", bucket->prefix, name);
+    failed(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
+                  struct error *error)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(name, text);
+    SCOPED_FREE char *path = file_path_join(bucket->directory, text);
+    SCOPED_FREE char *local = file_path_join(path, CHECKPOINT_MANIFEST);
+    SCOPED_FREE char *key = memory_format("%s%s/" CHECKPOINT_MANIFEST, bucket->prefix, text);
+    struct upload upload = {.bucket = bucket, .name = text, .path = path};
+    SCOPED_BUFFER manifest;
+    bool done;
+    buffer_init(&manifest, MANIFEST_BYTES_MAX);
+    if (file_read(local, &manifest, error) < 0 || bucket_check(bucket, own, error) < 0 ||
+        find_earlier(bucket, key, &manifest, &done, error) < 0)
+        return -1;
+    if (done)
+        return 0;
+    if (for_each_entry(path, upload_file, &upload, error) < 0 || bucket_check(bucket, own, error) < 0)
+        return -1;
+    return put_manifest(bucket, key, &manifest, text, error);
+}
+
+int bucket_put_file(struct bucket *bucket, const char *name, struct error *error)
+{
+    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    return s3_upload(bucket->client, key, path, CONNECTIONS, error) < 0 ? failed(error) : 0;
+}
+
+/* ---- retention */
+
+/* Whether the local copy no longer has it, and no newer chief can have written it. */
+static bool is_retired(const struct bucket *bucket, const char *key, const struct incarnation_record *own,
+                       bool *ret_is_manifest)
+{
+    struct checkpoint_name name;
+    const char *file;
+    int64_t incarnation = incarnation_record_name_parse(key + strlen(bucket->prefix));
+    *ret_is_manifest = false;
+    if (incarnation >= 0) {
+        SCOPED_FREE char *record = file_path_join(bucket->directory, key + strlen(bucket->prefix));
+        return incarnation < own->incarnation && !file_exists(record);
+    }
+    if (!parse_key(bucket, key, &name, &file) || name.incarnation > own->incarnation)
+        return false;
+    SCOPED_FREE char *path = local_path(bucket, &name);
+    *ret_is_manifest = strcmp(file, CHECKPOINT_MANIFEST) == 0;
+    return !file_exists(path);
+}
+
+static int remove_retired(struct bucket *bucket, const struct s3_list *list, const struct incarnation_record *own,
+                          bool manifests, struct error *error)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        bool is_manifest;
+        if (is_retired(bucket, list->objects[i].key, own, &is_manifest) && is_manifest == manifests &&
+            s3_delete(bucket->client, list->objects[i].key, error) < 0)
+            return failed(error);
+    }
+    return 0;
+}
+
+static int remove_tensors(void *context, const char *entry, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(context, entry);
+    return strcmp(entry, CHECKPOINT_MANIFEST) == 0 ? 0 : file_remove_directory(path, error);
+}
+
+struct shrinking {
+    const struct bucket *bucket;
+    const struct checkpoint_name *newest;
+};
+
+static int shrink(void *context, const char *entry, struct error *error)
+{
+    const struct shrinking *shrinking = context;
+    struct checkpoint_name name;
+    if (checkpoint_name_parse(entry, &name) < 0 || checkpoint_name_equal(&name, shrinking->newest))
+        return 0;
+    SCOPED_FREE char *path = file_path_join(shrinking->bucket->directory, entry);
+    return for_each_entry(path, remove_tensors, path, error);
+}
+
+int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
+                 struct error *error)
+{
+    struct s3_list list;
+    struct shrinking shrinking = {.bucket = bucket, .newest = newest};
+    if (for_each_entry(bucket->directory, shrink, &shrinking, error) < 0 || list_objects(bucket, "", &list, error) < 0)
+        return -1;
+    int result = copy_newer(bucket, &list, own, error);
+    if (result == 0)
+        result = remove_retired(bucket, &list, own, true, error);
+    if (result == 0)
+        result = remove_retired(bucket, &list, own, false, error);
+    s3_list_release(&list);
+    return result;
+}

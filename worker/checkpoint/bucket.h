@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps the checkpoints of a job in object storage, for checkpoint.c. The job's directory is then a local working copy: a save is written
+ * and verified there first, then bucket_commit uploads it. The objects have the names of the files in a job's directory
+ * (common/contract/checkpoint_layout.h) behind the prefix.
+ *
+ * A checkpoint is committed by its manifest, which is uploaded after all its other files, and only if there is no such object yet. A chief
+ * claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that number.
+ * Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
+ * objects as soon as they are written, as AWS and MinIO do.
+ *
+ * Life cycle: open, refresh, claim, refresh, then commits; free. Calls block for as long as the network takes. They may run in several
+ * threads, but only one at a time of refresh, claim, commit and prune.
+ *
+ * Errors: STALE or CONFLICT (lineage_check_current), UNAVAILABLE (the server fails, or cannot be reached), CORRUPT (wrong bytes), SYSTEM (the
+ * server refuses: credentials, bucket), and those of the local disk.
+ */
+#ifndef COXSWAIN_CHECKPOINT_BUCKET_H
+#define COXSWAIN_CHECKPOINT_BUCKET_H
+
+#include "worker/checkpoint/incarnation_record.h"
+
+struct bucket;
+
+/* `text` is the value of ENV_CHECKPOINT_S3, `directory` the local copy, which exists. ERROR_INVALID names a field that is wrong. */
+int bucket_open(const char *text, const char *directory, struct bucket **ret_bucket, struct error *error);
+void bucket_free(struct bucket *bucket);
+
+/* Replaces the local copy: it gets the bucket's incarnation records, export record and best weights, and of each committed checkpoint
+ * a directory with the manifest. Other local checkpoints are removed. */
+int bucket_refresh(struct bucket *bucket, struct error *error);
+
+/* Uploads this chief's record from the local copy. A new one (`is_new`) is refused with ERROR_ALREADY_EXISTS if there is a record of that number. */
+int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error);
+
+/* Downloads the files of a checkpoint whose directory bucket_refresh has made. */
+int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
+
+/* Uploads and commits a checkpoint that is complete in the local copy. Succeeds too if the bucket has it already. ERROR_STALE if a newer chief
+ * has claimed the bucket, or another process has committed a checkpoint of that name. */
+int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
+                  struct error *error);
+
+/* Removes the checkpoints, manifests first, and the records that the local copy no longer has, and the tensors of all local checkpoints but
+ * `newest`, so that the local copy stays small. Removes nothing if a newer chief has claimed the bucket. */
+int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
+                 struct error *error);
+
+/* Does lineage_check_current with the records that the bucket has now. */
+int bucket_check(struct bucket *bucket, const struct incarnation_record *own, struct error *error);
+
+/* Uploads a file of the local copy. */
+int bucket_put_file(struct bucket *bucket, const char *name, struct error *error);
+
+#endif
