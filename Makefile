@@ -471,7 +471,7 @@ check-cluster: all ## on a real control plane, built from Go modules: verdicts, 
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
 check-kueue: all ## jobs in the queues of the real Kueue manager, built from its Go module
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/cluster/kueue/test_kueue.sh
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/cluster/kueue/test_kueue.sh tests/cluster/kueue/test_multikueue.sh
 
 check-e2e: ## on two real nodes (root): images from the Dockerfile, chart, jobs; pods, operators, nodes and API server lost
 	@BUILD=$(abspath $(BUILD)) tests/e2e/check

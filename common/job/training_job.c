@@ -33,6 +33,7 @@ static void metadata_read(const struct json *object, struct training_job *job)
     const struct json *labels = json_at(object, "metadata.labels");
     job->queue_name = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_NAME), NULL));
     job->queue_priority = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_PRIORITY), NULL));
+    job->queue_workload = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_WORKLOAD), NULL));
 }
 
 static void roles_fill(struct training_job *job)

@@ -247,6 +247,7 @@ struct training_job {
     int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
     const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
+    const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 
     bool suspend;
     const char *managed_by; /* NULL: this operator */

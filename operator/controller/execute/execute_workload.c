@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/execute/execution.h"
 #include "operator/controller/execute/refusal.h"
+#include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/objects/queue_build.h"
+#include "operator/controller/observed/owner.h"
 
 /* A Workload that waits for the value of its priority class. */
 struct workload_creation {
@@ -14,6 +17,12 @@ struct workload_creation {
     struct json *workload;
     bool of_kueue;
 };
+
+static void workload_written(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
+}
 
 static void workload_create(struct execution *execution, struct json *workload)
 {
@@ -59,8 +68,59 @@ static void ask_priority(struct execution *execution, const struct queue_priorit
     kube_client_get(execution->executor.client, &path, &options);
 }
 
+static void own_prebuilt(struct execution *execution, const struct json *workload)
+{
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, workload_written, execution);
+    SCOPED_JSON *patch = json_new_object();
+    struct json *metadata = json_set_object(patch, "metadata");
+    json_set_string(metadata, "uid", json_string_at(workload, "metadata.uid", ""));
+    json_set_string(metadata, "resourceVersion", json_string_at(workload, "metadata.resourceVersion", ""));
+    json_set_string(json_set_object(metadata, "labels"), LABEL_JOB_UID, execution->uid);
+    json_append(json_set_array(metadata, "ownerReferences"),
+                child_owner_reference(TRAINING_JOB_KIND, execution->name, execution->uid));
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+static void prebuilt_answered(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (answer->error && answer->error->kind == ERROR_NOT_FOUND) {
+        execution_refuse(execution, OBSTACLE_OUTAGE, "MultiKueue has not created the job's Workload yet");
+        execution_request_end(execution);
+    } else if (answer->error) {
+        execution_write_answered(execution, answer, NULL, "Workload");
+    } else if (owner_is_any(answer->object) && strcmp(owner_of(answer->object).uid, execution->uid) != 0) {
+        struct owner owner = owner_of(answer->object);
+        SCOPED_FREE char *taken = owner_name_taken(WORKLOAD_PLURAL, execution->name, &owner);
+        execution_refuse(execution, OBSTACLE_NAME_TAKEN, taken);
+        execution_request_end(execution);
+    } else {
+        own_prebuilt(execution, answer->object);
+    }
+}
+
+static void take_prebuilt(struct execution *execution, const struct training_job *job)
+{
+    if (strcmp(job->queue_workload, job->name) != 0) {
+        execution_refuse(execution, OBSTACLE_OUTAGE,
+                         "the label " LABEL_QUEUE_WORKLOAD " names a Workload that is not called like the job; it is for copies "
+                         "that MultiKueue creates: take it off");
+        return;
+    }
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, prebuilt_answered, execution);
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
 void execute_create_workload(struct execution *execution, const struct training_job *job)
 {
+    if (job->queue_workload) {
+        take_prebuilt(execution, job);
+        return;
+    }
+
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *workload = NULL;
@@ -75,12 +135,6 @@ void execute_create_workload(struct execution *execution, const struct training_
         ask_priority(execution, &class, workload);
     else
         workload_create(execution, workload);
-}
-
-static void workload_written(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
 }
 
 static void apply_workload(struct execution *execution, const char *subresource, struct json *config,

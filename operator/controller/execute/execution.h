@@ -104,7 +104,8 @@ void execute_create_certificate(struct execution *execution, const struct traini
 
 /* ---- execute_workload.c: the Workload by which Kueue admits the job */
 
-/* Creates the Workload; reads the PriorityClass of the job first, if it names one. */
+/* Creates the Workload; reads the PriorityClass of the job first, if it names one. If MultiKueue has created the Workload already, makes
+ * the job its owner. */
 void execute_create_workload(struct execution *execution, const struct training_job *job);
 /* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
 void execute_tell_workload(struct execution *execution, const struct training_job *job);

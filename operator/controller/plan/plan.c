@@ -78,10 +78,14 @@ static bool (*const policies[])(struct planning *planning) = {
 /* spec.managedBy of jobs that are left to this operator. */
 #define MANAGED_BY "coxswain.dev/operator"
 
+static bool is_managed_by(const struct training_job *job, const char *manager)
+{
+    return job->managed_by && strcmp(job->managed_by, manager) == 0;
+}
+
 static bool is_ours(const struct training_job *job)
 {
-    const char *manager = job->managed_by;
-    return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
+    return !job->managed_by || *job->managed_by == '\0' || is_managed_by(job, MANAGED_BY);
 }
 
 /* Clears the promise of each pod that exists. After the job is over, promises stay, so that a late create can be distinguished from a pod
@@ -117,11 +121,6 @@ static void note_unsure(struct planning *planning)
     }
 }
 
-static bool lacks_workload(const struct plan_input *input)
-{
-    return input->job->queue_name && input->queue.state == OPTIONAL_READY && !input->queue.workload;
-}
-
 /* Numbers wait for a moment before they are written, and a pod may be removed before. */
 static void note_finished(struct planning *planning)
 {
@@ -139,7 +138,7 @@ static void note_finished(struct planning *planning)
 static void take_obstacle(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    bool matters = !input->service || crew_unfilled(&planning->crew) || lacks_workload(input);
+    bool matters = !input->service || crew_unfilled(&planning->crew) || queue_lacks_workload(planning);
     if (matters)
         planning->obstacle = input->obstacle;
     planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
@@ -269,6 +268,15 @@ static void decide_write(struct planning *planning)
     }
 }
 
+/* The Workload asks for what the class gives, so the class is taken first. */
+static void delegate(struct planning *planning)
+{
+    take_obstacle(planning);
+    if (!class_plan(planning))
+        queue_delegate(planning);
+    decide_write(planning);
+}
+
 void plan_job(const struct plan_input *input, struct plan *ret_plan)
 {
     ret_plan->requeue_ms = PLAN_NEVER;
@@ -278,7 +286,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->now_ms = input->now_ms;
     ret_plan->foreign = input->foreign_told;
     ret_plan->queue_change_waits = input->queue_change_told;
-    if (!is_ours(input->job))
+    bool is_delegated = is_managed_by(input->job, MANAGED_BY_MULTIKUEUE);
+    if (!is_ours(input->job) && !is_delegated)
         return;
     struct planning planning = {
         .input = input,
@@ -292,6 +301,10 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     struct training_job begun;
     if (deleting_says_nothing(&planning))
         return;
+    if (is_delegated) {
+        delegate(&planning);
+        return;
+    }
     if (first_crew_may_begin(&planning))
         first_crew_begin(&planning, &begun);
     ret_plan->attempt = planning.old->attempt;

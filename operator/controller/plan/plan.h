@@ -266,7 +266,7 @@ enum action_type {
     ACTION_CREATE_KEY,
     ACTION_CREATE_GROUP,
     ACTION_DELETE_GROUP,
-    ACTION_CREATE_WORKLOAD,
+    ACTION_CREATE_WORKLOAD, /* or takes the one that MultiKueue has created for the job */
     ACTION_DELETE_WORKLOAD,
     ACTION_RESIZE_WORKLOAD,  /* sets for how many workers it asks */
     ACTION_RELEASE_WORKLOAD, /* it was evicted and its pods are gone: its quota is released */

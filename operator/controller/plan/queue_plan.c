@@ -27,6 +27,20 @@ static bool is_queued(const struct planning *planning)
     return planning->job->queue_name && planning->job->queue_name[0] != '\0';
 }
 
+/* Returns whether MultiKueue has created the job's Workload, and will delete it. */
+static bool is_prebuilt(const struct planning *planning)
+{
+    return planning->job->queue_workload != NULL;
+}
+
+/* The Workload that MultiKueue has created has the labels of the one in the cluster of the queue, and no owner. */
+bool queue_lacks_workload(const struct planning *planning)
+{
+    const struct queue_input *queue = &planning->input->queue;
+    return planning->job->queue_name && queue->state == OPTIONAL_READY &&
+           (!queue->workload || (is_prebuilt(planning) && !is_ours(planning, queue->workload)));
+}
+
 static const char *looking(struct planning *planning)
 {
     const char *refusal = planning->input->queue.refusal;
@@ -104,7 +118,7 @@ bool queue_pins_nodes(const struct planning *planning)
 
 void queue_dismiss(struct planning *planning)
 {
-    if (own_workload(planning))
+    if (own_workload(planning) && !is_prebuilt(planning))
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
 }
 
@@ -160,20 +174,25 @@ static bool asks_for_others(const struct planning *planning, const struct worklo
            workload->workers != queue_pods(planning->job, ROLE_WORKER);
 }
 
+static void heed_changes(struct planning *planning, const struct workload_view *workload)
+{
+    heed_change(planning, workload);
+    if (asks_for_others(planning, workload) && is_of_same_queue(planning, workload))
+        planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
+}
+
 void queue_keep(struct planning *planning, bool suspended)
 {
     const struct queue_input *queue = &planning->input->queue;
     const struct workload_view *workload = own_workload(planning);
     planning->plan->queue_change_waits = false;
-    if (workload && !is_queued(planning))
+    if (workload && !is_queued(planning) && !is_prebuilt(planning))
         leave_queue(planning, workload);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
-    if (workload)
-        heed_change(planning, workload);
-    if (workload && asks_for_others(planning, workload) && is_of_same_queue(planning, workload))
-        planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
-    if (!queue->workload && create_may_be_tried(planning))
+    if (workload && !is_prebuilt(planning))
+        heed_changes(planning, workload);
+    if (queue_lacks_workload(planning) && create_may_be_tried(planning))
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
     if (!workload || !suspended)
         return;
@@ -196,4 +215,21 @@ void queue_tell(struct planning *planning)
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
     else if (differs && !status_terminal(planning->next))
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+}
+
+void queue_delegate(struct planning *planning)
+{
+    const char *invalid = planning->input->invalid;
+    if (status_terminal(planning->old) || deleting_is_asked(planning->job))
+        return;
+    if (invalid) {
+        planning_event_of_action(planning, "Invalid", "Queue", invalid);
+        return;
+    }
+    if (is_queued(planning) && planning->input->queue.state != OPTIONAL_READY)
+        planning_await_api(planning, planning->input->queue.state);
+    if (planning->job->suspend)
+        queue_dismiss(planning);
+    else
+        queue_keep(planning, false);
 }

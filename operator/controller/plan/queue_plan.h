@@ -5,6 +5,9 @@
  * eviction, the job is suspended as with spec.suspend, which is not changed: the status says first
  * that pods are to be removed, then they are deleted, then the quota is released. suspend.c and
  * plan.c call these functions. If Kueue's objects cannot be seen, a job that runs continues to run.
+ *
+ * A job with the label kueue.x-k8s.io/prebuilt-workload-name is a copy that MultiKueue has created in this cluster, as it created its
+ * Workload before: the operator makes the job that Workload's owner, and leaves its deletion to MultiKueue.
  */
 #ifndef COXSWAIN_CONTROLLER_QUEUE_PLAN_H
 #define COXSWAIN_CONTROLLER_QUEUE_PLAN_H
@@ -18,6 +21,9 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
  * whether the status has to be written for that before anything else. suspend.c removes the number once no pod is left. */
 bool queue_take_admission(struct planning *planning);
 
+/* Returns whether a Workload is to be created for the job, or taken from MultiKueue. */
+bool queue_lacks_workload(const struct planning *planning);
+
 /* Returns whether Kueue has chosen the nodes of the job's pods; it chooses the same ones for their successors. */
 bool queue_pins_nodes(const struct planning *planning);
 
@@ -29,5 +35,12 @@ void queue_dismiss(struct planning *planning);
 void queue_keep(struct planning *planning, bool suspended);
 /* Updates the Workload's conditions if the next status requires it. */
 void queue_tell(struct planning *planning);
+
+/* spec.managedBy of jobs that MultiKueue sends to other clusters. */
+#define MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
+
+/* Plans such a job in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue creates its copy in
+ * the cluster that it chooses, and writes the copy's status into this job's. */
+void queue_delegate(struct planning *planning);
 
 #endif

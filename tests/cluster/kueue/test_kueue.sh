@@ -12,22 +12,9 @@ root=$(cd "$(dirname "$0")/../../.." && pwd)
 bin=${BUILD:-$root/build}
 
 if [[ ${1:-} != inside ]]; then
-    if ! unshare -rm true 2>/dev/null; then
-        echo "skip kueue: this machine gives nobody a mount namespace of his own"
-        exit 0
-    fi
-    why=$(mktemp)
-    tools=$("$root/tests/cluster/get-tools" kueue 2>"$why")
-    status=$?
-    module=$(cd "$root/tests/cluster/schedulers" 2>/dev/null && go list -m -f '{{.Dir}}' sigs.k8s.io/kueue 2>>"$why")
-    if ((status == 3)) || [[ -z $module ]]; then
-        echo "skip kueue: $(tail -n 1 "$why")"
-        rm -f "$why"
-        exit 0
-    fi
-    rm -f "$why"
-    ((status == 0)) || { echo "not ok the Kueue manager is built"; exit 1; }
-    exec "$root/tests/cluster/with" "$0" inside "$tools/kueue" "$module"
+    # shellcheck source=tests/cluster/kueue/build.sh
+    . "$root/tests/cluster/kueue/build.sh"
+    exec "$root/tests/cluster/with" "$0" inside "$kueue_program" "$kueue_module"
 fi
 
 work=$(mktemp -d)

@@ -118,7 +118,7 @@ Test(create, a_status_older_than_the_pods_is_not_acted_upon)
 
 Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
 {
-    scene.job.managed_by = "kueue.x-k8s.io/multikueue";
+    scene.job.managed_by = "example.com/other";
     expect_plan("write_status=0");
     scene.job.managed_by = NULL;
     scene.job.deleted_ms = SCENE_NOW;

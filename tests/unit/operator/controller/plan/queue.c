@@ -4,6 +4,7 @@
 
 #include "common/memory.h"
 #include "operator/controller/objects/queue_build.h"
+#include "operator/controller/plan/queue_plan.h"
 #include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -611,4 +612,50 @@ Test(queue, a_workload_that_is_refused_for_good_ends_the_job)
 {
     refuse_workload(OBSTACLE_REJECTED);
     expect_plan("Failed:True=PodRejected");
+}
+
+/* ---- MultiKueue */
+
+Test(queue, a_copy_of_multikueue_takes_its_workload_and_leaves_its_deletion_to_it)
+{
+    scene.job.queue_workload = scene.job.name;
+    scene.input.queue.workload = &workload;
+    workload.owner_uid = "";
+    workload.job_uid = "of the job in the other cluster";
+    expect_plan("create_workload=1 (takes it)");
+    workload.owner_uid = workload.job_uid = SCENE_UID;
+    scene_turn(&scene);
+    scene.job.queue_name = "production";
+    expect_plan("delete_workload=0 (another queue)");
+    scene.job.queue_name = NULL;
+    expect_plan("delete_workload=0 (no queue)");
+    scene.job.queue_name = "research";
+    scene.job.suspend = true;
+    scene_turn(&scene);
+    expect_plan("delete_workload=0 (suspended)");
+}
+
+Test(queue, a_job_that_multikueue_sends_away_has_only_a_workload_here)
+{
+    scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
+    expect_plan("create_workload=1 actions=1 write_status=0 attempt=0");
+    admit();
+    expect_plan("actions=0 write_status=0 (it runs elsewhere)");
+    scene.job.status.attempt = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_TRUE;
+    expect_plan("actions=0 write_status=0 (Kueue writes the copy's status)");
+    scene.job.suspend = true;
+    expect_plan("delete_workload=1 actions=1 write_status=0");
+    scene.job.suspend = false;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.input.queue.workload = NULL;
+    expect_plan("actions=0 write_status=0 (it is over)");
+}
+
+Test(queue, a_wrong_job_is_not_sent_away)
+{
+    scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
+    scene.input.invalid = "training.batchSize: -3 is below 1";
+    expect_plan("actions=0 write_status=0 events=1");
+    cr_assert_str_eq(scene.plan.events[0].note, "training.batchSize: -3 is below 1");
 }
