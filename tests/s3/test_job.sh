@@ -65,5 +65,5 @@ fails_with small 'raise cacheSize' "objects larger than the cache fail the job w
 secret PUT wrong /corpus
 job_of refused '"prefix":"corpus"'
 fails_with refused 'correct AWS_SECRET_ACCESS_KEY' "wrong credentials fail the job with a sentence"
-job_of saves '"prefix":"corpus"' ',"checkpoint":{"storage":"corpus"}' | grep -q 'is object storage, to which only checkpoints of section coxswain are saved'
-verdict $? "saving to a bucket is refused" "$(cat answer.json)"
+job_of saves '"prefix":"corpus"' ',"export":{"storage":"corpus","path":"w.safetensors"}' | grep -q 'is object storage, to which only checkpoints of section coxswain are saved'
+verdict $? "an export to a bucket is refused" "$(cat answer.json)"
