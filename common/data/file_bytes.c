@@ -159,6 +159,11 @@ int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error 
     return failed ? error_wrap(error, "%s", path) : 0;
 }
 
+int64_t file_bytes_in_memory(const struct file_bytes *file)
+{
+    return file->file ? 0 : (int64_t)file->length;
+}
+
 void file_bytes_release(struct file_bytes *file)
 {
     if (file->file)

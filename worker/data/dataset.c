@@ -373,6 +373,11 @@ const struct example_format *dataset_format(const struct dataset *dataset)
     return &dataset->format;
 }
 
+int64_t dataset_memory(const struct dataset *dataset)
+{
+    return dataset ? dataset->memory : 0;
+}
+
 const char *dataset_notice(const struct dataset *dataset)
 {
     return dataset->notice;

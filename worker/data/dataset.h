@@ -99,6 +99,10 @@ const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
 
+/* Returns how many bytes the examples take in memory while the dataset is open: tables, texts of JSON Lines and inflated files. Mapped files,
+ * and examples that dataset_keep keeps, do not count. NULL: 0. */
+int64_t dataset_memory(const struct dataset *dataset);
+
 /* What the user should know of the examples, a sentence such as one about words that the training table does not have; empty: nothing. */
 const char *dataset_notice(const struct dataset *dataset);
 

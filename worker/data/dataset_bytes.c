@@ -56,6 +56,7 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
         return -1;
     if ((json_lines_named(path) && take_texts(&dataset->file, error) < 0) || check(source, &dataset->file, error) < 0)
         return error_wrap(error, "%s", path);
+    dataset->base.memory = file_bytes_in_memory(&dataset->file);
     dataset->base.count = ((int64_t)dataset->file.length - 1) / source->format->input_elements;
     snprintf(dataset->base.description, sizeof dataset->base.description, "windows of %lld bytes from %s (%s)",
              (long long)source->format->input_elements, file_name_of(text), dataset->file.how);

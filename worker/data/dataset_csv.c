@@ -501,6 +501,8 @@ static int take_values(struct csv_dataset *dataset, struct filling *filling, str
         if (file_bytes_check(&table->set.entries[i].file, mapped_file_round(), error) < 0)
             return -1;
     dataset->base.count = filling->row;
+    dataset->base.memory = filling->row * (dataset->columns * (int64_t)sizeof *dataset->values +
+                                           (dataset->labels.bytes ? (int64_t)sizeof *dataset->labels.classes : 0));
     if (filling->unknown > 1) {
         size_t length = strlen(dataset->base.notice);
         snprintf(dataset->base.notice + length, sizeof dataset->base.notice - length, "; %lld fields have such words",

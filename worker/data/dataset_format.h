@@ -24,6 +24,7 @@ struct dataset {
     bool has_labels;        /* CSV: words or integers stand for the classes */
     bool has_targets;       /* new examples: their files have labels, too */
     uint32_t labels_digest; /* of them, in the order of the classes */
+    int64_t memory;         /* see dataset_memory */
     char description[256];
     char notice[256]; /* see dataset_notice */
 };

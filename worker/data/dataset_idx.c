@@ -95,6 +95,7 @@ static int fill(struct idx_dataset *dataset, const struct dataset_source *source
         check_pair(source, &images, &labels, error) < 0)
         return -1;
     dataset->base.count = images.dims[0];
+    dataset->base.memory = file_bytes_in_memory(&dataset->image_file) + file_bytes_in_memory(&dataset->label_file);
     dataset->pixels = images.elements;
     dataset->labels = labels.elements;
     dataset->pixels_per_image = source->format->input_elements;

@@ -328,6 +328,9 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
     if (open_column(source, source->files->labels, &dataset->labels, error) < 0 ||
         check_labels(&labels->array, source->format, error) < 0)
         return -1;
+    for (unsigned i = 0; i < dataset->input_count; i++)
+        dataset->base.memory += file_bytes_in_memory(&dataset->inputs[i].file);
+    dataset->base.memory += file_bytes_in_memory(&labels->file);
     for (unsigned i = 1; i <= dataset->input_count; i++) {
         const struct column *other = i < dataset->input_count ? &dataset->inputs[i] : labels;
         if (other->array.shape[0] != first->array.shape[0])

@@ -296,6 +296,7 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
     if (graph_new(&options, &question.graph, error) < 0)
         return -1;
     add_all(&question, &plans);
+    plans.host.bytes[MEMORY_INPUT] += dataset_memory(trainer->training) + dataset_memory(trainer->validation);
     graph_free(question.graph);
     *ret_plans = plans;
     return 0;

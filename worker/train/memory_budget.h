@@ -5,7 +5,8 @@
  * of the crew run on one machine (crew_members_here), each may use an equal share of the host's
  * memory. Pinned host memory for a GPU's copies and batches counts as host memory. The memory that
  * CUDA, cuBLAS and NCCL take for themselves at first use is not planned. Mapped files do not count,
- * since their pages can be read again.
+ * since their pages can be read again. Examples that are in memory (dataset_memory) count as input as soon as the datasets are open:
+ * trainer_open_data plans and checks again.
  *
  * If it is not yet known which layers each stage of a Pipeline has (trainer->stages), only the
  * state of a lone worker is planned. Once the stages are cut, everything is planned and checked

@@ -13,6 +13,7 @@
 #include "worker/train/compilation.h"
 #include "worker/train/compute_threads.h"
 #include "worker/train/export.h"
+#include "worker/train/memory_budget.h"
 #include "worker/train/support.h"
 
 #define KEPT_BYTES_MAX ((int64_t)512 << 20) /* of decoded examples that stay in memory */
@@ -95,6 +96,18 @@ static void set_data_limits(struct trainer *trainer)
     }
 }
 
+/* Adds the examples that are in memory to the plan, whose rest is not allocated yet, and checks it again. */
+static int plan_data(struct trainer *trainer, struct error *error)
+{
+    struct memory_plans plans;
+    if (dataset_memory(trainer->training) + dataset_memory(trainer->validation) == 0)
+        return 0;
+    if (memory_budget_plan(trainer, trainer->job, &plans, error) < 0)
+        return -1;
+    trainer->memory = plans;
+    return memory_budget_check(trainer, &trainer->memory, host_memory_limit_read(""), error);
+}
+
 int trainer_open_data(struct trainer *trainer, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
@@ -105,6 +118,8 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
         return error_wrap(error, "training data");
     if (dataset_open_validation(spec, trainer->storage, trainer->training, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
+    if (plan_data(trainer, error) < 0)
+        return -1;
     set_data_limits(trainer);
     int64_t count = dataset_count(trainer->training);
     trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};

@@ -769,6 +769,7 @@ Test(formats, csv_columns_of_words, .init = make_place, .fini = remove_place)
     expect_row(dataset, 0, (const float[]){1, 0, 1, 1}, 0);
     expect_row(dataset, 1, (const float[]){2, 1, 0, 0}, 1);
     cr_expect_str_eq(dataset_notice(dataset), "");
+    cr_expect_eq(dataset_memory(dataset), 3 * 5 * 4);
     struct dataset_digests digests = dataset_digests(dataset);
     cr_expect_neq(digests.words[0], '\0');
     spec.validation.files = path_of("test.csv");

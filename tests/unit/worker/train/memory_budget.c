@@ -7,7 +7,9 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/json.h"
 #include "common/memory.h"
@@ -326,6 +328,42 @@ Test(memory_budget, global_statistics_take_a_graph_a_shard)
     cr_expect_eq(global.plans.host.bytes[MEMORY_GRADIENTS], 6 * global.plans.host.bytes[MEMORY_PARAMETERS]);
     close_scene(&shard);
     close_scene(&global);
+}
+
+/* A table is in memory, so it counts once it is open. */
+Test(memory_budget, examples_in_memory_are_planned)
+{
+    struct scene scene;
+    struct error error = ERROR_INIT;
+    struct memory_plans plans;
+    struct dataset *dataset = NULL;
+    char path[] = "/tmp/coxswain-table-XXXXXX.csv";
+    const struct data_spec spec = {
+        .format = DATA_FORMAT_CSV,
+        .train = {.files = path, .first = FIELD_UNSET, .last = FIELD_UNSET, .sample = FIELD_UNSET},
+        .validation = {.first = FIELD_UNSET, .last = FIELD_UNSET, .sample = FIELD_UNSET}};
+    const struct example_format format = {.input_type = ELEMENT_FLOAT32,
+                                          .input_elements = 3,
+                                          .target_type = ELEMENT_INT32,
+                                          .target_elements = 1,
+                                          .classes = 10};
+    int descriptor = mkstemps(path, 4);
+    FILE *file = fdopen(descriptor, "w");
+    cr_assert(file);
+    for (int i = 0; i < 1000; i++)
+        fprintf(file, "%d,2,3,%d\n", i, i % 10);
+    fclose(file);
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_TRAIN, &format, &dataset, &error), 0, "%s", error.message);
+    unlink(path);
+    cr_expect_eq(dataset_memory(dataset), 1000 * 4 * 4);
+    cr_expect_eq(dataset_memory(NULL), 0);
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"mlp\"", "\"batchSize\":8");
+    scene.trainer.training = dataset;
+    cr_assert_eq(memory_budget_plan(&scene.trainer, &scene.job, &plans, &error), 0, "%s", error.message);
+    cr_expect_eq(plans.host.bytes[MEMORY_INPUT] - scene.plans.host.bytes[MEMORY_INPUT], 1000 * 4 * 4);
+    scene.trainer.training = NULL;
+    dataset_free(dataset);
+    close_scene(&scene);
 }
 
 Test(memory_budget, what_does_not_fit_is_told_by_purpose_and_with_what_would)
