@@ -277,7 +277,8 @@ static void conclude_sweep(struct run *run, struct run_outcome *outcome)
                                     .manifest = &run->manifest,
                                     .name_space = run->manifest.name_space,
                                     .state = run->state,
-                                    .interrupted = run->interrupted};
+                                    .interrupted = run->interrupted,
+                                    .was_over = !run->created && sweep_follow_was_over(run->sweep)};
     sweep_follow_show(run->sweep, run->terminal, clock_now_ms());
     run->terminal->block_lines = 0;
     run_sweep_conclude(&place, run->sweep, outcome);

@@ -147,10 +147,29 @@ static void say_resume(const struct run_place *place, const struct training_swee
         printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
 }
 
+/* The result that follows is of the earlier command. With --fresh alone, trials would go on from the checkpoints of the earlier ones. */
+static void say_earlier(const struct run_place *place, const struct training_sweep *sweep)
+{
+    printf("\n%s had %s before this command; no trial was run now.\n", sweep->name,
+           sweep->status.conditions[SWEEP_COMPLETE].status == CONDITION_TRUE ? "finished" : "failed");
+    if (!place->state) {
+        printf("To run it anew, delete it first: kubectl delete ts %s --namespace %s\n", sweep->name,
+               place->name_space);
+        return;
+    }
+    bool has_checkpoints = json_at(sweep->template, "coxswain.checkpoint") != NULL;
+    printf("To run it anew%s, add --set spec.maxTrials=N for more trials:\n  %s --fresh%s\n",
+           has_checkpoints ? ", without the checkpoints of its trials (this deletes the volumes in its state directory)"
+                           : "",
+           place->options->resume, has_checkpoints ? " --delete-volumes" : "");
+}
+
 static void say_result(const struct run_place *place, const struct sweep_view *view)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, FILE_MAX);
+    if (place->was_over)
+        say_earlier(place, view->sweep);
     sweep_print_result(view->sweep, &text);
     printf("\n%s", buffer_text(&text));
     bool has_best = view->sweep->status.best.trial != NULL;

@@ -17,6 +17,7 @@ struct run_place {
     const char *name_space;
     const char *state; /* of the embedded control plane; NULL: a cluster */
     bool interrupted;
+    bool was_over; /* the sweep had ended before the command began */
 };
 
 /* Prints how the sweep ended. In the embedded control plane, which ends with this command, also writes the trials and the best job

@@ -22,7 +22,7 @@ struct sweep_follow {
     char *name_space, *field, *selector;
     struct informer *sweeps, *trials;
     struct access to_sweeps, to_trials;
-    bool deleted;
+    bool deleted, was_over;
     int64_t over_ms;                     /* when the sweep was first seen to be over; 0: it is not */
     char *obstacle;                      /* why trials cannot be created, as told; NULL: nothing was told */
     bool told_stopped[SWEEP_TRIALS_MAX]; /* trials that were printed as stopped early */
@@ -63,19 +63,20 @@ static void take_sweep(struct sweep_follow *follow, const struct json *object)
     training_sweep_parse(object, &follow->sweep, NULL);
 }
 
-static void sweep_seen(void *context, const char *key, const void *item)
+static void sweep_changed(void *context, const char *key, const void *old, const void *item)
 {
-    (void)key;
+    (void)key, (void)old;
     struct sweep_follow *follow = context;
     take_sweep(follow, item);
     take_obstacle(follow);
     take_stopped(follow);
 }
 
-static void sweep_changed(void *context, const char *key, const void *old, const void *item)
+static void sweep_seen(void *context, const char *key, const void *item)
 {
-    (void)old;
-    sweep_seen(context, key, item);
+    struct sweep_follow *follow = context;
+    sweep_changed(context, key, NULL, item);
+    follow->was_over = sweep_is_over(&follow->sweep);
 }
 
 static void sweep_gone(void *context, const char *key, const void *item)
@@ -200,6 +201,11 @@ bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms)
 bool sweep_follow_deleted(const struct sweep_follow *follow)
 {
     return follow->deleted;
+}
+
+bool sweep_follow_was_over(const struct sweep_follow *follow)
+{
+    return follow->was_over;
 }
 
 const struct training_sweep *sweep_follow_sweep(const struct sweep_follow *follow)

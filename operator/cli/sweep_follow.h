@@ -23,6 +23,8 @@ int sweep_follow_check(struct sweep_follow *follow, struct error *error);
  * end. Does not wait longer than two seconds for those, as trials may have been deleted. */
 bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms);
 bool sweep_follow_deleted(const struct sweep_follow *follow);
+/* Returns whether the sweep was over when it was seen first. */
+bool sweep_follow_was_over(const struct sweep_follow *follow);
 
 /* The sweep as last seen. Borrowed until the loop's next turn. */
 const struct training_sweep *sweep_follow_sweep(const struct sweep_follow *follow);

@@ -98,8 +98,10 @@ verdict $? "the trials are kept as a table" "$(cat state/trials.csv)"
 next=$(sed -n '/^To train the best values/{n;p}' ran)
 cox 0 run "${next##* }" --state other && printed '^grid-best is done'
 verdict $? "the command that it names trains the best values" "$next; $(said)"
-cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(grep -c '^grid-[0-3]: ' out) == 4))
-verdict $? "run again, it shows the result again" "$(said)"
+cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(grep -c '^grid-[0-3]: ' out) == 4)) &&
+    printed '^grid had finished before this command; no trial was run now\.$' '^To run it anew, add --set spec.maxTrials=N for more trials:$' \
+        '^  .*cox run grid.yaml --state state --fresh$' && ! grep -q 'had finished' ran
+verdict $? "run again, it says that it had finished and how to run it anew, and shows the result again" "$(said)"
 cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yaml --state state --set spec.template.coxswain.training.steps=21 &&
     grep -q 'An earlier run of that name was of another job' err
 verdict $? "a sweep of that name with another template is refused" "$(said)"
@@ -107,7 +109,8 @@ verdict $? "a sweep of that name with another template is refused" "$(said)"
 # In a cluster that has an operator already.
 plane_start
 operator_start
-cox 0 run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid is complete' "sweep best grid --namespace default --kubeconfig .* | .* run - --kubeconfig"
+cox 0 run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid is complete' "sweep best grid --namespace default --kubeconfig .* | .* run - --kubeconfig" &&
+    printed '^grid had finished before this command' 'delete it first: kubectl delete ts grid --namespace default$'
 verdict $? "in a cluster the next command asks it for the best" "$(said)"
 cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.training.optimizer.learningRate,coxswain.training.batchSize,objective,seconds,best ]] &&
     (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json && python3 -c 'import json, sys
