@@ -91,6 +91,27 @@ forks stages 'type: Pipeline, microBatches: 2' 2 0
 forks servers 'type: ParameterServer, mode: Synchronous' 2 2
 grep -q "goes on from step 20 of another job" servers-fork.0.log && ! grep -q "resumes from" servers-fork.0.log && grep -q "resumes from the checkpoint of step 20" servers-hand.0.log
 verdict $? "servers: a fork says so" "$(tails servers-fork)"
+# goes_on NAME STRATEGY WORKERS SERVERS: asynchronous, so that bits differ from run to run, and the steps of checkpoints, too. A fork goes
+# on from the oldest checkpoint of a job like it; one that has no step to do ends with the same weights.
+goes_on() {
+    local from step
+    job "$1-source" "$2" 0.002 40
+    crew "$1-source" "$3" "$4" && [[ $(saved_step "$1-source") == 40 ]]
+    verdict $? "$1: a job to go on from" "$(tails "$1-source")"
+    from=$(find "$1-source" -maxdepth 1 -name 'step-*' | sort | head -n 1)
+    step=${from#*step-}
+    step=$((10#${step%%.*}))
+    job "$1-fork" "$2" 0.0005 40 "$from"
+    ((0 < step && step < 40)) && crew "$1-fork" "$3" "$4" && cat "$1-fork".*log | grep -q "goes on from step $step of another job" && [[ $(saved_step "$1-fork") == 40 ]]
+    verdict $? "$1: a fork goes on from the middle of it" "$from $(tails "$1-fork") $(ls "$1-source")"
+    job "$1-same" "$2" 0.0005 40 "$1-source"
+    crew "$1-same" "$3" "$4" && same_weights "$1-same" "$1-source"
+    verdict $? "$1: a fork that has no step to do ends with the same weights" "$(tails "$1-same")"
+}
+
+goes_on asynchronous 'type: ParameterServer, mode: Async' 2 2
+goes_on peers 'type: PeerToPeer' 2 0
+
 job unfit 'type: ParameterServer, mode: Synchronous' 0.0005 40 "$at"
 sed -i 's/width: 32/width: 16/' unfit.yaml
 start_crew unfit 2 2
