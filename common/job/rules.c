@@ -1567,6 +1567,9 @@ const struct rule rules[] = {
      .about = &training_sweep_spec_type,
      .field = "parameters",
      .holds = sweep_rule_when_known,
+     .cel = "self.parameters.all(p, !has(p.when) || self.parameters.exists(q, (has(q.path) && q.path == "
+            "p.when.parameter) || (has(q.env) && q.env == p.when.parameter) || (has(q.arg) && q.arg == "
+            "p.when.parameter)))",
      .message = "a when names a parameter that there is not; give the path, env or arg of another one of the sweep"},
     {.name = "SweepWhenEarlier",
      .about = &training_sweep_spec_type,
