@@ -431,11 +431,15 @@ bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## 
 	@BUILD=$(abspath $(BUILD)) tests/bench/operator/run
 
 # BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes.
-.PHONY: bench-sweeps bench-sweeps-digits
+.PHONY: bench-sweeps bench-sweeps-digits bench-sweeps-grid bench-sweeps-cluster
 bench-sweeps: $(BUILD)/tests/bench_tpe $(BUILD)/tests/bench_early_stopping ## TPE's values beside Optuna's (in a venv); what early stopping saves
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
 bench-sweeps-digits: all ## what ASHA saves on the digits, beside Optuna with PyTorch (BENCH_TRIALS: 64): 10 minutes
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run digits
+bench-sweeps-grid: all ## ASHA beside grid search on the digits, 64 trials each: 6 minutes
+	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run grid
+bench-sweeps-cluster: all ## 1,000 trials of a second on a real API server with KWOK's nodes: memory, writes, trials a minute
+	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run cluster
 
 .PHONY: gpu-test gpu-sanitize gpu-bench
 gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## with CUDA=1, where there are GPUs: every operation and whole models against the CPU, crews

@@ -35,25 +35,25 @@ def steps_taken(state):
     return sum(each.get("step", 0) for each in progress)
 
 
-def sweep(state, *settings):
+def sweep(file, *settings):
     """Runs it; returns seconds, steps and the rows of its table."""
-    command = [COX, "run", HERE / "digits.yaml", "--state", state, "--volume", f"digits={DATA}"]
-    command += [f"--set=spec.maxTrials={TRIALS}", *settings]
-    began = time.monotonic()
-    run = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.monotonic() - began
-    if run.returncode != 0:
-        sys.exit(f"cox run: {run.stdout}{run.stderr}")
-    with open(state / "trials.csv", newline="") as table:
-        return seconds, steps_taken(state), list(csv.DictReader(table))
+    with tempfile.TemporaryDirectory() as folder:
+        state = pathlib.Path(folder) / "state"
+        began = time.monotonic()
+        run = subprocess.run([COX, "run", HERE / file, "--state", state, "--volume", f"digits={DATA}", *settings], capture_output=True, text=True)
+        seconds = time.monotonic() - began
+        if run.returncode != 0:
+            sys.exit(f"cox run: {run.stdout}{run.stderr}")
+        with open(state / "trials.csv", newline="") as table:
+            return seconds, steps_taken(state), list(csv.DictReader(table))
 
 
 def accuracies(rows):
     return [float(row["objective"]) for row in rows if row["state"] == "Succeeded"]
 
 
-def report(name, seconds, steps, best, stopped):
-    share = steps / (TRIALS * STEPS)
+def report(name, seconds, steps, best, stopped, all_steps=TRIALS * STEPS):
+    share = steps / all_steps
     print(f"{name:22}  {steps:6} steps ({share:4.0%})  best {best:.1%}  {seconds:5.0f} s  {stopped} stopped", flush=True)
 
 
@@ -70,12 +70,11 @@ def run_optuna(python, rows):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        states = pathlib.Path(folder)
-        seconds, steps, rows = sweep(states / "asha")
-        best = max(accuracies(rows))
-        report("ASHA", seconds, steps, best, sum(row["state"] == "Stopped" for row in rows))
-        seconds, all_steps, rows = sweep(states / "all", "--set=spec.earlyStopping=null")
+    trials = f"--set=spec.maxTrials={TRIALS}"
+    seconds, steps, rows = sweep("digits.yaml", trials)
+    best = max(accuracies(rows))
+    report("ASHA", seconds, steps, best, sum(row["state"] == "Stopped" for row in rows))
+    seconds, all_steps, rows = sweep("digits.yaml", trials, "--set=spec.earlyStopping=null")
     report("all to their end", seconds, all_steps, max(accuracies(rows)), 0)
     as_good = sum(accuracy >= best for accuracy in accuracies(rows))
     needed = (TRIALS + 1) / (as_good + 1) * STEPS
@@ -84,4 +83,5 @@ def main():
         run_optuna(python, rows)
 
 
-main()
+if __name__ == "__main__":
+    main()
