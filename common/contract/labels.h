@@ -64,7 +64,8 @@
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
 #define LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
-#define LABEL_QUEUE_WORKLOAD "kueue.x-k8s.io/prebuilt-workload-name" /* on a job whose Workload MultiKueue has created */
+#define LABEL_QUEUE_WORKLOAD                                                                                           \
+    "kueue.x-k8s.io/prebuilt-workload-name" /* on a job whose Workload MultiKueue has created */
 
 /* Annotations of Kueue for topology-aware scheduling: on pod templates which level of a Topology the pods of a role must or should have
  * in common, and on pods the Workload that says where they belong. */

@@ -1623,9 +1623,10 @@ static const struct field training_job_spec_fields[] = {
      LONE,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
-     .description = "Name of another controller that runs this job; this operator then leaves it alone. "
-                    "With kueue.x-k8s.io/multikueue it creates the job's Workload, by which Kueue sends the job to another "
-                    "cluster."},
+     .description =
+         "Name of another controller that runs this job; this operator then leaves it alone. "
+         "With kueue.x-k8s.io/multikueue it creates the job's Workload, by which Kueue sends the job to another "
+         "cluster."},
     {.name = "trainingClass",
      .kind = FIELD_OBJECT,
      MEMBER(training_job, training_class),

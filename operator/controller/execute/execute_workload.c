@@ -104,7 +104,8 @@ static void take_prebuilt(struct execution *execution, const struct training_job
 {
     if (strcmp(job->queue_workload, job->name) != 0) {
         execution_refuse(execution, OBSTACLE_OUTAGE,
-                         "the label " LABEL_QUEUE_WORKLOAD " names a Workload that is not called like the job; it is for copies "
+                         "the label " LABEL_QUEUE_WORKLOAD
+                         " names a Workload that is not called like the job; it is for copies "
                          "that MultiKueue creates: take it off");
         return;
     }
