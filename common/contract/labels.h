@@ -64,8 +64,12 @@
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
 #define LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
-#define LABEL_QUEUE_WORKLOAD                                                                                           \
-    "kueue.x-k8s.io/prebuilt-workload-name" /* on a job whose Workload MultiKueue has created */
+/* On a job: the Workload that MultiKueue has created for it. */
+#define LABEL_QUEUE_WORKLOAD "kueue.x-k8s.io/prebuilt-workload-name"
+
+/* spec.managedBy of jobs that are left to this operator, and of those that MultiKueue sends to other clusters. */
+#define MANAGED_BY_OPERATOR "coxswain.dev/operator"
+#define MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
 /* Annotations of Kueue for topology-aware scheduling: on pod templates which level of a Topology the pods of a role must or should have
  * in common, and on pods the Workload that says where they belong. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/labels.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/pod_place.h"
 
@@ -52,14 +53,14 @@ static void print_words(const char *words, struct buffer *out)
 static bool nobody_looks(const struct why_input *input, struct buffer *out)
 {
     const char *manager = json_string_at(input->job, "spec.managedBy", "");
-    if (strcmp(manager, "kueue.x-k8s.io/multikueue") == 0) {
+    if (strcmp(manager, MANAGED_BY_MULTIKUEUE) == 0) {
         buffer_format(out,
                       "is run by MultiKueue in another cluster (spec.managedBy): kubectl describe workload %s says in "
                       "which; there cox why says more",
                       json_string_at(input->job, "metadata.name", ""));
         return true;
     }
-    if (*manager && strcmp(manager, "coxswain.dev/operator") != 0) {
+    if (*manager && strcmp(manager, MANAGED_BY_OPERATOR) != 0) {
         buffer_format(out, "waits for another controller, %s (spec.managedBy)", manager);
         return true;
     }

@@ -75,9 +75,6 @@ static bool (*const policies[])(struct planning *planning) = {
     create_plan,
 };
 
-/* spec.managedBy of jobs that are left to this operator. */
-#define MANAGED_BY "coxswain.dev/operator"
-
 static bool is_managed_by(const struct training_job *job, const char *manager)
 {
     return job->managed_by && strcmp(job->managed_by, manager) == 0;
@@ -85,7 +82,7 @@ static bool is_managed_by(const struct training_job *job, const char *manager)
 
 static bool is_ours(const struct training_job *job)
 {
-    return !job->managed_by || *job->managed_by == '\0' || is_managed_by(job, MANAGED_BY);
+    return !job->managed_by || *job->managed_by == '\0' || is_managed_by(job, MANAGED_BY_OPERATOR);
 }
 
 /* Clears the promise of each pod that exists. After the job is over, promises stay, so that a late create can be distinguished from a pod

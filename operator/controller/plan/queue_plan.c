@@ -37,7 +37,7 @@ static bool is_prebuilt(const struct planning *planning)
 bool queue_lacks_workload(const struct planning *planning)
 {
     const struct queue_input *queue = &planning->input->queue;
-    return planning->job->queue_name && queue->state == OPTIONAL_READY &&
+    return is_queued(planning) && queue->state == OPTIONAL_READY &&
            (!queue->workload || (is_prebuilt(planning) && !is_ours(planning, queue->workload)));
 }
 
@@ -147,25 +147,6 @@ static void leave_queue(struct planning *planning, const struct workload_view *w
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
 }
 
-static bool is_of_same_queue(const struct planning *planning, const struct workload_view *workload)
-{
-    return strcmp(workload->queue_name, planning->job->queue_name) == 0;
-}
-
-/* Handles a change of the queue's label by Kueue's rule: the queue can be changed as long as no
- * quota is reserved. After that the change is reported once, and takes effect when the job is
- * suspended or evicted. */
-static void heed_change(struct planning *planning, const struct workload_view *workload)
-{
-    if (is_of_same_queue(planning, workload))
-        return;
-    if (!workload->reserved) {
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
-        return;
-    }
-    tell_of_change(planning, workload);
-}
-
 /* An elastic job may be scaled while it waits. Kueue lets the number of a Workload be changed as long as it has no quota, and the Workload
  * keeps its place in the queue, which goes by its creation. */
 static bool asks_for_others(const struct planning *planning, const struct workload_view *workload)
@@ -174,11 +155,21 @@ static bool asks_for_others(const struct planning *planning, const struct worklo
            workload->workers != queue_pods(planning->job, ROLE_WORKER);
 }
 
-static void heed_changes(struct planning *planning, const struct workload_view *workload)
+/* Handles a change of the number of workers, and of the queue's label by Kueue's rule: the queue can be changed as long as no
+ * quota is reserved. After that the change is reported once, and takes effect when the job is
+ * suspended or evicted. */
+static void heed_change(struct planning *planning, const struct workload_view *workload)
 {
-    heed_change(planning, workload);
-    if (asks_for_others(planning, workload) && is_of_same_queue(planning, workload))
-        planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
+    if (strcmp(workload->queue_name, planning->job->queue_name) == 0) {
+        if (asks_for_others(planning, workload))
+            planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
+        return;
+    }
+    if (!workload->reserved) {
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
+        return;
+    }
+    tell_of_change(planning, workload);
 }
 
 void queue_keep(struct planning *planning, bool suspended)
@@ -191,7 +182,7 @@ void queue_keep(struct planning *planning, bool suspended)
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
     if (workload && !is_prebuilt(planning))
-        heed_changes(planning, workload);
+        heed_change(planning, workload);
     if (queue_lacks_workload(planning) && create_may_be_tried(planning))
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
     if (!workload || !suspended)
@@ -223,7 +214,7 @@ void queue_delegate(struct planning *planning)
     if (status_terminal(planning->old) || deleting_is_asked(planning->job))
         return;
     if (invalid) {
-        planning_event_of_action(planning, "Invalid", "Queue", invalid);
+        planning_event_of_action(planning, "InvalidSpec", "Queue", invalid);
         return;
     }
     if (is_queued(planning) && planning->input->queue.state != OPTIONAL_READY)

@@ -36,11 +36,8 @@ void queue_keep(struct planning *planning, bool suspended);
 /* Updates the Workload's conditions if the next status requires it. */
 void queue_tell(struct planning *planning);
 
-/* spec.managedBy of jobs that MultiKueue sends to other clusters. */
-#define MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
-
-/* Plans such a job in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue creates its copy in
- * the cluster that it chooses, and writes the copy's status into this job's. */
+/* Plans a job with MANAGED_BY_MULTIKUEUE in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue
+ * creates its copy in the cluster that it chooses, and writes the copy's status into this job's. */
 void queue_delegate(struct planning *planning);
 
 #endif

@@ -51,8 +51,11 @@ Test(why, a_person_or_a_controller)
     expect(JOB("", ""), "[]", "[]",
            "digits waits for an operator: none has looked at it yet; see whether coxswain-operator runs, leads, and "
            "watches namespace ml");
+    expect(JOB("'managedBy':'example.com/other'", ""), "[]", "[]",
+           "digits waits for another controller, example.com/other (spec.managedBy)");
     expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
-           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.managedBy)");
+           "digits is run by MultiKueue in another cluster (spec.managedBy): kubectl describe workload digits says in "
+           "which; there cox why says more");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]",
            "digits waits for a user to resume it: it is suspended (cox resume digits)");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[" POD("},'status':{'phase':'Running'}") "]", "[]",

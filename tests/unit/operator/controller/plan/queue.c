@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/objects/queue_build.h"
-#include "operator/controller/plan/queue_plan.h"
 #include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
