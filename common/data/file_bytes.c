@@ -177,9 +177,3 @@ int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error
 {
     return file->file ? mapped_file_check(file->file, round, error) : 0;
 }
-
-const char *file_name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}

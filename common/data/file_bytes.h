@@ -33,7 +33,4 @@ int64_t file_bytes_in_memory(const struct file_bytes *file);
 /* Checks that no byte was missing when it was read: see mapped_file_check. */
 int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error *error);
 
-/* Returns the last part of a path. */
-const char *file_name_of(const char *path);
-
 #endif

@@ -3,21 +3,14 @@
 
 #include <string.h>
 
+#include "common/data/file_name.h"
+
 #define MARK "\xef\xbb\xbf"
 #define MARK_LENGTH 3
 
-static bool ends_with(const char *text, size_t length, const char *end)
-{
-    size_t end_length = strlen(end);
-    return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
-}
-
 bool json_lines_named(const char *path)
 {
-    size_t length = strlen(path);
-    if (ends_with(path, length, ".gz"))
-        length -= strlen(".gz");
-    return ends_with(path, length, ".jsonl") || ends_with(path, length, ".ndjson");
+    return file_name_ends(path, ".jsonl") || file_name_ends(path, ".ndjson");
 }
 
 void json_lines_init(struct json_lines *lines, const uint8_t *bytes, size_t length)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/crc32c.h"
+#include "common/data/file_name.h"
 #include "common/data/mapped_file.h"
 #include "common/job/enum_words.h"
 #include "common/memory.h"
@@ -263,16 +264,10 @@ int dataset_open_held_out(const struct data_spec *spec, const struct storage_map
     return open_split(source, SPLIT_VALIDATION, ret_dataset, error);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* New examples may be arrays for every format of the training files, or else have the same format as those. */
 static const struct dataset_kind *kind_of_inputs(const char *path, const struct data_spec *spec)
 {
-    bool is_array = ends_with(path, ".npy") || ends_with(path, ".npy.gz");
+    bool is_array = file_name_ends(path, ".npy");
     if (!is_array && (spec->format == DATA_FORMAT_CSV || spec->format == DATA_FORMAT_IMAGE_FOLDER))
         return kinds[spec->format];
     return &dataset_npy;

@@ -7,6 +7,7 @@
 
 #include "common/crc32c.h"
 #include "common/data/csv_columns.h"
+#include "common/data/file_name.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "common/terminal_text.h"
@@ -564,11 +565,7 @@ static int columns_of(const struct training_facts *known, const struct example_f
 
 static bool is_table(const char *name)
 {
-    static const char *const ends[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz"};
-    size_t length = strlen(name);
-    bool ends_so = json_lines_named(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        ends_so = ends_so || (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0);
+    bool ends_so = json_lines_named(name) || file_name_ends(name, ".csv") || file_name_ends(name, ".tsv");
     return ends_so && name[0] != '.';
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/data/file_bytes.h"
+#include "common/data/file_name.h"
 #include "common/data/npy.h"
 #include "common/memory.h"
 #include "common/scope.h"

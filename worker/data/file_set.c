@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/data/file_name.h"
 #include "common/memory.h"
 #include "common/scope.h"
 
