@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/checkpoint/bucket.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,29 +97,13 @@ static char *local_path(const struct bucket *bucket, const struct checkpoint_nam
 
 /* ---- the local copy */
 
-/* Calls `act` for each entry of the directory. */
-static int for_each_entry(const char *directory, int (*act)(void *context, const char *entry, struct error *error),
-                          void *context, struct error *error)
-{
-    DIR *entries = opendir(directory);
-    struct dirent *entry;
-    int result = 0;
-    if (!entries)
-        return error_set_errno(error, "cannot open %s", directory);
-    while (result == 0 && (entry = readdir(entries)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            result = act(context, entry->d_name, error);
-    closedir(entries);
-    return result;
-}
-
 static bool is_kept_whole(const char *name)
 {
     return incarnation_record_name_parse(name) >= 0 || strcmp(name, CHECKPOINT_EXPORT) == 0 ||
            strcmp(name, CHECKPOINT_BEST) == 0;
 }
 
-static int remove_stored(void *context, const char *entry, struct error *error)
+static int remove_stored(const void *context, const char *entry, struct error *error)
 {
     const struct bucket *bucket = context;
     struct checkpoint_name name;
@@ -174,7 +157,7 @@ static int refresh_once(struct bucket *bucket, struct error *error)
     SCOPED_FREE char *start = key_of(bucket, "");
     if (s3_list(bucket->client, start, OBJECTS_MAX, &list, error) < 0)
         return -1;
-    int result = for_each_entry(bucket->directory, remove_stored, bucket, error);
+    int result = file_each_entry(bucket->directory, remove_stored, bucket, error);
     if (result == 0)
         result = plan_refresh(bucket, &list, &downloads, error);
     if (result == 0)
@@ -277,7 +260,7 @@ struct upload {
     char *path;
 };
 
-static int upload_file(void *context, const char *entry, struct error *error)
+static int upload_file(const void *context, const char *entry, struct error *error)
 {
     const struct upload *upload = context;
     if (strcmp(entry, CHECKPOINT_MANIFEST) == 0)
@@ -353,7 +336,7 @@ int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, con
         return -1;
     if (done)
         return 0;
-    if (for_each_entry(path, upload_file, &upload, error) < 0 || bucket_check(bucket, own, error) < 0)
+    if (file_each_entry(path, upload_file, &upload, error) < 0 || bucket_check(bucket, own, error) < 0)
         return -1;
     return put_manifest(bucket, key, &manifest, text, error);
 }
@@ -397,7 +380,7 @@ static int remove_retired(struct bucket *bucket, const struct s3_list *list, con
     return 0;
 }
 
-static int remove_tensors(void *context, const char *entry, struct error *error)
+static int remove_tensors(const void *context, const char *entry, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(context, entry);
     return strcmp(entry, CHECKPOINT_MANIFEST) == 0 ? 0 : file_remove_directory(path, error);
@@ -408,14 +391,14 @@ struct shrinking {
     const struct checkpoint_name *newest;
 };
 
-static int shrink(void *context, const char *entry, struct error *error)
+static int shrink(const void *context, const char *entry, struct error *error)
 {
     const struct shrinking *shrinking = context;
     struct checkpoint_name name;
     if (checkpoint_name_parse(entry, &name) < 0 || checkpoint_name_equal(&name, shrinking->newest))
         return 0;
     SCOPED_FREE char *path = file_path_join(shrinking->bucket->directory, entry);
-    return for_each_entry(path, remove_tensors, path, error);
+    return file_each_entry(path, remove_tensors, path, error);
 }
 
 int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
@@ -423,7 +406,7 @@ int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, co
 {
     struct s3_list list;
     struct shrinking shrinking = {.bucket = bucket, .newest = newest};
-    if (for_each_entry(bucket->directory, shrink, &shrinking, error) < 0 || list_objects(bucket, "", &list, error) < 0)
+    if (file_each_entry(bucket->directory, shrink, &shrinking, error) < 0 || list_objects(bucket, "", &list, error) < 0)
         return -1;
     int result = copy_newer(bucket, &list, own, error);
     if (result == 0)

@@ -228,8 +228,9 @@ static int settle_replaced(const char *directory, const char *path, const char *
     return file_sync_directory(directory, error);
 }
 
-static int remove_if_leftover(const char *directory, const char *entry, struct error *error)
+static int remove_if_leftover(const void *context, const char *entry, struct error *error)
 {
+    const char *directory = context;
     SCOPED_FREE char *path = file_path_join(directory, entry);
     if (strncmp(entry, CHECKPOINT_SAVING_PREFIX, strlen(CHECKPOINT_SAVING_PREFIX)) == 0)
         return file_remove_directory(path, error);
@@ -244,13 +245,5 @@ static int remove_if_leftover(const char *directory, const char *entry, struct e
 
 int checkpoint_remove_leftovers(const char *directory, struct error *error)
 {
-    DIR *entries = opendir(directory);
-    if (entries == NULL)
-        return error_set_errno(error, "cannot open checkpoint directory %s", directory);
-    int result = 0;
-    struct dirent *entry;
-    while (result == 0 && (entry = readdir(entries)) != NULL)
-        result = remove_if_leftover(directory, entry->d_name, error);
-    closedir(entries);
-    return result;
+    return file_each_entry(directory, remove_if_leftover, directory, error);
 }

@@ -226,6 +226,21 @@ void file_remove_drafts(const char *directory, const char *name)
         closedir(entries);
 }
 
+int file_each_entry(const char *directory, int (*act)(const void *context, const char *entry, struct error *error),
+                    const void *context, struct error *error)
+{
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    int result = 0;
+    if (entries == NULL)
+        return error_set_errno(error, "cannot open directory %s", directory);
+    while (result == 0 && (entry = readdir(entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = act(context, entry->d_name, error);
+    closedir(entries);
+    return result;
+}
+
 int file_sync_directory(const char *path, struct error *error)
 {
     int descriptor = file_calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

@@ -60,6 +60,10 @@ int file_draft_name(const char *path, char **ret_draft, struct error *error);
  * finds its draft missing). Ignores failures. */
 void file_remove_drafts(const char *directory, const char *name);
 
+/* Calls `act` for each entry of a directory but "." and "..", until one fails. */
+int file_each_entry(const char *directory, int (*act)(const void *context, const char *entry, struct error *error),
+                    const void *context, struct error *error);
+
 /* Writes all bytes to an open descriptor. */
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error);
 
