@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/python_stack.h"
+#include "common/utf8.h"
 #include "operator/controller/plan/conditions.h"
 
 #define STACK_LINE_MAX 2048
@@ -33,56 +34,60 @@ static bool belongs(const struct pod_view *pod, int64_t attempt)
     return pod->member && pod->attempt == attempt && pod->role != ROLE_EVALUATOR;
 }
 
-struct stand {
+struct pod_stack {
     const char *pod, *stack; /* stack NULL: none was printed */
     bool collective;         /* it waits in a collective operation */
 };
 
-struct stands {
-    struct stand list[HUNG_PODS_MAX];
+struct pod_stacks {
+    struct pod_stack list[HUNG_PODS_MAX];
     size_t count, printed, collective;
 };
 
-static void add(struct planning *planning, struct stands *stands, const char *pod, const char *message)
+static void add(struct planning *planning, struct pod_stacks *stacks, const char *pod, const char *message)
 {
     SCOPED_BUFFER line;
     buffer_init(&line, STACK_LINE_MAX);
-    if (stands->count == HUNG_PODS_MAX)
+    if (stacks->count == HUNG_PODS_MAX)
         return;
     bool printed = python_stack_append(message, &line);
-    struct stand stand = {.pod = pod, .collective = printed && python_stack_is_collective(buffer_text(&line))};
+    const char *text = buffer_text(&line);
+    struct pod_stack one = {.pod = pod, .collective = printed && python_stack_is_collective(text)};
     if (printed)
-        stand.stack = planning_format(planning, "%.*s", QUOTED_BYTES, buffer_text(&line));
-    stands->printed += printed;
-    stands->collective += stand.collective;
-    stands->list[stands->count++] = stand;
+        one.stack = planning_format(planning, "%.*s", (int)utf8_fit(text, QUOTED_BYTES), text);
+    stacks->printed += printed;
+    stacks->collective += one.collective;
+    stacks->list[stacks->count++] = one;
 }
 
 /* Returns whether the others wait for this one: they printed their stacks and it did not, or they wait in a collective operation in which it
  * is not. */
-static bool is_missed(const struct stands *stands, const struct stand *stand)
+static bool is_missed(const struct pod_stacks *stacks, const struct pod_stack *one)
 {
-    return !stand->stack || (stands->collective > 0 && !stand->collective);
+    return !one->stack || (stacks->collective > 0 && !one->collective);
 }
 
-static const char *describe(struct planning *planning, const struct stands *stands)
+static const char *describe_one(struct planning *planning, const struct pod_stack *one, bool missed)
+{
+    if (!one->stack)
+        return planning_format(planning,
+                               "pod %s printed no stack before it was killed, so its process is frozen or waits in the "
+                               "kernel, or catches SIGTERM itself",
+                               one->pod);
+    const char *how = missed ? "is not in the collective operation of the others: it was" : "was";
+    return planning_format(planning, "pod %s %s at %s", one->pod, how, one->stack);
+}
+
+static const char *describe(struct planning *planning, const struct pod_stacks *stacks)
 {
     const char *text = "";
     size_t quoted = 0;
     for (int missed = 1; missed >= 0; missed--)
-        for (size_t i = 0; i < stands->count && quoted < QUOTED_PODS; i++) {
-            const struct stand *stand = &stands->list[i];
-            if (is_missed(stands, stand) != missed)
+        for (size_t i = 0; i < stacks->count && quoted < QUOTED_PODS; i++) {
+            const struct pod_stack *one = &stacks->list[i];
+            if (is_missed(stacks, one) != missed)
                 continue;
-            const char *role = !missed        ? "was"
-                               : stand->stack ? "is not in the collective operation of the others: it was"
-                                              : "";
-            text = stand->stack ? planning_format(planning, "%s%spod %s %s at %s", text, quoted ? "; " : "", stand->pod,
-                                                  role, stand->stack)
-                                : planning_format(planning,
-                                                  "%s%spod %s printed no stack before it was killed, so its process is "
-                                                  "frozen or waits in the kernel, or catches SIGTERM itself",
-                                                  text, quoted ? "; " : "", stand->pod);
+            text = planning_format(planning, "%s%s%s", text, quoted ? "; " : "", describe_one(planning, one, missed));
             quoted++;
         }
     return text;
@@ -92,7 +97,7 @@ void hang_report_update(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
     struct plan *plan = planning->plan;
-    struct stands stands = {.count = 0};
+    struct pod_stacks stacks = {.count = 0};
     plan->hung_attempt = hung_attempt(planning);
     if (plan->hung_attempt == 0 || planning->next->attempt != planning->old->attempt)
         return;
@@ -100,11 +105,11 @@ void hang_report_update(struct planning *planning)
         if (belongs(input->pods[i], plan->hung_attempt) && pod_view_alive(input->pods[i]))
             return;
     for (size_t i = 0; i < input->hung_count; i++)
-        add(planning, &stands, input->hung[i].pod, input->hung[i].message);
+        add(planning, &stacks, input->hung[i].pod, input->hung[i].message);
     for (size_t i = 0; i < input->pod_count; i++)
         if (belongs(input->pods[i], plan->hung_attempt))
-            add(planning, &stands, input->pods[i]->name, input->pods[i]->termination_message);
+            add(planning, &stacks, input->pods[i]->name, input->pods[i]->termination_message);
     plan->tells_hang = true;
-    if (stands.printed > 0)
-        planning_event_of_action(planning, "HangStack", "RestartCrew", describe(planning, &stands));
+    if (stacks.printed > 0)
+        planning_event_of_action(planning, "HangStack", "RestartCrew", describe(planning, &stacks));
 }
