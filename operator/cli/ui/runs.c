@@ -30,7 +30,7 @@ struct measure {
 
 /* A run whose jobs are looked at. */
 struct opened {
-    char *directory;             /* NULL: a free place */
+    char *run, *directory;       /* run: the name in its row (run_of); directory NULL: a free place */
     struct control_plane *plane; /* NULL: a process of another command runs it */
     struct kube_config config;
     struct kube_client *client;
@@ -61,6 +61,7 @@ static void opened_end(struct opened *opened)
     kube_config_release(&opened->config);
     if (opened->plane)
         control_plane_end(opened->plane);
+    free(opened->run);
     free(opened->directory);
     *opened = (struct opened){.directory = NULL};
 }
@@ -281,20 +282,36 @@ static int connect_to(struct ui_runs *runs, struct opened *opened, struct error 
     return kube_client_new(runs->loop, &opened->config, &how, &opened->client, error);
 }
 
+static struct opened *opened_run(struct ui_runs *runs, const char *run)
+{
+    for (size_t i = 0; i < UI_RUNS_OPEN_MAX; i++)
+        if (runs->opened[i].directory && strcmp(runs->opened[i].run, run) == 0)
+            return &runs->opened[i];
+    return NULL;
+}
+
+/* Opens a run that is not open yet; NULL: it fails. */
+static struct opened *open_run(struct ui_runs *runs, const char *run, struct error *error)
+{
+    char *directory = directory_of(run, error);
+    if (!directory)
+        return NULL;
+    struct opened *opened = free_place(runs);
+    opened->run = memory_copy_string(run);
+    opened->directory = directory;
+    if (connect_to(runs, opened, error) == 0)
+        return opened;
+    opened_end(opened);
+    return NULL;
+}
+
 int ui_runs_open(struct ui_runs *runs, const char *run, struct ui_run *ret_run, struct error *error)
 {
-    SCOPED_FREE char *directory = directory_of(run, error);
-    if (!directory)
+    struct opened *opened = opened_run(runs, run);
+    if (!opened)
+        opened = open_run(runs, run, error);
+    if (!opened)
         return -1;
-    struct opened *opened = opened_of(runs, directory);
-    if (!opened) {
-        opened = free_place(runs);
-        opened->directory = memory_copy_string(directory);
-        if (connect_to(runs, opened, error) < 0) {
-            opened_end(opened);
-            return -1;
-        }
-    }
     opened->used_ms = clock_monotonic_ms();
     *ret_run = (struct ui_run){.client = opened->client, .directory = opened->directory, .kept = opened->plane != NULL};
     return 0;
@@ -302,8 +319,7 @@ int ui_runs_open(struct ui_runs *runs, const char *run, struct ui_run *ret_run, 
 
 void ui_runs_close(struct ui_runs *runs, const char *run)
 {
-    SCOPED_FREE char *directory = directory_of(run, NULL);
-    struct opened *opened = directory ? opened_of(runs, directory) : NULL;
+    struct opened *opened = opened_run(runs, run);
     if (opened)
         opened_end(opened);
 }
