@@ -740,7 +740,7 @@ def main():
     with open("state/volumes/default/verse/corpus.txt", "w") as file:
         file.write("Sphinx of black quartz, judge my vow. " * 300)
     job("verse", {"workers": {"replicas": 1}, "storage": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("verse", "runs")], "coxswain": {
-        "strategy": {"type": "OneDevice"}, "model": {"preset": "gpt-bytes", "width": 32, "depth": 1, "heads": 2, "context": 48}, "checkpoint": {"storage": "runs"},
+        "strategy": {"type": "OneDevice"}, "model": {"preset": "gpt-bytes", "width": 256, "depth": 4, "heads": 4, "context": 48}, "checkpoint": {"storage": "runs"}, # large enough that 2,000 tokens take seconds
         "data": {"format": "Bytes", "storage": "verse", "train": {"text": "corpus.txt"}, "validation": {"last": 8}},
         "training": {"steps": 20, "batchSize": 8, "optimizer": {"type": "AdamW", "learningRate": 0.01}}}})
     api("POST", SWEEPS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "rates"}, "spec": {

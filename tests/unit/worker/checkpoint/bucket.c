@@ -217,6 +217,7 @@ Test(bucket, a_chief_on_another_node_goes_on_from_the_newest)
     cr_expect_eq(run_chief(directory, 2, (int64_t[]){40, 50, -1}), 50);
     cr_expect_eq(restored(directory, 3), 50);
     cr_expect_eq(count_objects("/incarnation-1.json"), 0, "no line needs it");
+    scripted_server_stop(&server);
 }
 
 /* The first chief ends at every request in turn, before or after the server has carried it out. */
@@ -246,6 +247,7 @@ Test(bucket, no_request_at_which_a_chief_ends_loses_a_checkpoint)
             }
             cr_assert_lt(stop, 200);
         }
+    scripted_server_stop(&server);
 }
 
 Test(bucket, an_older_chief_commits_nothing_more)
@@ -266,6 +268,7 @@ Test(bucket, an_older_chief_commits_nothing_more)
     checkpoint_store_free(second);
     cr_assert_lt(open_chief(directory, 2, &second, &error), 0);
     cr_assert_eq(error.kind, ERROR_STALE, "an incarnation is used once: %s", error.message);
+    scripted_server_stop(&server);
 }
 
 /* The same name in the bucket, by another process: no second commit. */
@@ -282,6 +285,7 @@ Test(bucket, a_checkpoint_is_committed_once)
     cr_assert_eq(test_save(store, 10, &error), 0, "it has the same tensors: %s", error.message);
     cr_assert_eq(scripted_count(&server, "PUT"), puts, "and is there already");
     checkpoint_store_free(store);
+    scripted_server_stop(&server);
 }
 
 Test(bucket, settings_that_are_wrong_are_named)
