@@ -48,7 +48,7 @@ struct log_stream {
     struct log_stream *next;
     char *key, *uid; /* the pod's */
     char speaker[LOG_SPEAKER_MAX];
-    struct log_inlet *inlet;
+    struct log_stream *stream;
     struct kube_call *call;
     struct event_timer *again;
     int64_t again_ms;
@@ -62,11 +62,11 @@ struct log_stream {
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
     struct log_stream *stream = context;
-    int result = log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
+    int result = log_stream_append(stream->stream, bytes, length, clock_now_ms(), error);
     stream->follower->heard = true;
     stream->follower->unreached_told = false;
     stream->follower->refused_ms = 0;
-    if (!log_inlet_position(stream->inlet)->repeats) {
+    if (!log_stream_position(stream->stream)->repeats) {
         stream->again_ms = AGAIN_MS;
         stream->tries = 0;
         stream->told = false;
@@ -84,7 +84,7 @@ static void stream_end(struct log_stream *stream)
         fprintf(stderr, "cox logs: %s: its log could not be read to the end: %s\n", stream->speaker,
                 stream->cause.message);
     }
-    log_inlet_close(stream->inlet, clock_now_ms());
+    log_stream_close(stream->stream, clock_now_ms());
 }
 
 static void ended(void *context, const struct kube_answer *answer);
@@ -118,8 +118,8 @@ static void open_again(void *context)
         stream_end(stream);
         return;
     }
-    log_inlet_cut(stream->inlet);
-    stream_open(stream, pod, log_position_since(log_inlet_position(stream->inlet)));
+    log_stream_cut(stream->stream);
+    stream_open(stream, pod, log_position_since(log_stream_position(stream->stream)));
 }
 
 static bool is_over(const struct informer *jobs, const char *key)
@@ -139,7 +139,8 @@ static bool is_last(struct log_stream *stream)
     stream->tries = is_final ? stream->tries + 1 : 0;
     if (stream->cause.kind == ERROR_NONE) {
         stream->ended = is_whole;
-        if (log_end_is_same(&stream->end, log_inlet_position(stream->inlet), log_inlet_begun(stream->inlet)) &&
+        if (log_end_is_same(&stream->end, log_stream_position(stream->stream),
+                            log_stream_incomplete_bytes(stream->stream)) &&
             is_final)
             return true;
         if (stream->tries >= LOG_LAST_TRIES)
@@ -243,7 +244,7 @@ static void stream_start(struct log_follower *follower, const struct json *pod)
         memory_format("%s/%s", json_string_at(pod, "metadata.namespace", ""), json_string_at(pod, "metadata.name", ""));
     stream->uid = memory_copy_string(json_string_at(pod, "metadata.uid", ""));
     log_speaker(pod, stream->speaker);
-    stream->inlet = log_queue_open(follower->queue, stream->speaker);
+    stream->stream = log_queue_open(follower->queue, stream->speaker);
     follower->streams = stream;
     follower->open++;
     stream_open(stream, pod, NULL);

@@ -14,9 +14,9 @@ struct log_line {
     char text[];
 };
 
-struct log_inlet {
+struct log_stream {
     struct log_queue *queue;
-    struct log_inlet *next;
+    struct log_stream *next;
     char speaker[LOG_SPEAKER_MAX];
     bool closed;
     struct buffer begun; /* a line that is not complete yet */
@@ -26,7 +26,7 @@ struct log_inlet {
 
 struct log_queue {
     struct log_style style;
-    struct log_inlet *inlets;
+    struct log_stream *streams;
     size_t held; /* bytes */
 };
 
@@ -37,78 +37,78 @@ struct log_queue *log_queue_new(const struct log_style *style)
     return queue;
 }
 
-static void inlet_free(struct log_inlet *inlet)
+static void inlet_free(struct log_stream *stream)
 {
-    for (struct log_line *line = inlet->first, *next; line; line = next) {
+    for (struct log_line *line = stream->first, *next; line; line = next) {
         next = line->next;
         free(line);
     }
-    buffer_release(&inlet->begun);
-    free(inlet);
+    buffer_release(&stream->begun);
+    free(stream);
 }
 
 void log_queue_free(struct log_queue *queue)
 {
-    for (struct log_inlet *inlet = queue->inlets, *next; inlet; inlet = next) {
-        next = inlet->next;
-        inlet_free(inlet);
+    for (struct log_stream *stream = queue->streams, *next; stream; stream = next) {
+        next = stream->next;
+        inlet_free(stream);
     }
     free(queue);
 }
 
-struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker)
+struct log_stream *log_queue_open(struct log_queue *queue, const char *speaker)
 {
-    struct log_inlet *inlet = memory_allocate(1, sizeof *inlet);
-    *inlet = (struct log_inlet){.queue = queue, .next = queue->inlets};
-    inlet->last = &inlet->first;
-    snprintf(inlet->speaker, sizeof inlet->speaker, "%s", speaker);
-    buffer_init(&inlet->begun, LOG_LINE_MAX);
+    struct log_stream *stream = memory_allocate(1, sizeof *stream);
+    *stream = (struct log_stream){.queue = queue, .next = queue->streams};
+    stream->last = &stream->first;
+    snprintf(stream->speaker, sizeof stream->speaker, "%s", speaker);
+    buffer_init(&stream->begun, LOG_LINE_MAX);
     if (strlen(speaker) > queue->style.width)
-        queue->style.width = (unsigned)strlen(inlet->speaker);
-    queue->inlets = inlet;
-    return inlet;
+        queue->style.width = (unsigned)strlen(stream->speaker);
+    queue->streams = stream;
+    return stream;
 }
 
-static void line_end(struct log_inlet *inlet, int64_t now_ms)
+static void line_end(struct log_stream *stream, int64_t now_ms)
 {
-    size_t length = inlet->begun.length;
-    if (!log_position_take(&inlet->position, length > 0 ? buffer_text(&inlet->begun) : "", length)) {
-        buffer_clear(&inlet->begun);
+    size_t length = stream->begun.length;
+    if (!log_position_take(&stream->position, length > 0 ? buffer_text(&stream->begun) : "", length)) {
+        buffer_clear(&stream->begun);
         return;
     }
     struct log_line *line = memory_allocate(1, sizeof *line + length + 1);
     line->came_ms = now_ms;
     line->length = length;
     if (length > 0)
-        memcpy(line->text, buffer_text(&inlet->begun), length);
-    *inlet->last = line;
-    inlet->last = &line->next;
-    inlet->queue->held += length;
-    buffer_clear(&inlet->begun);
+        memcpy(line->text, buffer_text(&stream->begun), length);
+    *stream->last = line;
+    stream->last = &line->next;
+    stream->queue->held += length;
+    buffer_clear(&stream->begun);
 }
 
 /* Ends a line that is too long; the rest follows as another line with the same time. */
-static void line_break(struct log_inlet *inlet, int64_t now_ms)
+static void line_break(struct log_stream *stream, int64_t now_ms)
 {
-    line_end(inlet, now_ms);
-    buffer_append_string(&inlet->begun, inlet->position.time, NULL);
-    buffer_append_byte(&inlet->begun, ' ', NULL);
+    line_end(stream, now_ms);
+    buffer_append_string(&stream->begun, stream->position.time, NULL);
+    buffer_append_byte(&stream->begun, ' ', NULL);
 }
 
-int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error)
+int log_stream_append(struct log_stream *stream, const char *bytes, size_t length, int64_t now_ms, struct error *error)
 {
-    inlet->closed = false;
+    stream->closed = false;
     while (length > 0) {
         const char *newline = memchr(bytes, '\n', length);
-        size_t part = newline ? (size_t)(newline - bytes) : length, room = LOG_LINE_MAX - 1 - inlet->begun.length;
+        size_t part = newline ? (size_t)(newline - bytes) : length, room = LOG_LINE_MAX - 1 - stream->begun.length;
         bool fits = part <= room;
         part = fits ? part : room;
-        if (buffer_append(&inlet->begun, bytes, part, error) < 0)
+        if (buffer_append(&stream->begun, bytes, part, error) < 0)
             return -1;
         if (!fits)
-            line_break(inlet, now_ms);
+            line_break(stream, now_ms);
         else if (newline)
-            line_end(inlet, now_ms);
+            line_end(stream, now_ms);
         part += fits && newline;
         bytes += part;
         length -= part;
@@ -116,47 +116,47 @@ int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, in
     return 0;
 }
 
-void log_inlet_cut(struct log_inlet *inlet)
+void log_stream_cut(struct log_stream *stream)
 {
-    buffer_clear(&inlet->begun);
-    log_position_cut(&inlet->position);
+    buffer_clear(&stream->begun);
+    log_position_cut(&stream->position);
 }
 
-const struct log_position *log_inlet_position(const struct log_inlet *inlet)
+const struct log_position *log_stream_position(const struct log_stream *stream)
 {
-    return &inlet->position;
+    return &stream->position;
 }
 
-size_t log_inlet_begun(const struct log_inlet *inlet)
+size_t log_stream_incomplete_bytes(const struct log_stream *stream)
 {
-    return inlet->begun.length;
+    return stream->begun.length;
 }
 
-void log_inlet_close(struct log_inlet *inlet, int64_t now_ms)
+void log_stream_close(struct log_stream *stream, int64_t now_ms)
 {
-    if (inlet->begun.length > 0)
-        line_end(inlet, now_ms);
-    inlet->closed = true;
+    if (stream->begun.length > 0)
+        line_end(stream, now_ms);
+    stream->closed = true;
 }
 
-static struct log_text head_of(const struct log_inlet *inlet)
+static struct log_text head_of(const struct log_stream *stream)
 {
-    return (struct log_text){.text = inlet->first->text, .end = inlet->first->text + inlet->first->length};
+    return (struct log_text){.text = stream->first->text, .end = stream->first->text + stream->first->length};
 }
 
-static bool is_earlier(const struct log_inlet *left, const struct log_inlet *right)
+static bool is_earlier(const struct log_stream *left, const struct log_stream *right)
 {
     const struct log_text a = head_of(left), b = head_of(right);
     return log_time_compare(&a, &b) < 0;
 }
 
-static void print_head(struct log_queue *queue, struct log_inlet *inlet, struct buffer *out)
+static void print_head(struct log_queue *queue, struct log_stream *stream, struct buffer *out)
 {
-    struct log_line *line = inlet->first;
-    log_line_print(&queue->style, inlet->speaker, line->text, line->length, out);
-    inlet->first = line->next;
-    if (!inlet->first)
-        inlet->last = &inlet->first;
+    struct log_line *line = stream->first;
+    log_line_print(&queue->style, stream->speaker, line->text, line->length, out);
+    stream->first = line->next;
+    if (!stream->first)
+        stream->last = &stream->first;
     queue->held -= line->length;
     free(line);
 }
@@ -164,12 +164,12 @@ static void print_head(struct log_queue *queue, struct log_inlet *inlet, struct 
 /* If a line is overdue, all earlier lines are returned as well. */
 bool log_queue_next(struct log_queue *queue, int64_t now_ms, struct buffer *out)
 {
-    struct log_inlet *earliest = NULL;
+    struct log_stream *earliest = NULL;
     bool awaited = false;
-    for (struct log_inlet *inlet = queue->inlets; inlet; inlet = inlet->next) {
-        if (inlet->first && (!earliest || is_earlier(inlet, earliest)))
-            earliest = inlet;
-        awaited |= !inlet->first && !inlet->closed;
+    for (struct log_stream *stream = queue->streams; stream; stream = stream->next) {
+        if (stream->first && (!earliest || is_earlier(stream, earliest)))
+            earliest = stream;
+        awaited |= !stream->first && !stream->closed;
     }
     if (!earliest || (awaited && queue->held <= LOG_HELD_MAX && now_ms < log_queue_due_ms(queue)))
         return false;
@@ -180,8 +180,8 @@ bool log_queue_next(struct log_queue *queue, int64_t now_ms, struct buffer *out)
 int64_t log_queue_due_ms(const struct log_queue *queue)
 {
     int64_t due_ms = -1;
-    for (const struct log_inlet *inlet = queue->inlets; inlet; inlet = inlet->next)
-        if (inlet->first && (due_ms < 0 || inlet->first->came_ms + LOG_HOLD_MS < due_ms))
-            due_ms = inlet->first->came_ms + LOG_HOLD_MS;
+    for (const struct log_stream *stream = queue->streams; stream; stream = stream->next)
+        if (stream->first && (due_ms < 0 || stream->first->came_ms + LOG_HOLD_MS < due_ms))
+            due_ms = stream->first->came_ms + LOG_HOLD_MS;
     return due_ms;
 }

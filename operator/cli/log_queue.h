@@ -21,24 +21,24 @@
 #define LOG_LINE_MAX (1024 * 1024)
 
 struct log_queue;
-struct log_inlet; /* one pod's log; owned by the queue */
+struct log_stream; /* one pod's log; owned by the queue */
 
 struct log_queue *log_queue_new(const struct log_style *style);
 void log_queue_free(struct log_queue *queue);
 
 /* Opens a pod's log. The prefixes of all lines become as wide as the longest speaker so far. */
-struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker);
+struct log_stream *log_queue_open(struct log_queue *queue, const char *speaker);
 /* Takes bytes as the API sends them with timestamps=true; a chunk may end within a line. */
-int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error);
+int log_stream_append(struct log_stream *stream, const char *bytes, size_t length, int64_t now_ms, struct error *error);
 /* Records that the stream was cut and will be reopened: drops the incomplete line, which will come
  * again, and skips the lines of the new stream that were already taken (log_position.h). */
-void log_inlet_cut(struct log_inlet *inlet);
-const struct log_position *log_inlet_position(const struct log_inlet *inlet);
+void log_stream_cut(struct log_stream *stream);
+const struct log_position *log_stream_position(const struct log_stream *stream);
 /* Returns how many bytes of an incomplete line have been taken. */
-size_t log_inlet_begun(const struct log_inlet *inlet);
+size_t log_stream_incomplete_bytes(const struct log_stream *stream);
 /* Records that no more bytes are expected: the rest counts as a line, and no line waits for
  * this log. */
-void log_inlet_close(struct log_inlet *inlet, int64_t now_ms);
+void log_stream_close(struct log_stream *stream, int64_t now_ms);
 
 /* Prints the next line that is due. Returns false if none is. */
 bool log_queue_next(struct log_queue *queue, int64_t now_ms, struct buffer *out);

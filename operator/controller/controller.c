@@ -16,7 +16,7 @@
 #include "operator/controller/execute/execute.h"
 #include "operator/controller/execute/job_entry.h"
 #include "operator/controller/execute/log_reader.h"
-#include "operator/controller/execute/progress_look.h"
+#include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_poll.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
@@ -279,12 +279,12 @@ static int64_t takes_reports_since(const struct controller *controller, int64_t 
     return before ? controller->started_ms : since_ms;
 }
 
-static struct look_input look_of(const struct controller *controller, const struct job_entry *entry,
-                                 const struct training_job *job, int64_t now_ms)
+static struct answers_input answers_of(const struct controller *controller, const struct job_entry *entry,
+                                       const struct training_job *job, int64_t now_ms)
 {
-    return progress_look_is_pushed(entry, job, controller->options.plan.pods.push)
-               ? progress_look_of_push(entry, job, takes_reports_since(controller, now_ms), now_ms)
-               : progress_look_of(entry, job);
+    return progress_answers_is_pushed(entry, job, controller->options.plan.pods.push)
+               ? progress_answers_of_push(entry, job, takes_reports_since(controller, now_ms), now_ms)
+               : progress_answers_of(entry, job);
 }
 
 /* Says so once if the operator takes no reports, and nothing else tells of the job's progress. */
@@ -296,7 +296,7 @@ static void check_push(const struct controller *controller, struct job_entry *en
         return;
     entry->log.flaw =
         memory_copy_string(push ? push->refusal : "progress.push needs an operator with --progress-address");
-    entry->log.flaw_told = false;
+    entry->log.flaw_reported = false;
 }
 
 static bool nodes_are_known(const struct controller *controller)
@@ -349,8 +349,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
-        .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_told},
-        .look = look_of(controller, entry, job, now_ms),
+        .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_reported},
+        .answers = answers_of(controller, entry, job, now_ms),
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .notice = entry->notice,

@@ -10,13 +10,13 @@
 
 #include "common/memory.h"
 #include "worker/comm/crew_certificates.h"
+#include "worker/comm/crew_listener.h"
 #include "worker/comm/handshake.h"
-#include "worker/comm/waiting_room.h"
 
 #define TLS_RECORD_HANDSHAKE 0x16 /* the first byte of every TLS connection (RFC 8446, 5.1) */
 
 struct endpoint {
-    struct waiting_room *room;
+    struct crew_listener *listener;
     int arrived;                                     /* eventfd */
     pthread_mutex_t lock;                            /* guards what follows */
     struct arrival *arrivals[ENDPOINT_ARRIVALS_MAX]; /* the oldest first */
@@ -66,7 +66,7 @@ static void arrival_add(struct endpoint *endpoint, struct arrival *arrival)
     endpoint->arrivals[endpoint->count++] = arrival;
 }
 
-/* ---------------------------------------------------------------- on the room's thread */
+/* ---------------------------------------------------------------- on the listener's thread */
 
 /* Until the first byte has come, a stranger costs no TLS session. */
 static enum pending_verdict secure(struct incoming *incoming, short *events, struct error *error)
@@ -149,19 +149,19 @@ static void forget(void *context, struct pending_connection *pending)
 int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endpoint, struct error *error)
 {
     struct endpoint *endpoint = memory_allocate(1, sizeof(*endpoint));
-    const struct waiting_room_options options = {.port_name = "data port",
-                                                 .number = STRANGER_DATA_PORT,
-                                                 .pulse_name = "accepts connections at the data port",
-                                                 .address = address,
-                                                 .port = port,
-                                                 .state_bytes = sizeof(struct incoming),
-                                                 .hear = hear,
-                                                 .forget = forget,
-                                                 .context = endpoint};
+    const struct crew_listener_options options = {.port_name = "data port",
+                                                  .number = STRANGER_DATA_PORT,
+                                                  .heartbeat_name = "accepts connections at the data port",
+                                                  .address = address,
+                                                  .port = port,
+                                                  .state_bytes = sizeof(struct incoming),
+                                                  .authenticate = hear,
+                                                  .forget = forget,
+                                                  .context = endpoint};
     pthread_mutex_init(&endpoint->lock, NULL);
     endpoint->arrived = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int result = endpoint->arrived < 0 ? error_set_errno(error, "make an event for the data port")
-                                       : waiting_room_open(&options, &endpoint->room, error);
+                                       : crew_listener_open(&options, &endpoint->listener, error);
     if (result < 0)
         endpoint_free(endpoint);
     else
@@ -171,14 +171,14 @@ int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endp
 
 int endpoint_start(struct endpoint *endpoint, struct error *error)
 {
-    return waiting_room_start(endpoint->room, error);
+    return crew_listener_start(endpoint->listener, error);
 }
 
 void endpoint_free(struct endpoint *endpoint)
 {
     if (endpoint == NULL)
         return;
-    waiting_room_free(endpoint->room);
+    crew_listener_free(endpoint->listener);
     while (endpoint->count > 0)
         arrival_drop(endpoint, endpoint->count - 1);
     if (endpoint->arrived >= 0)
@@ -189,7 +189,7 @@ void endpoint_free(struct endpoint *endpoint)
 
 uint16_t endpoint_port(const struct endpoint *endpoint)
 {
-    return waiting_room_port(endpoint->room);
+    return crew_listener_port(endpoint->listener);
 }
 
 int endpoint_descriptor(const struct endpoint *endpoint)

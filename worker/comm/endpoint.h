@@ -4,7 +4,7 @@
  * open as long as the process lives, so that its port needs to be announced only once, at the
  * join.
  *
- * Its thread (waiting_room.h) accepts connections at all times, also while the process trains, and
+ * Its thread (crew_listener.h) accepts connections at all times, also while the process trains, and
  * closes those that do not prove that they belong to the crew. A connection that has proved it is
  * kept as an arrival until the code that expects it takes it: the mesh of links of its generation
  * (mesh.h), or a parameter server's bulk connections (bulk_connection.h).

@@ -34,9 +34,9 @@ static void *rpc_run(void *context)
     int64_t tick_ns = rpc->tick_ms * 1000000;
     int64_t next_tick = clock_monotonic_ns() + tick_ns;
     rpc_connections_block_signals();
-    pulse_start(&rpc->pulse, "hears messages");
+    heartbeat_start(&rpc->heartbeat, "hears messages");
     while (!atomic_load(&rpc->stopping) || !rpc_wind_down(rpc)) {
-        pulse_beat(&rpc->pulse);
+        heartbeat_renew(&rpc->heartbeat);
         if (rpc->has_written)
             rpc_connections_carry(rpc->connections);
         rpc->has_written = false;
@@ -66,7 +66,7 @@ static void *rpc_run(void *context)
                 rpc->tick(rpc->tick_context);
         }
     }
-    pulse_end(&rpc->pulse);
+    heartbeat_end(&rpc->heartbeat);
     return NULL;
 }
 

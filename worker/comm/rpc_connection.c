@@ -17,7 +17,7 @@
 
 bool connection_is_stranger(const struct connection *connection)
 {
-    return connection->door != NULL && connection->state < CONNECTION_OPEN;
+    return connection->listener != NULL && connection->state < CONNECTION_OPEN;
 }
 
 void connection_end(struct connection *connection, const struct error *why)
@@ -66,7 +66,7 @@ static int connect_further(struct connection *connection, struct error *error)
 static int secure_further(struct connection *connection, struct error *error)
 {
     struct link *link = &connection->link;
-    bool answers = connection->door != NULL;
+    bool answers = connection->listener != NULL;
     if (link->tls == NULL) {
         if (tls_session_new(link->socket, answers, &link->tls, error) < 0)
             return -1;
@@ -111,14 +111,14 @@ static int open_now(struct connection *connection, struct error *error)
     connection->link_watch.epoll = &connection->all->members;
     connection->to_peer = memory_allocate(1, sizeof(struct flow));
     connection->to_grpc = memory_allocate(1, sizeof(struct flow));
-    if (connection->door == NULL)
+    if (connection->listener == NULL)
         return 1;
     connection->all->stranger_count--;
     while (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
-        if ((errno != EMFILE && errno != ENFILE) || !door_evict(connection->all))
+        if ((errno != EMFILE && errno != ENFILE) || !rpc_listener_evict_oldest(connection->all))
             return error_set_errno(error, "open a pair of sockets");
     connection->local = ends[0];
-    connection->door->accepted(connection->door->context, ends[1]);
+    connection->listener->accepted(connection->listener->context, ends[1]);
     return 1;
 }
 
@@ -159,7 +159,8 @@ static int open_further(struct connection *connection, struct error *error)
     case CONNECTION_SECURING:
         return secure_further(connection, error);
     default:
-        return connection->door != NULL ? introduce_to_us(connection, error) : introduce_ourselves(connection, error);
+        return connection->listener != NULL ? introduce_to_us(connection, error)
+                                            : introduce_ourselves(connection, error);
     }
 }
 
@@ -247,8 +248,8 @@ static void watch_opening(struct connection *connection)
 {
     struct link *link = &connection->link;
     bool writes = connection->state == CONNECTION_INTRODUCING &&
-                  (connection->door == NULL ? connection->said_bytes < INTRODUCTION_BYTES
-                                            : connection->said_bytes == INTRODUCTION_BYTES);
+                  (connection->listener == NULL ? connection->said_bytes < INTRODUCTION_BYTES
+                                                : connection->said_bytes == INTRODUCTION_BYTES);
     short wanted = POLLIN;
     if (connection->state == CONNECTION_CONNECTING)
         wanted = POLLOUT;

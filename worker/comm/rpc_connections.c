@@ -95,7 +95,7 @@ static void end_the_late(struct rpc_connections *all, int64_t now)
         struct error error = ERROR_INIT;
         if (one->until_ns == 0 || now < one->until_ns)
             continue;
-        if (one->door != NULL)
+        if (one->listener != NULL)
             error_set(&error, ERROR_TIMEOUT,
                       one->link.tls == NULL ? "it said nothing for %d s" : "it had not proven itself after %d s",
                       STRANGER_MS / 1000);
@@ -103,8 +103,8 @@ static void end_the_late(struct rpc_connections *all, int64_t now)
             error_set(&error, ERROR_UNAVAILABLE, "no connection within %d s", DIAL_MS / 1000);
         connection_end(one, &error);
     }
-    for (struct door *door = all->doors; door != NULL; door = door->next)
-        door_wait(door);
+    for (struct rpc_listener *listener = all->listeners; listener != NULL; listener = listener->next)
+        rpc_listener_wait(listener);
 }
 
 static void drain_bell(void *owner, uint32_t events)
@@ -118,8 +118,8 @@ static void drain_bell(void *owner, uint32_t events)
 /* True when nothing is left that must be sent. */
 static bool wind_down(struct rpc_connections *all)
 {
-    for (struct door *door = all->doors; door != NULL; door = door->next)
-        door_shut(door);
+    for (struct rpc_listener *listener = all->listeners; listener != NULL; listener = listener->next)
+        rpc_listener_close(listener);
     for (struct connection *one = all->first; one != NULL; one = one->next)
         if (one->state < CONNECTION_OPEN)
             connection_end(one, NULL);
@@ -140,12 +140,12 @@ static void *run(void *context)
     struct rpc_connections *all = context;
     int64_t next_look = 0, stop_ns = 0;
     rpc_connections_block_signals();
-    pulse_start(&all->pulse, "accepts connections at the control port");
+    heartbeat_start(&all->heartbeat, "accepts connections at the control port");
     for (bool done = false; !done;) {
         struct epoll_event events[EVENTS_MAX] = {0};
         int count = epoll_wait(all->epoll, events, EVENTS_MAX, LOOK_MS);
         int64_t now = clock_monotonic_ns();
-        pulse_beat(&all->pulse);
+        heartbeat_renew(&all->heartbeat);
         pthread_mutex_lock(&all->lock);
         serve_members(all);
         handle(events, count); /* nothing is freed before sweep */
@@ -159,7 +159,7 @@ static void *run(void *context)
         done = all->stopping && (wind_down(all) || now >= stop_ns);
         pthread_mutex_unlock(&all->lock);
     }
-    pulse_end(&all->pulse);
+    heartbeat_end(&all->heartbeat);
     return NULL;
 }
 
@@ -229,10 +229,10 @@ void rpc_connections_free(struct rpc_connections *all)
     for (struct connection *one = all->first; one != NULL; one = one->next)
         connection_end(one, NULL);
     sweep(all);
-    while (all->doors != NULL) {
-        struct door *door = all->doors;
-        all->doors = door->next;
-        free(door);
+    while (all->listeners != NULL) {
+        struct rpc_listener *listener = all->listeners;
+        all->listeners = listener->next;
+        free(listener);
     }
     release(all);
 }
@@ -242,15 +242,15 @@ void rpc_connections_free(struct rpc_connections *all)
 int rpc_connections_listen(struct rpc_connections *all, const char *address, uint16_t port, rpc_accepted *accepted,
                            void *context, uint16_t *ret_port, struct error *error)
 {
-    struct door *door;
-    if (door_open(all, address, port, &door, ret_port, error) < 0)
+    struct rpc_listener *listener;
+    if (rpc_listener_open(all, address, port, &listener, ret_port, error) < 0)
         return -1;
-    door->accepted = accepted;
-    door->context = context;
+    listener->accepted = accepted;
+    listener->context = context;
     pthread_mutex_lock(&all->lock);
-    door->next = all->doors;
-    all->doors = door;
-    door_wait(door);
+    listener->next = all->listeners;
+    all->listeners = listener;
+    rpc_listener_wait(listener);
     pthread_mutex_unlock(&all->lock);
     return 0;
 }
@@ -258,9 +258,9 @@ int rpc_connections_listen(struct rpc_connections *all, const char *address, uin
 void rpc_connections_shut(struct rpc_connections *all, const void *context)
 {
     pthread_mutex_lock(&all->lock);
-    for (struct door *door = all->doors; door != NULL; door = door->next)
-        if (door->context == context)
-            door_shut(door);
+    for (struct rpc_listener *listener = all->listeners; listener != NULL; listener = listener->next)
+        if (listener->context == context)
+            rpc_listener_close(listener);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -351,7 +351,7 @@ bool rpc_connections_find(struct rpc_connections *all, const unsigned char token
     bool found = false;
     pthread_mutex_lock(&all->lock);
     for (struct connection *one = all->first; one != NULL && !found; one = one->next) {
-        found = one->door != NULL && one->state == CONNECTION_OPEN &&
+        found = one->listener != NULL && one->state == CONNECTION_OPEN &&
                 memcmp(one->introduction.token, token, CONNECTION_TOKEN_BYTES) == 0;
         if (found)
             *ret_pod = one->introduction.pod;

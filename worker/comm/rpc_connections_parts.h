@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Declares the internals of rpc_connections.h, for the files that carry gRPC's bytes over authenticated connections:
- * rpc_connections.c (the thread), rpc_connection.c (one connection) and rpc_door.c (a door is a listening socket). Only
+ * rpc_connections.c (the thread), rpc_connection.c (one connection) and rpc_listener.c (a listener is a listening socket). Only
  * they include this header.
  *
  * Everything happens with the lock held, on the connections' thread; open connections are also served on the rpc's
@@ -14,8 +14,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "worker/comm/heartbeat.h"
 #include "worker/comm/link.h"
-#include "worker/comm/pulse.h"
 #include "worker/comm/rpc_connections.h"
 #include "worker/comm/socket_address.h"
 
@@ -64,9 +64,9 @@ struct connection {
     int64_t until_ns;            /* when it is given up; 0: never */
     bool peer_ended, grpc_ended; /* no more bytes will come from there */
 
-    struct rpc_dialled *dialled;  /* NULL: accepted */
-    struct door *door;            /* NULL: dialled */
-    union socket_address address; /* of the other side, where it was accepted */
+    struct rpc_dialled *dialled;   /* NULL: accepted */
+    struct rpc_listener *listener; /* NULL: dialled */
+    union socket_address address;  /* of the other side, where it was accepted */
 
     struct introduction introduction; /* of the caller */
     unsigned char said[INTRODUCTION_BYTES], binding[TLS_BINDING_BYTES];
@@ -76,8 +76,8 @@ struct connection {
     struct flow *to_peer, *to_grpc; /* NULL until it is open */
 };
 
-struct door {
-    struct door *next;
+struct rpc_listener {
+    struct rpc_listener *next;
     struct rpc_connections *all;
     int descriptor; /* -1: shut */
     struct watch watch;
@@ -88,7 +88,7 @@ struct door {
 
 struct rpc_connections {
     pthread_t thread;
-    struct pulse pulse;
+    struct heartbeat heartbeat;
     pthread_mutex_t lock;
     int epoll;   /* of everything, `members` included */
     int members; /* an epoll set of open connections alone: they go first, and strangers do not make it look busy */
@@ -99,7 +99,7 @@ struct rpc_connections {
     atomic_bool busy; /* bytes of open connections may be between the network and gRPC */
     struct connection *first, **end;
     unsigned stranger_count, strangers_max;
-    struct door *doors;
+    struct rpc_listener *listeners;
 };
 
 /* rpc_connections.c */
@@ -115,12 +115,12 @@ void connection_end(struct connection *connection, const struct error *why);
 int connection_connect_failed(int os_error, struct error *error);
 bool connection_is_stranger(const struct connection *connection);
 
-/* rpc_door.c */
-int door_open(struct rpc_connections *all, const char *address, uint16_t port, struct door **ret_door,
-              uint16_t *ret_port, struct error *error);
-void door_shut(struct door *door);
-void door_wait(struct door *door);
+/* rpc_listener.c */
+int rpc_listener_open(struct rpc_connections *all, const char *address, uint16_t port,
+                      struct rpc_listener **ret_listener, uint16_t *ret_port, struct error *error);
+void rpc_listener_close(struct rpc_listener *listener);
+void rpc_listener_wait(struct rpc_listener *listener);
 /* Frees the descriptor of a stranger; false when there is none. */
-bool door_evict(struct rpc_connections *all);
+bool rpc_listener_evict_oldest(struct rpc_connections *all);
 
 #endif

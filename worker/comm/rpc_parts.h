@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "worker/comm/pulse.h"
+#include "worker/comm/heartbeat.h"
 #include "worker/comm/rpc.h"
 #include "worker/comm/rpc_connections.h"
 
@@ -72,7 +72,7 @@ struct rpc {
     struct rpc_connections *connections;
     pthread_t thread;
     bool has_thread;
-    struct pulse pulse;
+    struct heartbeat heartbeat;
     rpc_tick *tick;
     void *tick_context;
     int64_t tick_ms;

@@ -22,7 +22,7 @@ void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const 
  * chief must act upon are dropped last; if they fill all places, one more or less of a kind makes no difference. */
 static unsigned find_expendable(const struct dispatcher *dispatcher)
 {
-    static const enum dispatcher_event_kind order[] = {EVENT_STEP, EVENT_TEXT, EVENT_SERVER_LOST, EVENT_SERVER_PARTS};
+    static const enum dispatcher_event_kind order[] = {EVENT_STEP, EVENT_TEXT, EVENT_SERVER_LOST, EVENT_SERVER_LEAVING};
     for (unsigned k = 0; k < sizeof order / sizeof *order; k++)
         for (unsigned i = 0; i < dispatcher->event_count; i++)
             if (dispatcher->events[(dispatcher->first_event + i) % EVENTS_MAX].kind == order[k])
@@ -88,7 +88,7 @@ static int open_all(struct dispatcher *dispatcher, struct error *error)
     if (rpc_new(tick, dispatcher, TICK_MS, &dispatcher->rpc, error) < 0 ||
         address_book_new(options->servers, options->server_count, wake, dispatcher, &dispatcher->book, error) < 0 ||
         rpc_server_start(dispatcher->rpc, options->listen_address, options->port, methods, 1, dispatcher,
-                         &dispatcher->door, error) < 0)
+                         &dispatcher->listener, error) < 0)
         return -1;
     dispatcher_servers_init(dispatcher);
     rpc_start_ticks(dispatcher->rpc);
@@ -120,7 +120,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
 
 uint16_t dispatcher_port(const struct dispatcher *dispatcher)
 {
-    return rpc_server_port(dispatcher->door);
+    return rpc_server_port(dispatcher->listener);
 }
 
 void dispatcher_free(struct dispatcher *dispatcher)

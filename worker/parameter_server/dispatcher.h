@@ -118,7 +118,7 @@ struct dispatcher_plan {
 int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
                      struct error *error);
 
-enum dispatcher_event_kind { EVENT_NONE, EVENT_STEP, EVENT_SERVER_LOST, EVENT_SERVER_PARTS, EVENT_TEXT, EVENT_OVER };
+enum dispatcher_event_kind { EVENT_NONE, EVENT_STEP, EVENT_SERVER_LOST, EVENT_SERVER_LEAVING, EVENT_TEXT, EVENT_OVER };
 struct dispatcher_event {
     enum dispatcher_event_kind kind;
     int64_t step; /* steps finished; asynchronous: tickets / per_step */
@@ -151,12 +151,12 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
                     struct server_saved saved[PS_SERVERS_MAX], struct error *error);
 
 /* Returns the servers that were asked to leave and wait for a save, server i as bit i. Call it
- * after EVENT_SERVER_PARTS; servers that have gone meanwhile are not included. */
-uint64_t dispatcher_parting(struct dispatcher *dispatcher);
+ * after EVENT_SERVER_LEAVING; servers that have gone meanwhile are not included. */
+uint64_t dispatcher_leaving(struct dispatcher *dispatcher);
 /* Lets these servers go after a save, and returns them. Returns false, and lets none go, if one was
  * asked to leave after the save was ordered: it has acknowledged more since, and no save has that.
  * Save again then. */
-bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone);
+bool dispatcher_save_and_release(struct dispatcher *dispatcher, uint64_t *ret_gone);
 /* Lets these servers go without a save, because they cannot be saved. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 

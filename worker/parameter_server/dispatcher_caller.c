@@ -377,12 +377,12 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
     return 0;
 }
 
-static uint64_t find_parting(const struct dispatcher *dispatcher)
+static uint64_t find_leaving(const struct dispatcher *dispatcher)
 {
-    uint64_t parting = 0;
+    uint64_t leaving = 0;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        parting |= (uint64_t)dispatcher->servers[i].parting << i;
-    return parting;
+        leaving |= (uint64_t)dispatcher->servers[i].leaving << i;
+    return leaving;
 }
 
 /* Orders a save. A new server without a state has nothing to save, and would not answer. */
@@ -393,7 +393,7 @@ static void order_save(struct dispatcher *dispatcher, void *context)
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
         server->save_number = order->step;
-        server->parting_by_save = server->parting;
+        server->leaving_before_save = server->leaving;
         server->saving = server->stands && server->standing.holds_state;
         server->asked_ms = dispatcher_now_ms();
     }
@@ -540,12 +540,12 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
 
 /* ---------------------------------------------------------------- servers that leave */
 
-uint64_t dispatcher_parting(struct dispatcher *dispatcher)
+uint64_t dispatcher_leaving(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);
-    uint64_t parting = find_parting(dispatcher);
+    uint64_t leaving = find_leaving(dispatcher);
     pthread_mutex_unlock(&dispatcher->lock);
-    return parting;
+    return leaving;
 }
 
 static void send_dismissals(struct dispatcher *dispatcher, void *context)
@@ -553,9 +553,9 @@ static void send_dismissals(struct dispatcher *dispatcher, void *context)
     const bool *is_saved = context;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
-        if (server->parting && server->stream != NULL)
+        if (server->leaving && server->stream != NULL)
             ps_message_send(server->stream, &(struct ps_message){.type = PS_LEAVING, .holds_state = *is_saved});
-        server->parting = false;
+        server->leaving = false;
     }
 }
 
@@ -564,22 +564,22 @@ struct seeing_off {
     uint64_t gone;
 };
 
-static void see_off(struct dispatcher *dispatcher, void *context)
+static void release_leaving(struct dispatcher *dispatcher, void *context)
 {
     struct seeing_off *result = context;
     result->is_saved = true;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        result->is_saved &= dispatcher->servers[i].parting_by_save || !dispatcher->servers[i].parting;
-    result->gone = find_parting(dispatcher);
+        result->is_saved &= dispatcher->servers[i].leaving_before_save || !dispatcher->servers[i].leaving;
+    result->gone = find_leaving(dispatcher);
     if (result->is_saved)
         send_dismissals(dispatcher, &result->is_saved);
 }
 
-bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone)
+bool dispatcher_save_and_release(struct dispatcher *dispatcher, uint64_t *ret_gone)
 {
     struct seeing_off result;
     pthread_mutex_lock(&dispatcher->lock);
-    on_rpc(dispatcher, see_off, &result);
+    on_rpc(dispatcher, release_leaving, &result);
     pthread_mutex_unlock(&dispatcher->lock);
     if (result.is_saved)
         *ret_gone = result.gone;

@@ -39,9 +39,9 @@ struct led_server {
     int64_t updates_lost; /* tickets settled by this chief or an earlier one, but with updates in no server's values */
     bool starting;
     bool reduced, stepped;
-    bool parting; /* it has asked to leave, and waits */
+    bool leaving; /* it has asked to leave, and waits */
     bool
-        parting_by_save; /* it asked before the last save was ordered, so that save contains everything that it acknowledged */
+        leaving_before_save; /* it asked before the last save was ordered, so that save contains everything that it acknowledged */
     double squares;
     bool saving, saved;
     bool busy;           /* it writes a save that is no longer waited for, and refuses others until it has finished */
@@ -79,7 +79,7 @@ struct dispatcher {
     struct dispatcher_options options;
     char *job_uid;
     struct rpc *rpc;
-    struct rpc_server *door;
+    struct rpc_server *listener;
     struct address_book *book;
 
     pthread_mutex_t lock; /* guards everything below; held during callbacks */

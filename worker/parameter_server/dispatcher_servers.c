@@ -162,10 +162,10 @@ static void on_saved(struct led_server *server, const struct ps_message *message
     server->saved = true;
 }
 
-static void on_parting(struct led_server *server)
+static void on_leaving(struct led_server *server)
 {
-    struct dispatcher_event event = {.kind = EVENT_SERVER_PARTS};
-    server->parting = true;
+    struct dispatcher_event event = {.kind = EVENT_SERVER_LEAVING};
+    server->leaving = true;
     snprintf(event.text, sizeof event.text, "ps %u was asked to leave", server->number);
     dispatcher_tell(server->dispatcher, &event);
 }
@@ -182,7 +182,7 @@ static void hear(struct led_server *server, const struct ps_message *message)
     else if (message->type == PS_SAVED)
         on_saved(server, message);
     else if (message->type == PS_LEAVING)
-        on_parting(server);
+        on_leaving(server);
     else if (message->type == PS_REFUSED)
         dispatcher_fail(server->dispatcher, ERROR_STALE, message->text);
     pthread_cond_broadcast(&server->dispatcher->changed);
@@ -227,7 +227,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     bool stood = server->stands;
     server->stream = NULL;
     server->asked_ms = stood ? dispatcher_now_ms() : server->asked_ms; /* not with each vain try */
-    server->stands = server->saving = server->busy = server->starting = server->parting = false;
+    server->stands = server->saving = server->busy = server->starting = server->leaving = false;
     if (stood && !dispatcher->finished) {
         struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
         char name[WAITING_NAME_MAX];

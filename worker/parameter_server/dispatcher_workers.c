@@ -424,7 +424,7 @@ void dispatcher_restart_sessions(struct dispatcher *dispatcher)
 }
 
 /* The end of the stream says that its goodbye was heard: it may go. */
-static void see_off(struct worker_session *session)
+static void release_leaving(struct worker_session *session)
 {
     depart(session, "leaves on request");
     rpc_stream_close(session->stream);
@@ -448,7 +448,7 @@ static void hear(struct worker_session *session, const struct ps_message *messag
     if (message->type == PS_DONE)
         on_done(session, message);
     else if (message->type == PS_LEAVE)
-        see_off(session);
+        release_leaving(session);
     dispatcher_deal(dispatcher);
 }
 

@@ -59,7 +59,7 @@ static void tick(void *context)
     server_control_tick(server);
     server_succession_tick(server);
     server_store_tick(server);
-    server_parting_tick(server);
+    server_leaving_tick(server);
     tell_waits(server);
 }
 
@@ -93,7 +93,7 @@ static int open_door(struct ps_server *server, struct error *error)
         open_connections(server, error) < 0)
         return -1;
     if (rpc_server_start(server->rpc, options->listen_address, options->port, methods, sizeof methods / sizeof *methods,
-                         server, &server->door, error) < 0)
+                         server, &server->listener, error) < 0)
         return -1;
     rpc_start_ticks(server->rpc);
     return 0;
@@ -121,7 +121,7 @@ int ps_server_start(const struct ps_server_options *options, struct ps_server **
 
 uint16_t ps_server_port(const struct ps_server *server)
 {
-    return rpc_server_port(server->door);
+    return rpc_server_port(server->listener);
 }
 
 int ps_server_wait(struct ps_server *server, struct error *error)

@@ -66,7 +66,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
     server->admits = false;
     server->chief = message->generation;
     say_standing(server, false);
-    server_parting_tell(server);
+    server_leaving_tell(server);
 }
 
 static void on_start(struct ps_server *server, const struct ps_message *message)
@@ -121,7 +121,7 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
 {
     if (!server_store_begin(server, message))
         return;
-    server_parting_freeze(server);
+    server_leaving_freeze(server);
     /* Otherwise updates acknowledged from here on would be lost if we are asked to leave a moment
      * later. */
     if (message->last)
@@ -143,9 +143,9 @@ static void on_discard_tickets(struct ps_server *server, const struct ps_message
     say_standing(server, false);
 }
 
-static void on_parting(struct ps_server *server, const struct ps_message *message)
+static void on_leaving(struct ps_server *server, const struct ps_message *message)
 {
-    server_parting_done(server, message->holds_state);
+    server_leaving_done(server, message->holds_state);
 }
 
 static void on_finish(struct ps_server *server, const struct ps_message *message)
@@ -168,7 +168,7 @@ static const struct {
     {PS_SAVE, on_save, true},
     {PS_DISCARD_TICKETS, on_discard_tickets, true},
     {PS_FINISH, on_finish, false},
-    {PS_LEAVING, on_parting, false},
+    {PS_LEAVING, on_leaving, false},
     {PS_ADMIT, on_admit, true},
 };
 

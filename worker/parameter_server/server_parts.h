@@ -2,7 +2,7 @@
  *
  * Declares the internals of a parameter server (server.h), for the files that together run one: server.c (life cycle),
  * server_exchange.c (workers), server_control.c (the chief), server_store.c (its shard of a checkpoint),
- * server_parting.c (leaving on request), server_succession.c (being replaced). Only they include this header.
+ * server_leaving.c (leaving on request), server_succession.c (being replaced). Only they include this header.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -59,7 +59,7 @@ struct ps_server {
     struct ps_server_options options;
     char *job_uid;
     struct rpc *rpc;
-    struct rpc_server *door;
+    struct rpc_server *listener;
     struct bulk_connections *connections; /* NULL: the values are too small */
     uint64_t nonce;
     struct variables variables;
@@ -112,14 +112,14 @@ void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_
                            void **ret_context);
 
 /* Handles a request to leave. */
-void server_parting_tick(struct ps_server *server);
+void server_leaving_tick(struct ps_server *server);
 /* Stops acknowledging if the server is leaving, because its last save has begun; workers wait for
  * the successor. */
-void server_parting_freeze(struct ps_server *server);
+void server_leaving_freeze(struct ps_server *server);
 /* The chief has answered the wish to leave: all servers are saved, or cannot be. */
-void server_parting_done(struct ps_server *server, bool is_saved);
+void server_leaving_done(struct ps_server *server, bool is_saved);
 /* Informs the present chief that this server was asked to leave, since it may be a new one. */
-void server_parting_tell(struct ps_server *server);
+void server_leaving_tell(struct ps_server *server);
 
 /* Returns whether a message is meant for this server. If not, closes the stream: the newer server
  * that the caller has met is not our successor. The caller looks the name up again. */

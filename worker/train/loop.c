@@ -313,7 +313,7 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
 
 /* Saves the state of a leaving chief. If several ranks hold parts of the state, all save theirs if any rank leaves, since it may be the
  * only one with its part. */
-static void save_before_parting(struct trainer *trainer, const struct strategy_result *result)
+static void save_if_chief_leaves(struct trainer *trainer, const struct strategy_result *result)
 {
     struct error cause = ERROR_INIT;
     bool shared = strategy_writers(trainer->strategy) > 1;
@@ -356,7 +356,7 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
         return OUTCOME_ON;
     const struct world *world = strategy_world(trainer->strategy);
     bool own = result->leaves[world->rank], all = result->leaving == world->size;
-    save_before_parting(trainer, result);
+    save_if_chief_leaves(trainer, result);
     int met = await_leaving_chief(trainer, result, error);
     if (!own && met < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
-#include "worker/comm/pulse.h"
+#include "worker/comm/heartbeat.h"
 #include "worker/comm/strangers.h"
 
 #define WINDOW_MS 10000
@@ -39,7 +39,7 @@ void port_health_fill(struct status_document *document)
 bool port_health_is_live(char *reason, size_t size)
 {
     const char *name;
-    int64_t age_ms = pulse_oldest_ms(&name);
+    int64_t age_ms = heartbeat_oldest_ms(&name);
     if (age_ms < STUCK_MS)
         return true;
     snprintf(reason, size, "the thread that %s has stood still for %lld s", name, (long long)age_ms / 1000);

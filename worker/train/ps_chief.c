@@ -146,36 +146,36 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
 }
 
 /* Saves all servers, so that nothing is lost with those that were asked to leave, and lets these go. */
-static int save_and_see_off(struct ps_chief *chief, uint64_t *ret_gone, struct error *error)
+static int save_and_release(struct ps_chief *chief, uint64_t *ret_gone, struct error *error)
 {
     do
         if (ps_chief_save(chief, true, error) < 0)
             return -1;
-    while (!dispatcher_see_off(chief->dispatcher, ret_gone));
+    while (!dispatcher_save_and_release(chief->dispatcher, ret_gone));
     return 0;
 }
 
-static void name_parting(uint64_t parting, char text[PS_TEXT_MAX])
+static void name_leaving(uint64_t leaving, char text[PS_TEXT_MAX])
 {
     size_t length = 0;
-    for (unsigned i = 0; parting >> i != 0 && length < PS_TEXT_MAX; i++)
-        if (parting >> i & 1)
+    for (unsigned i = 0; leaving >> i != 0 && length < PS_TEXT_MAX; i++)
+        if (leaving >> i & 1)
             length += (size_t)snprintf(text + length, PS_TEXT_MAX - length, "%sps %u", length ? ", " : "", i);
     if (length < PS_TEXT_MAX)
-        snprintf(text + length, PS_TEXT_MAX - length, " %s being terminated", parting & (parting - 1) ? "are" : "is");
+        snprintf(text + length, PS_TEXT_MAX - length, " %s being terminated", leaving & (leaving - 1) ? "are" : "is");
 }
 
 /* Saves all servers where some were asked to leave, and lets those go. */
-static void see_off(struct ps_chief *chief)
+static void release_leaving(struct ps_chief *chief)
 {
     struct trainer *trainer = chief->trainer;
     struct error cause = ERROR_INIT;
     char who[PS_TEXT_MAX];
-    uint64_t parting = dispatcher_parting(chief->dispatcher);
-    if (parting == 0)
+    uint64_t leaving = dispatcher_leaving(chief->dispatcher);
+    if (leaving == 0)
         return;
-    int result = trainer->store ? save_and_see_off(chief, &parting, &cause) : -1;
-    name_parting(parting, who);
+    int result = trainer->store ? save_and_release(chief, &leaving, &cause) : -1;
+    name_leaving(leaving, who);
     if (trainer->store == NULL) {
         report_warn(trainer->report, "%s; the job saves no checkpoints, so their parameters are lost (set checkpoint)",
                     who);
@@ -195,7 +195,7 @@ static void see_off(struct ps_chief *chief)
 /* Until the tickets are over (0), or a server is lost (ERROR_UNAVAILABLE). */
 static int follow(struct ps_chief *chief, struct error *error)
 {
-    see_off(chief);
+    release_leaving(chief);
     for (;;) {
         struct dispatcher_event event;
         if (dispatcher_next_event(chief->dispatcher, LOOK_EVERY_MS, &event, error) < 0)
@@ -212,8 +212,8 @@ static int follow(struct ps_chief *chief, struct error *error)
             if (do_what_is_due(chief, error) < 0)
                 return -1;
             break;
-        case EVENT_SERVER_PARTS:
-            see_off(chief);
+        case EVENT_SERVER_LEAVING:
+            release_leaving(chief);
             break;
         case EVENT_SERVER_LOST:
             chief->lost_ns = event.at_ns;
@@ -282,7 +282,7 @@ static void save_before_leaving(struct ps_chief *chief)
     struct error cause = ERROR_INIT;
     uint64_t gone;
     if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption && !chief->saved_for_leaving &&
-        save_and_see_off(chief, &gone, &cause) < 0)
+        save_and_release(chief, &gone, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
     dispatcher_dismiss(chief->dispatcher);
 }

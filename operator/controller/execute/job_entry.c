@@ -74,9 +74,9 @@ static void forget_log(struct job_entry *entry)
 {
     free(entry->log.ended_pod);
     free(entry->log.flaw);
-    entry->log = (struct log_look){0};
-    free(entry->look.pod);
-    entry->look = (struct progress_look){0};
+    entry->log = (struct log_poll){0};
+    free(entry->answers.pod);
+    entry->answers = (struct progress_answers){0};
 }
 
 void job_entry_free(struct job_entry *entry)
@@ -470,8 +470,8 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->poll_ms += by_ms;
     entry->log.turn_ms += by_ms;
     entry->log.ended_ms += by_ms;
-    entry->look.asked_ms += by_ms;
-    entry->look.since_ms += by_ms;
+    entry->answers.asked_ms += by_ms;
+    entry->answers.since_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
     for (size_t i = 0; i < entry->node_count; i++)
@@ -518,7 +518,7 @@ void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
 {
     entry->foreign_told = plan->foreign;
     entry->queue_change_told = plan->queue_change_waits;
-    entry->log.flaw_told |= plan->tells_log_flaw;
+    entry->log.flaw_reported |= plan->tells_log_flaw;
     if (plan->tells_hang) {
         entry->hang_told_attempt = plan->hung_attempt;
         job_entry_note_hang(entry, 0);

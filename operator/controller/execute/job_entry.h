@@ -33,18 +33,18 @@ struct http_transfer;
 struct kube_call;
 
 /* What is known of the log of another framework's script (log_reader.h). */
-struct log_look {
+struct log_poll {
     struct kube_call *call; /* the request under way; NULL: none */
     int64_t turn_ms;        /* when to read it next */
     char *ended_pod;        /* the UID of the newest chief that succeeded; NULL: none has */
     int64_t ended_ms;       /* when that was first seen */
     bool ended_read;        /* its log has been read since */
     char *flaw;             /* why the log gives no report, or not all of it; NULL: it does */
-    bool flaw_told;         /* an event has said so */
+    bool flaw_reported;     /* an event has said so */
 };
 
-/* Reports on progress from one pod (progress_look.h). */
-struct progress_look {
+/* Reports on progress from one pod (progress_answers.h). */
+struct progress_answers {
     char *pod; /* its UID; NULL: there was none */
     int64_t asked_ms, since_ms;
     bool found; /* see plan.h */
@@ -122,8 +122,8 @@ struct job_entry {
     int64_t unanswered_since_ms; /* since when that pod has not reported; FIELD_UNSET: it has, or was not polled */
     enum notice_state notice;    /* see plan.h */
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
-    struct log_look log;
-    struct progress_look look;
+    struct log_poll log;
+    struct progress_answers answers;
     /* The attempt of the crew whose pod sent `document`, or the last that no evaluator did (push_intake.h); 0: it was not sent. */
     int64_t push_attempt;
     bool push_secret_sent; /* this operator has created the Secret with the job's token, or found that it exists */

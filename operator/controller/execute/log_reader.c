@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/contract/log_report.h"
 #include "common/memory.h"
-#include "operator/controller/execute/progress_look.h"
+#include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
 #include "operator/controller/plan/crew.h"
 
@@ -116,7 +116,7 @@ static void keep_flaw(struct job_entry *entry, const struct error *flaw)
         return;
     free(entry->log.flaw);
     entry->log.flaw = words ? memory_copy_string(words) : NULL;
-    entry->log.flaw_told = false;
+    entry->log.flaw_reported = false;
 }
 
 /* Whether the pod is noted as the chief that succeeded. */
@@ -149,7 +149,7 @@ static void take_answer(struct log_request *request, const struct error *failure
         const char *const *patterns = (const char *const *)request->patterns;
         const char *text = buffer_text(&request->text);
         if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &flaw) == 0) {
-            progress_look_note(entry, request->pod, request->asked_ms, status_document_has_progress(&report));
+            progress_answers_note(entry, request->pod, request->asked_ms, status_document_has_progress(&report));
             keep_report(request, &report);
         } else {
             entry->log.turn_ms = clock_now_ms() + COSTLY_MS;

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
-#include "operator/controller/execute/progress_look.h"
+#include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
 #include "operator/controller/plan/crew.h"
 
@@ -147,7 +147,8 @@ static void chief_answered(void *context, const struct http_response *response)
     bool told = is_answer(response) &&
                 keep_document(entry, question->uid, question->chief, response->body, response->body_length);
     if (told)
-        progress_look_note(entry, question->chief, question->asked_ms, status_document_has_progress(entry->document));
+        progress_answers_note(entry, question->chief, question->asked_ms,
+                              status_document_has_progress(entry->document));
     if (!is_cancelled(response)) {
         enum chief_voice voice = voice_of(response, told);
         count(poller, voice);

@@ -20,7 +20,7 @@ struct optional_api {
     bool missing, stopped;
     struct error refusal; /* of the discovery; of the collection that was lost */
     int64_t retry_ns, needed_ns;
-    struct event_timer *look; /* while there is an informer */
+    struct event_timer *timer; /* while there is an informer */
 };
 
 struct optional_api *optional_api_new(struct kube_client *client, const struct optional_api_options *options)
@@ -33,8 +33,8 @@ struct optional_api *optional_api_new(struct kube_client *client, const struct o
 
 static void stop_watching(struct optional_api *api)
 {
-    event_timer_cancel(api->look);
-    api->look = NULL;
+    event_timer_cancel(api->timer);
+    api->timer = NULL;
     if (api->informer)
         informer_free(api->informer);
     api->informer = NULL;
@@ -101,7 +101,7 @@ static void drop_lost(struct optional_api *api)
 static void look_on(void *context)
 {
     struct optional_api *api = context;
-    api->look = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
+    api->timer = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
     drop_lost(api);
 }
 
@@ -111,7 +111,7 @@ static void found(struct optional_api *api)
     api->options.informer.resource = (struct kube_resource){api->options.group, version, api->options.plural};
     api->missing = false;
     api->informer = informer_start(api->client, &api->options.informer);
-    api->look = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
+    api->timer = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
 }
 
 static void ask(struct optional_api *api);

@@ -65,11 +65,23 @@ static int64_t range_end(const struct index_set *set, int64_t first)
     return first;
 }
 
+/* Returns the first member that is not below `index`; `size` if there is none. */
+static int64_t next_member(const struct index_set *set, int64_t index)
+{
+    while (index < set->size) {
+        uint64_t rest = set->words[index / WORD_BITS] >> (index % WORD_BITS);
+        if (rest != 0)
+            return index + __builtin_ctzll(rest);
+        index += WORD_BITS - index % WORD_BITS;
+    }
+    return set->size;
+}
+
 static unsigned range_count(const struct index_set *set)
 {
     unsigned count = 0;
-    for (int64_t i = 0; i < set->size; i++)
-        count += index_set_has(set, i) && !index_set_has(set, i - 1);
+    for (int64_t i = next_member(set, 0); i < set->size; i = next_member(set, range_end(set, i) + 1))
+        count++;
     return count;
 }
 
@@ -80,10 +92,8 @@ const char *index_set_print(const struct index_set *set, struct arena *arena)
         return NULL;
     size_t size = (size_t)count * RANGE_TEXT_MAX, used = 0;
     char *text = arena_allocate(arena, size, 1);
-    for (int64_t first = 0; first < set->size; first++) {
-        if (!index_set_has(set, first))
-            continue;
-        int64_t last = range_end(set, first);
+    for (int64_t first = next_member(set, 0), last; first < set->size; first = next_member(set, last + 1)) {
+        last = range_end(set, first);
         const char *comma = used ? "," : "";
         used += (size_t)(last > first ? snprintf(text + used, size - used, "%s%" PRId64 "-%" PRId64, comma, first, last)
                                       : snprintf(text + used, size - used, "%s%" PRId64, comma, first));

@@ -170,11 +170,11 @@ struct log_input {
         unread_since_ms; /* since when it is known that the chief has succeeded, and its log has not been read after that;
                               * FIELD_UNSET: it has been, or need not be */
     const char *flaw;    /* why the log gives no report, or not all of it; NULL: it does */
-    bool flaw_told;      /* an event has said so */
+    bool flaw_reported; /* an event has said so */
 };
 
 /* Reports on progress that this operator got from the present chief, with progress in them or none. In memory only. */
-struct look_input {
+struct answers_input {
     int64_t asked_ms; /* when the newest was asked for; FIELD_UNSET: there was none */
     int64_t since_ms; /* when the first was asked for */
     bool found;       /* the newest has a step, an epoch or a metric */
@@ -232,7 +232,7 @@ struct plan_input {
     const char *crew_message;        /* what the chief reports that it waits for, NULL: nothing */
     enum chief_voice chief_voice;
     struct log_input log;
-    struct look_input look;
+    struct answers_input answers;
     struct saves_input saves;
     struct strangers_input strangers;
     enum notice_state notice;

@@ -44,12 +44,12 @@ static bool crew_runs(const struct planning *planning)
 static int64_t counts_from_ms(const struct planning *planning)
 {
     int64_t from_ms = planning_time(planning, STATUS_TIME_PROGRESSED);
-    const struct look_input *look = &planning->input->look;
+    const struct answers_input *answers = &planning->input->answers;
     if (planning->job->run_policy.progress_deadline_seconds == FIELD_UNSET || from_ms == FIELD_UNSET ||
         suspend_sends_away(planning->old) || !crew_runs(planning))
         return FIELD_UNSET;
-    bool says_nothing = look->asked_ms != FIELD_UNSET && !look->found;
-    return says_nothing && look->since_ms > from_ms ? look->since_ms : from_ms;
+    bool says_nothing = answers->asked_ms != FIELD_UNSET && !answers->found;
+    return says_nothing && answers->since_ms > from_ms ? answers->since_ms : from_ms;
 }
 
 static int64_t due_ms(const struct planning *planning, int64_t from_ms)
@@ -63,7 +63,7 @@ static bool is_seen(const struct planning *planning, int64_t after_ms)
     const struct slot *chief = crew_chief(&planning->crew, planning->job);
     if (chief && is_done(chief))
         return planning->input->log.unread_since_ms == FIELD_UNSET;
-    return planning->input->look.asked_ms != FIELD_UNSET && planning->input->look.asked_ms >= after_ms;
+    return planning->input->answers.asked_ms != FIELD_UNSET && planning->input->answers.asked_ms >= after_ms;
 }
 
 static bool has_moved(const struct planning *planning)

@@ -67,7 +67,7 @@ void script_progress_update(struct planning *planning)
     const struct pod_view *chief;
     if (planning->job->framework == FRAMEWORK_COXSWAIN || status_terminal(planning->old))
         return;
-    if (planning->input->log.flaw && !planning->input->log.flaw_told)
+    if (planning->input->log.flaw && !planning->input->log.flaw_reported)
         warn_of_log(planning);
     if (planning->next->attempt != planning->old->attempt)
         forget(&planning->next->progress);

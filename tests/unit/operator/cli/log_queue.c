@@ -6,9 +6,9 @@
 
 static const struct log_style style = {.prefix = true};
 
-static void take(struct log_inlet *inlet, const char *text, int64_t now_ms)
+static void take(struct log_stream *stream, const char *text, int64_t now_ms)
 {
-    cr_assert_eq(log_inlet_take(inlet, text, strlen(text), now_ms, NULL), 0);
+    cr_assert_eq(log_stream_append(stream, text, strlen(text), now_ms, NULL), 0);
 }
 
 /* Expects the text of all lines that are due by then. */
@@ -24,7 +24,7 @@ static void expect(struct log_queue *queue, int64_t now_ms, const char *expected
 Test(log_queue, lines_wait_for_earlier_ones_of_others)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "worker-0"), *b = log_queue_open(queue, "ps-0");
+    struct log_stream *a = log_queue_open(queue, "worker-0"), *b = log_queue_open(queue, "ps-0");
     take(a, "2026-11-20T14:00:01Z one\n2026-11-20T14:00:03Z three\n", 1000);
     expect(queue, 1000, "");
     cr_expect_eq(log_queue_due_ms(queue), 1000 + LOG_HOLD_MS);
@@ -38,7 +38,7 @@ Test(log_queue, lines_wait_for_earlier_ones_of_others)
 Test(log_queue, an_overdue_line_takes_earlier_ones_along)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    struct log_stream *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
     log_queue_open(queue, "c");
     take(a, "2026-11-20T14:00:02Z late\n", 1000);
     take(b, "2026-11-20T14:00:01Z early\n2026-11-20T14:00:04Z later\n", 1000 + LOG_HOLD_MS - 1);
@@ -50,13 +50,13 @@ Test(log_queue, an_overdue_line_takes_earlier_ones_along)
 Test(log_queue, nobody_waits_for_a_log_that_has_ended)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    struct log_stream *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
     take(a, "2026-11-20T14:00:02Z one\n", 0);
     take(b, "2026-11-20T14:00:0", 0);
     expect(queue, 0, "");
     take(b, "1Z cut", 0);
     expect(queue, 0, "");
-    log_inlet_close(b, 0);
+    log_stream_close(b, 0);
     expect(queue, 0, "b | cut\na | one\n");
     log_queue_free(queue);
 }
@@ -64,18 +64,18 @@ Test(log_queue, nobody_waits_for_a_log_that_has_ended)
 Test(log_queue, a_log_that_was_cut_goes_on_where_it_was)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
-    cr_expect_null(log_position_since(log_inlet_position(a)));
+    struct log_stream *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    cr_expect_null(log_position_since(log_stream_position(a)));
     take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n2026-11-20T14:00:0", 0);
     take(b, "2026-11-20T14:00:09Z other\n", 0);
     expect(queue, 0, "a | one\na | two\na | three\n");
-    log_inlet_cut(a);
-    cr_expect_str_eq(log_position_since(log_inlet_position(a)), "2026-11-20T14:00:02Z");
-    cr_expect(log_inlet_position(a)->repeats);
+    log_stream_cut(a);
+    cr_expect_str_eq(log_position_since(log_stream_position(a)), "2026-11-20T14:00:02Z");
+    cr_expect(log_stream_position(a)->repeats);
     expect(queue, LOG_HOLD_MS, "b | other\n");
     take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n", 0);
     take(a, "2026-11-20T14:00:02Z four\n2026-11-20T14:00:03Z five\n", 0);
-    log_inlet_close(b, 0);
+    log_stream_close(b, 0);
     expect(queue, 0, "a | four\na | five\n");
     log_queue_free(queue);
 }
@@ -83,7 +83,7 @@ Test(log_queue, a_log_that_was_cut_goes_on_where_it_was)
 Test(log_queue, holds_a_limited_amount)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "a");
+    struct log_stream *a = log_queue_open(queue, "a");
     SCOPED_BUFFER line, out;
     buffer_init(&line, LOG_LINE_MAX);
     buffer_init(&out, 2 * LOG_LINE_MAX);
@@ -104,7 +104,7 @@ Test(log_queue, holds_a_limited_amount)
 Test(log_queue, a_line_that_is_too_long_comes_in_pieces)
 {
     struct log_queue *queue = log_queue_new(&style);
-    struct log_inlet *a = log_queue_open(queue, "a");
+    struct log_stream *a = log_queue_open(queue, "a");
     SCOPED_BUFFER line, out;
     buffer_init(&line, 4 * LOG_LINE_MAX);
     buffer_init(&out, 8 * LOG_LINE_MAX);
@@ -114,7 +114,7 @@ Test(log_queue, a_line_that_is_too_long_comes_in_pieces)
     for (int time = 0; time < 2; time++) {
         take(a, buffer_text(&line), 0);
         take(a, "\n", 0);
-        log_inlet_cut(a);
+        log_stream_cut(a);
     }
     take(a, "2026-11-20T14:00:03Z end\n", 0);
     unsigned lines = 0;

@@ -608,15 +608,15 @@ Test(rpc, the_thread_of_the_control_port_shows_that_it_lives, .timeout = 120)
     const char *name;
     cr_assert_eq(rpc_connections_start(&connections, NULL), 0);
     int64_t start_ms = clock_monotonic_ms();
-    int64_t age_ms = pulse_oldest_ms(&name), now_ms = start_ms;
+    int64_t age_ms = heartbeat_oldest_ms(&name), now_ms = start_ms;
     for (; now_ms < start_ms + 1000 || (age_ms > 300 && now_ms < start_ms + 20000); now_ms = clock_monotonic_ms()) {
         usleep(10000);
-        age_ms = pulse_oldest_ms(&name);
+        age_ms = heartbeat_oldest_ms(&name);
     }
     cr_expect_leq(age_ms, 300);
     cr_assert_str_eq(name, "accepts connections at the control port");
     rpc_connections_free(connections);
-    cr_expect_eq(pulse_oldest_ms(&name), 0);
+    cr_expect_eq(heartbeat_oldest_ms(&name), 0);
     cr_expect_null(name);
 }
 

@@ -163,7 +163,7 @@ static const struct rpc_method methods[] = {{PS_METHOD_CONTROL, opened}};
 
 static void open_server(struct stage *stage, unsigned number)
 {
-    struct rpc_server *door;
+    struct rpc_server *listener;
     struct false_server *server = &stage->servers[number];
     *server = (struct false_server){.stage = stage,
                                     .nonce = 100 * (number + 1),
@@ -173,9 +173,9 @@ static void open_server(struct stage *stage, unsigned number)
                                     .parts = server->parts,
                                     .hangs = server->hangs,
                                     .is_silent = server->is_silent};
-    cr_assert(rpc_server_start(stage->rpc, stage->hosts[1 + number], 0, methods, 1, server, &door, NULL) == 0);
+    cr_assert(rpc_server_start(stage->rpc, stage->hosts[1 + number], 0, methods, 1, server, &listener, NULL) == 0);
     stage->seats[1 + number] = (struct crew_seat){
-        .role = "ps", .index = number, .host = stage->hosts[1 + number], .port = rpc_server_port(door)};
+        .role = "ps", .index = number, .host = stage->hosts[1 + number], .port = rpc_server_port(listener)};
 }
 
 /* ---------------------------------------------------------------- the chief and a worker */
@@ -495,19 +495,19 @@ Test(dispatcher, a_server_that_asks_to_leave_is_heard_behind_any_number_of_steps
 {
     struct stage stage = {.servers[1].parts = true};
     struct dispatcher_event event;
-    unsigned parting = 0;
+    unsigned leaving = 0;
     int64_t step = 0;
     set_up(&stage);
     cr_assert(begin(&stage, false) == 0);
     do_tickets(&stage, 300);
     do {
         cr_assert(dispatcher_next_event(stage.dispatcher, 0, &event, NULL) == 0);
-        parting += event.kind == EVENT_SERVER_PARTS;
+        leaving += event.kind == EVENT_SERVER_LEAVING;
         cr_expect(event.kind != EVENT_STEP || event.step > step, "step %lld came after step %lld",
                   (long long)event.step, (long long)step);
         step = event.kind == EVENT_STEP ? event.step : step;
     } while (event.kind != EVENT_NONE);
-    cr_expect(parting == 1, "%u servers have asked to leave", parting);
+    cr_expect(leaving == 1, "%u servers have asked to leave", leaving);
     cr_expect(step == 300, "the newest step is %lld", (long long)step);
     tear_down(&stage);
 }

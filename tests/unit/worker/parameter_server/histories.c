@@ -612,15 +612,15 @@ static void depart(struct play *play, unsigned number)
 }
 
 /* Servers that were asked to leave: all are saved, and their successors go on from that. True: another chief must begin. */
-static bool see_off(struct play *play)
+static bool release_leaving(struct play *play)
 {
     uint64_t gone;
-    if (dispatcher_parting(play->dispatcher) == 0)
+    if (dispatcher_leaving(play->dispatcher) == 0)
         return false;
     do
         if (!take_snapshot(play, true)) /* one has gone; the others wait for its successor */
             return false;
-    while (!dispatcher_see_off(play->dispatcher, &gone));
+    while (!dispatcher_save_and_release(play->dispatcher, &gone));
     for (unsigned i = 0; i < play->server_count; i++)
         if (gone >> i & 1)
             depart(play, i);
@@ -699,7 +699,7 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
 static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kills_every, unsigned *kills)
 {
     bool kills_server = false; /* what is told until that is noticed kills nobody */
-    if (see_off(play))
+    if (release_leaving(play))
         return false;
     for (time_t moved = time(NULL);;) {
         struct dispatcher_event event;
@@ -712,7 +712,7 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             return true;
         if (event.kind == EVENT_SERVER_LOST)
             return false;
-        if (event.kind == EVENT_SERVER_PARTS && see_off(play))
+        if (event.kind == EVENT_SERVER_LEAVING && release_leaving(play))
             return false;
         if (event.kind == EVENT_STEP && kills_every > 0)
             atomic_store(&play->awaited_step, event.step + SIGHT);

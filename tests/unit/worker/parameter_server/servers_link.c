@@ -211,7 +211,7 @@ static void wake_server(void *context)
 static void set_up(struct scene *scene, int manner)
 {
     static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, opened}};
-    struct rpc_server *door;
+    struct rpc_server *listener;
     *scene = (struct scene){.nonce = FIRST, .values = {1, 2, 3}, .manner = manner};
     placement_init(&scene->placement, &layout, 1);
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
@@ -220,8 +220,8 @@ static void set_up(struct scene *scene, int manner)
         .job_uid = "uid", .listens = true, .listen_address = scene->host, .wake = wake_server, .context = scene};
     cr_assert(rpc_new(server_tick, scene, 20, &scene->server_rpc, NULL) == 0);
     cr_assert(bulk_connections_start(&connections, &scene->connections, NULL) == 0);
-    cr_assert(rpc_server_start(scene->server_rpc, scene->host, 0, methods, 1, scene, &door, NULL) == 0);
-    scene->seat = (struct crew_seat){.role = "ps", .host = scene->host, .port = rpc_server_port(door)};
+    cr_assert(rpc_server_start(scene->server_rpc, scene->host, 0, methods, 1, scene, &listener, NULL) == 0);
+    scene->seat = (struct crew_seat){.role = "ps", .host = scene->host, .port = rpc_server_port(listener)};
     cr_assert(rpc_new(tick, scene, 20, &scene->rpc, NULL) == 0);
     cr_assert(address_book_new(&scene->seat, 1, wake, scene, &scene->book, NULL) == 0);
     const struct servers_link_options options = {.rpc = scene->rpc,

@@ -564,10 +564,10 @@ static void save_and_let_go(struct scene *scene)
     do
         cr_assert(dispatcher_next_event(scene->dispatcher, PATIENCE, &event, NULL) == 0);
     while (event.kind == EVENT_TEXT);
-    cr_assert(event.kind == EVENT_SERVER_PARTS, "event %d: %s", (int)event.kind, event.text);
+    cr_assert(event.kind == EVENT_SERVER_LEAVING, "event %d: %s", (int)event.kind, event.text);
     cr_assert(dispatcher_save(scene->dispatcher, "nowhere", true, saved, NULL) == 0);
     cr_expect(saved[0].updates == 1);
-    cr_expect(dispatcher_see_off(scene->dispatcher, &gone) && gone == 1);
+    cr_expect(dispatcher_save_and_release(scene->dispatcher, &gone) && gone == 1);
     for (unsigned i = 0; i < SERVERS; i++)
         ticket_set_release(&saved[i].tickets);
 }

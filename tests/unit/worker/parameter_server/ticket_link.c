@@ -64,14 +64,14 @@ static void foresee(void *context, const struct ticket_grant *grant)
 static void set_up(struct scene *scene, const struct ps_message *words, unsigned count)
 {
     static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, opened}};
-    struct rpc_server *door;
+    struct rpc_server *listener;
     scene->words = words;
     scene->count = count;
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
              (unsigned)getpid() / 100 % 250);
     cr_assert_eq(rpc_new(NULL, scene, 20, &scene->chief_rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(scene->chief_rpc, scene->host, 0, methods, 1, scene, &door, NULL), 0);
-    scene->seat = (struct crew_seat){.role = "worker", .host = scene->host, .port = rpc_server_port(door)};
+    cr_assert_eq(rpc_server_start(scene->chief_rpc, scene->host, 0, methods, 1, scene, &listener, NULL), 0);
+    scene->seat = (struct crew_seat){.role = "worker", .host = scene->host, .port = rpc_server_port(listener)};
     cr_assert_eq(rpc_new(tick, scene, 20, &scene->rpc, NULL), 0);
     cr_assert_eq(address_book_new(&scene->seat, 1, wake, scene, &scene->book, NULL), 0);
     const struct ticket_link_options options = {.rpc = scene->rpc,

@@ -48,7 +48,7 @@ enum answer {
 struct mute {
     atomic_uint answers;
     struct rpc *rpc;
-    struct rpc_server *door;
+    struct rpc_server *listener;
 };
 
 struct scene {
@@ -134,9 +134,9 @@ static uint16_t mute_start(struct mute *mute, const char *host, unsigned answers
     atomic_store(&mute->answers, answers);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &mute->rpc, &error), 0, "%s", error.message);
     cr_assert_eq(
-        rpc_server_start(mute->rpc, host, 0, methods, sizeof methods / sizeof *methods, mute, &mute->door, &error), 0,
-        "%s", error.message);
-    return rpc_server_port(mute->door);
+        rpc_server_start(mute->rpc, host, 0, methods, sizeof methods / sizeof *methods, mute, &mute->listener, &error),
+        0, "%s", error.message);
+    return rpc_server_port(mute->listener);
 }
 
 /* ---- the scene */

@@ -254,12 +254,12 @@ Test(peer_handover, a_peer_that_has_said_a_part_is_not_silent, .timeout = 300)
     static struct giver giver;
     static float fetched[VECTORS][4];
     static float *const vectors[] = {fetched[0], fetched[1]};
-    struct rpc_server *door;
+    struct rpc_server *listener;
     struct place own;
     cr_assert_eq(rpc_new(giver_tick, &giver, 10, &giver.rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(giver.rpc, HOST, 0, &method, 1, &giver, &door, NULL), 0);
+    cr_assert_eq(rpc_server_start(giver.rpc, HOST, 0, &method, 1, &giver, &listener, NULL), 0);
     rpc_start_ticks(giver.rpc);
-    open_place(&own, 4, rpc_server_port(door));
+    open_place(&own, 4, rpc_server_port(listener));
     while (count_of(own.hub, 1) != COUNTED) /* they know each other */
         usleep(10000);
     peer_hub_ask(own.hub, 1, vectors);

@@ -98,25 +98,25 @@ static int listen_and_say_nothing(uint16_t *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert(door >= 0 && bind(door, (struct sockaddr *)&address, size) == 0 && listen(door, 8) == 0 &&
-              getsockname(door, (struct sockaddr *)&address, &size) == 0);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(listener >= 0 && bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 8) == 0 &&
+              getsockname(listener, (struct sockaddr *)&address, &size) == 0);
     *ret_port = ntohs(address.sin_port);
-    return door;
+    return listener;
 }
 
 Test(peer_hub, a_peer_that_is_frozen_before_it_answers_is_named, .timeout = 120)
 {
     struct place own;
     uint16_t ports[SEATS];
-    int door = listen_and_say_nothing(&ports[1]);
+    int listener = listen_and_say_nothing(&ports[1]);
     open_place(&own, 0);
     ports[0] = peer_hub_port(own.hub);
     struct world world = world_of(0, ports);
     peer_hub_set_world(own.hub, &world);
     expect_stall(own.hub, ports[1], "answered");
     close_place(&own);
-    close(door);
+    close(listener);
 }
 
 static void introduce(struct place *own, struct place *other)
@@ -444,12 +444,12 @@ Test(peer_hub, an_update_that_is_lost_is_told_by_where_the_next_begins, .timeout
     static struct loser loser;
     struct place own;
     struct rpc *rpc;
-    struct rpc_server *door;
+    struct rpc_server *listener;
     sem_init(&loser.heard, 0, 0);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, &loser, &door, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, &loser, &listener, NULL), 0);
     open_place(&own, 0);
-    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(door)};
+    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(listener)};
     struct world world = world_of(0, ports);
     peer_hub_set_world(own.hub, &world);
     expect_count(own.hub, 1, 7); /* they know each other */
@@ -476,7 +476,7 @@ static void expect_version_named(bool silent_first)
     struct buffer taken = {.data = (char *)bytes, .length = length};
     struct place own;
     struct rpc *rpc;
-    struct rpc_server *door;
+    struct rpc_server *listener;
     foreign_message(bytes, length);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
     open_place(&own, 0);
@@ -488,7 +488,7 @@ static void expect_version_named(bool silent_first)
         expect_stall(own.hub, ports[1], "answered");
     }
     close(silent);
-    cr_assert_eq(rpc_server_start(rpc, HOST, ports[1], &method, 1, &taken, &door, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, HOST, ports[1], &method, 1, &taken, &listener, NULL), 0);
     peer_hub_set_world(own.hub, &world);
     expect_words(own.hub, ports[1], "is not heard: the other side speaks version");
     close_place(&own);

@@ -244,14 +244,14 @@ static void open_companion(struct scene *scene, unsigned rank)
 {
     static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
     struct companion *companion = companion_of(scene, rank);
-    struct rpc_server *door;
+    struct rpc_server *listener;
     struct error error = ERROR_INIT;
     cr_assert_eq(rpc_new(answer_late, companion, TICK_MS, &companion->rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(companion->rpc, scene->hosts[rank], 0, &method, 1, companion, &door, &error), 0, "%s",
-                 error.message);
+    cr_assert_eq(rpc_server_start(companion->rpc, scene->hosts[rank], 0, &method, 1, companion, &listener, &error), 0,
+                 "%s", error.message);
     rpc_start_ticks(companion->rpc);
     const struct member_options options =
-        place_in_crew(scene, rank, companion->is_absent ? REFUSED_PORT : rpc_server_port(door));
+        place_in_crew(scene, rank, companion->is_absent ? REFUSED_PORT : rpc_server_port(listener));
     cr_assert_eq(member_start(&options, &companion->member, &error), 0, "%s", error.message);
     cr_assert_eq(pthread_create(&companion->joining, NULL, join_crew, companion), 0);
 }

@@ -4,20 +4,20 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "worker/comm/pulse.h"
+#include "worker/comm/heartbeat.h"
 
 Test(port_health, a_thread_that_stands_still_for_ten_minutes_is_no_life)
 {
-    struct pulse pulse;
+    struct heartbeat heartbeat;
     char reason[128] = "";
     cr_expect(port_health_is_live(reason, sizeof reason), "there is nothing to stand still");
-    pulse_start(&pulse, "hears messages");
-    pulse.beat_ms -= 590000;
+    heartbeat_start(&heartbeat, "hears messages");
+    heartbeat.beat_ms -= 590000;
     cr_expect(port_health_is_live(reason, sizeof reason));
-    pulse.beat_ms -= 20000;
+    heartbeat.beat_ms -= 20000;
     cr_expect_not(port_health_is_live(reason, sizeof reason));
     cr_expect(strstr(reason, "hears messages has stood still for 61"), "%s", reason);
-    pulse_end(&pulse);
+    heartbeat_end(&heartbeat);
 }
 
 Test(port_health, a_process_without_strangers_says_nothing_of_them)

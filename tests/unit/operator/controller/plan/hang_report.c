@@ -21,7 +21,7 @@ SCENE_SUITE(hang_report)
     scene.input.log.unread_since_ms = FIELD_UNSET;
     scene_turn(&scene);
     scene.input.now_ms += 100000;
-    scene.input.look = (struct look_input){.asked_ms = scene.input.now_ms, .since_ms = SCENE_NOW, .found = true};
+    scene.input.answers = (struct answers_input){.asked_ms = scene.input.now_ms, .since_ms = SCENE_NOW, .found = true};
     expect_turn("attempt=2 Restarting:True=ProgressDeadlineExceeded");
     cr_assert_eq(scene.plan.hung_attempt, 1, "from the decision on");
     hung[0] = (struct hung_pod){"digits-worker-0-1", STACK("all_reduce")};

@@ -892,7 +892,7 @@ static size_t operator_turn(void)
         .counts_since_ms = model.counts_since_ms,
         .pods_changed_ms = draw(2) ? model.now_ms - (int64_t)draw(4000) : FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
-        .look = {.asked_ms = !model.calm && chance(50) ? model.now_ms : FIELD_UNSET, .since_ms = SCENE_NOW},
+        .answers = {.asked_ms = !model.calm && chance(50) ? model.now_ms : FIELD_UNSET, .since_ms = SCENE_NOW},
         .now_ms = model.now_ms,
         .options = &model.options,
     };

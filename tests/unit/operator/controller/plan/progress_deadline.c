@@ -18,7 +18,7 @@ SCENE_SUITE(progress_deadline)
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.run_policy.progress_deadline_seconds = DEADLINE_MS / 1000;
     scene.input.log.unread_since_ms = FIELD_UNSET;
-    scene.input.look = (struct look_input){.asked_ms = SCENE_NOW, .since_ms = SCENE_NOW, .found = true};
+    scene.input.answers = (struct answers_input){.asked_ms = SCENE_NOW, .since_ms = SCENE_NOW, .found = true};
     told = scene_no_progress();
 }
 
@@ -29,7 +29,7 @@ static void tell_step(int64_t at_ms, int64_t step)
     told.total_steps = 400;
     scene.input.progress = &told;
     scene.input.progress_due = true;
-    scene.input.look.asked_ms = scene.input.now_ms = SCENE_NOW + at_ms;
+    scene.input.answers.asked_ms = scene.input.now_ms = SCENE_NOW + at_ms;
 }
 
 /* It asks at that time and finds nothing new. */
@@ -37,7 +37,7 @@ static void look(int64_t at_ms)
 {
     scene.input.progress = NULL;
     scene.input.progress_due = false;
-    scene.input.look.asked_ms = scene.input.now_ms = SCENE_NOW + at_ms;
+    scene.input.answers.asked_ms = scene.input.now_ms = SCENE_NOW + at_ms;
 }
 
 static int64_t counts_from_ms(void)
@@ -96,7 +96,7 @@ Test(progress_deadline, an_operator_that_is_killed_after_the_decision_counts_it_
     look(30000 + DEADLINE_MS);
     scene_turn(&scene);
     look(30000 + DEADLINE_MS + 5000); /* its successor, before the pods are gone */
-    scene.input.look.asked_ms = FIELD_UNSET;
+    scene.input.answers.asked_ms = FIELD_UNSET;
     expect_turn("delete_pod=2 attempt=2 incarnation=2 failures=1 worker.pending=0-1");
     scene_end_pod(&scene, &scene.pods[0], 137);
     scene_end_pod(&scene, &scene.pods[1], 137);
@@ -179,7 +179,7 @@ Test(progress_deadline, who_cannot_look_ends_nothing_and_says_so)
                      "cannot be seen, so that the crew is left alone");
     scene.input.now_ms += 3600000;
     expect_alone();
-    scene.input.look.asked_ms = scene.input.now_ms;
+    scene.input.answers.asked_ms = scene.input.now_ms;
     expect_turn("attempt=2 Restarting:True=ProgressDeadlineExceeded");
 }
 
@@ -187,10 +187,10 @@ Test(progress_deadline, a_successor_of_the_operator_looks_first)
 {
     run_to_step();
     scene.input.progress = NULL;
-    scene.input.look = (struct look_input){.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET};
+    scene.input.answers = (struct answers_input){.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET};
     scene.input.now_ms = SCENE_NOW + 30000 + 10 * DEADLINE_MS;
     expect_alone();
-    scene.input.look = (struct look_input){.since_ms = scene.input.now_ms};
+    scene.input.answers = (struct answers_input){.since_ms = scene.input.now_ms};
     tell_step(30000 + 10 * DEADLINE_MS, 900);
     expect_alone();
     cr_expect_eq(counts_from_ms(), 30000 + 10 * DEADLINE_MS);
@@ -200,7 +200,7 @@ Test(progress_deadline, a_successor_that_finds_the_old_step_does_not_begin_anew)
 {
     run_to_step();
     look(30000 + DEADLINE_MS + 5000);
-    scene.input.look.since_ms = scene.input.now_ms;
+    scene.input.answers.since_ms = scene.input.now_ms;
     expect_turn("attempt=2 Restarting:True=ProgressDeadlineExceeded");
 }
 
@@ -208,8 +208,8 @@ Test(progress_deadline, a_successor_that_finds_nothing_waits_for_the_whole_time)
 {
     run_to_step();
     look(200000);
-    scene.input.look.since_ms = SCENE_NOW + 150000;
-    scene.input.look.found = false;
+    scene.input.answers.since_ms = SCENE_NOW + 150000;
+    scene.input.answers.found = false;
     expect_alone();
     look(150000 + DEADLINE_MS - 1);
     expect_alone();

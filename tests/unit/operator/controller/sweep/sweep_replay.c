@@ -24,7 +24,7 @@
 #include "sweep_scene.h"
 #include "tests/unit/sanitized.h"
 
-#define SCHEDULES (IS_SANITIZED ? 40 : 300)
+#define SCHEDULES (IS_SANITIZED ? 40 : 120)
 #define STEPS 120
 #define CALM_STEPS 200
 #define TRIALS 6

@@ -9,9 +9,9 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/comm/crew_listener.h"
 #include "worker/comm/rpc_connections_parts.h"
 #include "worker/comm/strangers.h"
-#include "worker/comm/waiting_room.h"
 
 #define PAUSE_NS (100 * 1000000LL)
 /* Connections that are accepted before others have their turn. */
@@ -43,7 +43,7 @@ static struct connection *choose_victim(struct rpc_connections *all)
     return victim;
 }
 
-bool door_evict(struct rpc_connections *all)
+bool rpc_listener_evict_oldest(struct rpc_connections *all)
 {
     struct connection *victim = choose_victim(all);
     if (victim == NULL)
@@ -55,81 +55,82 @@ bool door_evict(struct rpc_connections *all)
 
 /* Without a descriptor to be had, whoever knocks is turned away with the spare one: left in the queue, it would keep out who comes
  * after it. */
-static void turn_away(struct door *door)
+static void refuse_connection(struct rpc_listener *listener)
 {
-    struct rpc_connections *all = door->all;
+    struct rpc_connections *all = listener->all;
     union socket_address address = {0};
     socklen_t size = sizeof address;
     if (all->spare >= 0)
         close(all->spare);
-    int socket = accept4(door->descriptor, &address.any, &size, SOCK_CLOEXEC);
+    int socket = accept4(listener->descriptor, &address.any, &size, SOCK_CLOEXEC);
     if (socket >= 0) {
         strangers_evict(STRANGER_CONTROL_PORT, &address);
         close(socket);
     }
     all->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (socket < 0 || all->spare < 0)
-        door->pause_until_ns = clock_monotonic_ns() + PAUSE_NS;
+        listener->pause_until_ns = clock_monotonic_ns() + PAUSE_NS;
 }
 
-static void let_in(struct door *door, int socket, const union socket_address *address)
+static void add_connection(struct rpc_listener *listener, int socket, const union socket_address *address)
 {
     int on = 1;
-    struct rpc_connections *all = door->all;
+    struct rpc_connections *all = listener->all;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (all->stranger_count >= all->strangers_max)
-        door_evict(all);
+        rpc_listener_evict_oldest(all);
     struct connection *connection = memory_allocate(1, sizeof(*connection));
     *connection = (struct connection){.state = CONNECTION_SECURING,
                                       .link = {.socket = socket},
                                       .local = -1,
                                       .until_ns = clock_monotonic_ns() + STRANGER_MS * 1000000LL,
-                                      .door = door,
+                                      .listener = listener,
                                       .address = *address};
     all->stranger_count++;
     connections_add(all, connection);
     connections_watch(socket, &connection->link_watch, EPOLLIN);
 }
 
-static void door_ready(void *owner, uint32_t events)
+static void rpc_listener_ready(void *owner, uint32_t events)
 {
-    struct door *door = owner;
+    struct rpc_listener *listener = owner;
     (void)events;
-    for (unsigned taken = 0; taken < ACCEPTED_AT_ONCE && door->descriptor >= 0 && door->pause_until_ns == 0; taken++) {
+    for (unsigned taken = 0; taken < ACCEPTED_AT_ONCE && listener->descriptor >= 0 && listener->pause_until_ns == 0;
+         taken++) {
         union socket_address address = {0};
         socklen_t size = sizeof address;
-        int socket = accept4(door->descriptor, &address.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int socket = accept4(listener->descriptor, &address.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (socket >= 0)
-            let_in(door, socket, &address);
+            add_connection(listener, socket, &address);
         else if (errno == EMFILE || errno == ENFILE) {
-            if (!listener_has_callers(door->descriptor))
+            if (!listener_has_callers(listener->descriptor))
                 break;
-            if (!door_evict(door->all))
-                turn_away(door);
+            if (!rpc_listener_evict_oldest(listener->all))
+                refuse_connection(listener);
         } else if (errno == ENOBUFS || errno == ENOMEM)
-            door->pause_until_ns = clock_monotonic_ns() + PAUSE_NS;
+            listener->pause_until_ns = clock_monotonic_ns() + PAUSE_NS;
         else if (errno == EAGAIN)
             break;
     }
-    door_wait(door);
+    rpc_listener_wait(listener);
 }
 
-void door_wait(struct door *door)
+void rpc_listener_wait(struct rpc_listener *listener)
 {
-    if (door->pause_until_ns != 0 && clock_monotonic_ns() >= door->pause_until_ns)
-        door->pause_until_ns = 0;
-    connections_watch(door->descriptor, &door->watch, door->pause_until_ns == 0 ? EPOLLIN : 0);
+    if (listener->pause_until_ns != 0 && clock_monotonic_ns() >= listener->pause_until_ns)
+        listener->pause_until_ns = 0;
+    connections_watch(listener->descriptor, &listener->watch, listener->pause_until_ns == 0 ? EPOLLIN : 0);
 }
 
-void door_shut(struct door *door)
+void rpc_listener_close(struct rpc_listener *listener)
 {
-    if (door->descriptor < 0)
+    if (listener->descriptor < 0)
         return;
-    connections_watch(door->descriptor, &door->watch, 0);
-    close(door->descriptor);
-    door->descriptor = -1;
-    for (struct connection *one = door->all->first; one != NULL; one = one->next)
-        if (one->door == door && connection_is_stranger(one))
+    connections_watch(listener->descriptor, &listener->watch, 0);
+    close(listener->descriptor);
+    listener->descriptor = -1;
+    for (struct connection *one = listener->all->first; one != NULL; one = one->next)
+        if (one->listener == listener && connection_is_stranger(one))
             connection_end(one, NULL);
 }
 
@@ -158,17 +159,18 @@ static int bind_socket(const char *address, uint16_t port, union socket_address 
                      anywhere ? "0.0.0.0" : address, port, strerror(errno));
 }
 
-int door_open(struct rpc_connections *all, const char *address, uint16_t port, struct door **ret_door,
-              uint16_t *ret_port, struct error *error)
+int rpc_listener_open(struct rpc_connections *all, const char *address, uint16_t port,
+                      struct rpc_listener **ret_listener, uint16_t *ret_port, struct error *error)
 {
     union socket_address where;
     int descriptor = bind_socket(address, port, &where, error);
     if (descriptor < 0)
         return -1;
-    struct door *door = memory_allocate(1, sizeof(*door));
-    *door = (struct door){
-        .all = all, .descriptor = descriptor, .watch = {.ready = door_ready, .owner = door, .epoll = &all->epoll}};
-    *ret_door = door;
+    struct rpc_listener *listener = memory_allocate(1, sizeof(*listener));
+    *listener = (struct rpc_listener){.all = all,
+                                      .descriptor = descriptor,
+                                      .watch = {.ready = rpc_listener_ready, .owner = listener, .epoll = &all->epoll}};
+    *ret_listener = listener;
     *ret_port = socket_address_port(&where);
     return 0;
 }

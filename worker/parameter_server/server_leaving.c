@@ -44,13 +44,13 @@ static void go(struct ps_server *server)
     ps_server_cancel(server);
 }
 
-void server_parting_freeze(struct ps_server *server)
+void server_leaving_freeze(struct ps_server *server)
 {
     if (server->asked_ms != 0 && !server->frozen)
         freeze(server);
 }
 
-void server_parting_done(struct ps_server *server, bool is_saved)
+void server_leaving_done(struct ps_server *server, bool is_saved)
 {
     if (server->asked_ms == 0)
         return;
@@ -59,7 +59,7 @@ void server_parting_done(struct ps_server *server, bool is_saved)
         go(server);
 }
 
-void server_parting_tell(struct ps_server *server)
+void server_leaving_tell(struct ps_server *server)
 {
     if (server->asked_ms != 0 && !server->dismissed && server->control != NULL)
         ps_message_send(server->control->stream, &(struct ps_message){.type = PS_LEAVING});
@@ -69,7 +69,7 @@ static void begin(struct ps_server *server, int64_t now_ms)
 {
     server->asked_ms = now_ms;
     if (server->variables.holds_state)
-        server_parting_tell(server);
+        server_leaving_tell(server);
     else
         go(server);
 }
@@ -79,7 +79,7 @@ static bool needs_no_save(const struct ps_server *server)
     return server->variables.updates == server->saved_updates || server->options.never_saved;
 }
 
-void server_parting_tick(struct ps_server *server)
+void server_leaving_tick(struct ps_server *server)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (!is_asked(server))

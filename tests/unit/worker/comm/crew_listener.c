@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/comm/waiting_room.h"
+#include "worker/comm/crew_listener.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -9,15 +9,15 @@
 
 #include "tests/unit/opening.h"
 
-#define STRANGERS (WAITING_ROOM_MAX + 100)
+#define STRANGERS (CREW_LISTENER_PENDING_MAX + 100)
 
 /* A port whose members say 'm'. */
 struct port {
-    struct waiting_room *room;
+    struct crew_listener *listener;
     atomic_int members;
 };
 
-static enum pending_verdict hear(void *context, struct pending_connection *pending, struct error *error)
+static enum pending_verdict authenticate(void *context, struct pending_connection *pending, struct error *error)
 {
     struct port *port = context;
     char byte;
@@ -36,22 +36,22 @@ static enum pending_verdict hear(void *context, struct pending_connection *pendi
 
 static void port_open(struct port *port)
 {
-    const struct waiting_room_options options = {.port_name = "test port",
-                                                 .number = STRANGER_DATA_PORT,
-                                                 .pulse_name = "accepts",
-                                                 .address = "0.0.0.0",
-                                                 .hear = hear,
-                                                 .context = port};
+    const struct crew_listener_options options = {.port_name = "test port",
+                                                  .number = STRANGER_DATA_PORT,
+                                                  .heartbeat_name = "accepts",
+                                                  .address = "0.0.0.0",
+                                                  .authenticate = authenticate,
+                                                  .context = port};
     *port = (struct port){0};
-    cr_assert_eq(waiting_room_open(&options, &port->room, NULL), 0);
-    cr_assert_eq(waiting_room_start(port->room, NULL), 0);
+    cr_assert_eq(crew_listener_open(&options, &port->listener, NULL), 0);
+    cr_assert_eq(crew_listener_start(port->listener, NULL), 0);
 }
 
 static int come_from(const struct port *port, const char *host)
 {
     union socket_address from, to;
     cr_assert_eq(socket_address_parse(host, 0, &from, NULL), 0);
-    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port->room), &to, NULL), 0);
+    cr_assert_eq(socket_address_parse("127.0.0.1", crew_listener_port(port->listener), &to, NULL), 0);
     int pending = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(bind(pending, &from.any, socket_address_size(&from)), 0);
     cr_assert_eq(connect(pending, &to.any, socket_address_size(&to)), 0);
@@ -96,7 +96,7 @@ static void allow_descriptors(rlim_t count)
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-Test(waiting_room, the_oldest_strangers_of_an_address_give_way_to_its_newest, .timeout = 120)
+Test(crew_listener, the_oldest_strangers_of_an_address_give_way_to_its_newest, .timeout = 120)
 {
     struct port port;
     struct stranger_summary summary;
@@ -106,17 +106,17 @@ Test(waiting_room, the_oldest_strangers_of_an_address_give_way_to_its_newest, .t
     for (unsigned i = 0; i < STRANGERS; i++)
         callers[i] = come_from(&port, "127.0.0.1");
     cr_expect(is_welcome(come_from(&port, "127.0.0.1")));
-    await_closed(callers, STRANGERS, STRANGERS - WAITING_ROOM_MAX / 2);
+    await_closed(callers, STRANGERS, STRANGERS - CREW_LISTENER_PENDING_MAX / 2);
     strangers_take(&summary);
-    cr_expect_geq(summary.refused, STRANGERS - WAITING_ROOM_MAX / 2);
+    cr_expect_geq(summary.refused, STRANGERS - CREW_LISTENER_PENDING_MAX / 2);
     cr_expect_str_eq(summary.worst, "127.0.0.1");
-    cr_expect_geq(strangers_count(STRANGER_DATA_PORT).door_full, STRANGERS - WAITING_ROOM_MAX / 2);
+    cr_expect_geq(strangers_count(STRANGER_DATA_PORT).door_full, STRANGERS - CREW_LISTENER_PENDING_MAX / 2);
     await_closed(callers, STRANGERS, STRANGERS); /* the others once their time is over */
     close_all(callers, STRANGERS);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
 
-Test(waiting_room, strangers_of_one_address_push_out_none_of_another, .timeout = 120)
+Test(crew_listener, strangers_of_one_address_push_out_none_of_another, .timeout = 120)
 {
     struct port port;
     static int callers[STRANGERS];
@@ -127,10 +127,10 @@ Test(waiting_room, strangers_of_one_address_push_out_none_of_another, .timeout =
         callers[i] = come_from(&port, "127.0.0.2");
     cr_expect(is_welcome(member));
     close_all(callers, STRANGERS);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
 
-Test(waiting_room, what_is_no_proof_is_refused_at_once, .timeout = 120)
+Test(crew_listener, what_is_no_proof_is_refused_at_once, .timeout = 120)
 {
     struct port port;
     struct stranger_summary summary;
@@ -142,7 +142,7 @@ Test(waiting_room, what_is_no_proof_is_refused_at_once, .timeout = 120)
     cr_expect_str_eq(summary.worst, "127.0.0.3");
     cr_expect_str_eq(summary.reason, "it is no member");
     close(stranger);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
 
 /* Descriptors of the process beyond the lowest free one are not to be had until it is allowed more. */
@@ -158,7 +158,7 @@ static rlim_t take_all_descriptors(void)
     return before;
 }
 
-Test(waiting_room, without_descriptors_the_oldest_stranger_gives_back_its_own, .timeout = 120)
+Test(crew_listener, without_descriptors_the_oldest_stranger_gives_back_its_own, .timeout = 120)
 {
     struct port port;
     union socket_address to;
@@ -167,17 +167,17 @@ Test(waiting_room, without_descriptors_the_oldest_stranger_gives_back_its_own, .
     int member = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     usleep(200000); /* it is let in */
     rlim_t before = take_all_descriptors();
-    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(socket_address_parse("127.0.0.1", crew_listener_port(port.listener), &to, NULL), 0);
     cr_assert_eq(connect(member, &to.any, socket_address_size(&to)), 0);
     cr_expect(is_welcome(member));
     cr_expect(opening_is_ended(first));
     allow_descriptors(before);
     close(first);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
 
 /* accept(2) fails with EMFILE also after the last connection in the queue. */
-Test(waiting_room, without_descriptors_a_stranger_leaves_for_a_connection_that_waits_alone, .timeout = 120)
+Test(crew_listener, without_descriptors_a_stranger_leaves_for_a_connection_that_waits_alone, .timeout = 120)
 {
     struct port port;
     union socket_address to;
@@ -187,31 +187,31 @@ Test(waiting_room, without_descriptors_a_stranger_leaves_for_a_connection_that_w
     second.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     usleep(200000); /* the first is let in */
     rlim_t before = take_all_descriptors();
-    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(socket_address_parse("127.0.0.1", crew_listener_port(port.listener), &to, NULL), 0);
     cr_assert_eq(connect(second.fd, &to.any, socket_address_size(&to)), 0);
     cr_expect(opening_is_ended(first));
     cr_expect_eq(poll(&second, 1, 500), 0, "the descriptor that the first gave back is the second's");
     allow_descriptors(before);
     close(first);
     close(second.fd);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
 
-Test(waiting_room, without_descriptors_a_member_waits_until_there_is_one, .timeout = 120)
+Test(crew_listener, without_descriptors_a_member_waits_until_there_is_one, .timeout = 120)
 {
     struct port port;
     union socket_address to;
     port_open(&port);
     int member = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     rlim_t before = take_all_descriptors();
-    cr_assert_eq(socket_address_parse("127.0.0.1", waiting_room_port(port.room), &to, NULL), 0);
+    cr_assert_eq(socket_address_parse("127.0.0.1", crew_listener_port(port.listener), &to, NULL), 0);
     cr_assert_eq(connect(member, &to.any, socket_address_size(&to)), 0);
-    while (waiting_room_stuck_ms(port.room) < 1500)
+    while (crew_listener_stuck_ms(port.listener) < 1500)
         usleep(10000);
     cr_expect_eq(atomic_load(&port.members), 0);
     allow_descriptors(before);
     cr_expect(is_welcome(member));
-    while (waiting_room_stuck_ms(port.room) >= 1500)
+    while (crew_listener_stuck_ms(port.listener) >= 1500)
         usleep(10000);
-    waiting_room_free(port.room);
+    crew_listener_free(port.listener);
 }
