@@ -27,12 +27,8 @@
 #define SIGHT 4 /* steps */
 #define SERVERS_MAX 3
 #define WORKERS HISTORY_WORKERS
-#ifdef __SANITIZE_THREAD__
-#define ROWS                                                                                                           \
-    270 /* as few as are still cut into servers' parts that go on bulk connections of their own: each value costs it a look */
-#else
-#define ROWS 600
-#endif
+/* As few as are still cut into servers' parts that go on bulk connections of their own: each value costs processor time. */
+#define ROWS 270
 #define ELEMENTS (ROWS * 256 + 3)
 
 static struct parameter_tensor tensors[] = {

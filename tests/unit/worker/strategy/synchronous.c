@@ -1277,7 +1277,9 @@ static void expect_rings_to_stay_near(const struct ring_bound *bound, unsigned b
             for (unsigned r = 0; r < RINGS; r++)
                 for (cell.count = 2; cell.count <= COUNT_MAX; cell.count++) {
                     cell.arrangement = &rings[r];
-                    if (runs_here(b, cell.count, o))
+                    bool is_short =
+                        bound->steps < 100 || cell.count == 3 || o == 0; /* long cells: not every combination */
+                    if (is_short && runs_here(b, cell.count, o))
                         expect_to_stay_near(cell, bound, &reference);
                 }
             free(reference.state.bytes);
