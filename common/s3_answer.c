@@ -28,7 +28,7 @@ struct reader {
     /* the results */
     struct s3_list *list;
     struct s3_object object;
-    bool truncated, too_many;
+    bool truncated, too_many, encoded; /* encoded: the server has percent-encoded the keys */
     size_t most;
     struct s3_failure *failure;
     char *upload_id;
@@ -101,21 +101,30 @@ static int read_xml(struct reader *reader, const char *xml, size_t length, struc
     return good ? 0 : -1;
 }
 
-/* Decodes "a%2Fb+c" to "a/b c". NULL if the result cannot be a key: it is too long or empty, or has a NUL. */
-static char *decode_key(const char *text)
+/* Decodes "a%2Fb+c" to "a/b c" in place. Returns -1 if the result cannot be a key: it is too long or empty, or has a NUL. */
+static int decode_key(char *text)
 {
-    char key[S3_KEY_MAX + 1];
-    size_t length = 0;
-    for (; *text && length < S3_KEY_MAX; text++) {
-        int high = *text == '%' ? hexadecimal_digit(text[1]) : -1, low = high >= 0 ? hexadecimal_digit(text[2]) : -1;
-        if (*text == '%' && low < 0)
-            return NULL;
-        key[length++] = (char)(low >= 0 ? high * 16 + low : *text == '+' ? ' ' : *text);
-        if (key[length - 1] == '\0')
-            return NULL;
-        text += low >= 0 ? 2 : 0;
+    char *end = text;
+    for (const char *from = text; *from; from++) {
+        int high = *from == '%' ? hexadecimal_digit(from[1]) : -1, low = high >= 0 ? hexadecimal_digit(from[2]) : -1;
+        if (*from == '%' && (low < 0 || high * 16 + low == 0))
+            return -1;
+        *end++ = (char)(low >= 0 ? high * 16 + low : *from == '+' ? ' ' : *from);
+        from += low >= 0 ? 2 : 0;
     }
-    return *text || length == 0 ? NULL : memory_copy_bytes(key, length);
+    *end = '\0';
+    return 0;
+}
+
+/* Decodes the keys of a page if the server has encoded them, which it says in an element that may stand behind them. */
+static int decode_keys(struct reader *reader, size_t before, struct error *error)
+{
+    for (size_t i = before; i < reader->list->count; i++) {
+        char *key = reader->list->objects[i].key;
+        if ((reader->encoded && decode_key(key) < 0) || *key == '\0' || strlen(key) > S3_KEY_MAX)
+            return error_set(error, ERROR_CORRUPT, "the storage server lists an object whose key is not valid");
+    }
+    return 0;
 }
 
 static void end_object(struct reader *reader)
@@ -140,7 +149,7 @@ static void on_list_element(struct reader *reader, const char *parent, const cha
 {
     if (strcmp(parent, "Contents") == 0 && strcmp(name, "Key") == 0) {
         free(reader->object.key);
-        reader->object.key = decode_key(text);
+        reader->object.key = memory_copy_string(text);
     } else if (strcmp(parent, "Contents") == 0 && strcmp(name, "Size") == 0) {
         char *end;
         errno = 0;
@@ -153,6 +162,8 @@ static void on_list_element(struct reader *reader, const char *parent, const cha
         end_object(reader);
     } else if (reader->depth == 1 && strcmp(name, "IsTruncated") == 0) {
         reader->truncated = strcmp(text, "true") == 0;
+    } else if (reader->depth == 1 && strcmp(name, "EncodingType") == 0) {
+        reader->encoded = strcmp(text, "url") == 0;
     } else if (reader->depth == 1 && strcmp(name, "NextContinuationToken") == 0) {
         free(reader->list->next_page);
         reader->list->next_page = memory_copy_string(text);
@@ -164,10 +175,16 @@ static void on_list_element(struct reader *reader, const char *parent, const cha
 int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *list, struct error *error)
 {
     struct reader reader = {.on_element = on_list_element, .list = list, .object = {.size = -1}, .most = most};
+    size_t before = list->count;
     free(list->next_page);
     list->next_page = NULL;
     int result = read_xml(&reader, xml, length, error);
     free(reader.object.key);
+    if (decode_keys(&reader, before, result == 0 ? error : NULL) < 0) {
+        while (list->count > before)
+            free(list->objects[--list->count].key);
+        result = -1;
+    }
     if (result < 0 && reader.too_many)
         return error_set(error, ERROR_TOO_LARGE, "there are more than %zu objects; use a longer prefix", most);
     if (!reader.truncated) { /* some servers give an empty token after the last page */

@@ -30,8 +30,8 @@ struct s3_list {
 };
 void s3_list_release(struct s3_list *list);
 
-/* Appends the objects of one page, which must have been asked for with encoding-type=url, and sets list->next_page. ERROR_CORRUPT if the
- * answer is not such a page; ERROR_TOO_LARGE if the list would have more than `most` objects. */
+/* Appends the objects of one page, which must have been asked for with encoding-type=url, and sets list->next_page. The keys of a server that
+ * does not know encoding-type, and so sends no EncodingType, are taken as they stand. ERROR_CORRUPT if the answer is not such a page; ERROR_TOO_LARGE if the list would have more than `most` objects. */
 int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *list, struct error *error);
 
 /* An error document. `code` is "" if the answer is not one. */

@@ -273,6 +273,8 @@ struct upload_job {
     int file;
     int64_t size, part_bytes;
     struct stat before; /* the file's state before it was read */
+    s3_upload_check *check;
+    const void *context; /* of the check */
     unsigned count, next;
     char (*etags)[S3_ETAG_MAX];
     pthread_mutex_t lock;
@@ -291,8 +293,8 @@ static int read_exactly(int file, const char *path, char *bytes, size_t length, 
     return 0;
 }
 
-/* The object's checksum was computed before its parts were read, so the file must be the same since. */
-static int check_unchanged(const struct upload_job *job, struct error *error)
+/* The object's checksum was computed before its parts were read, so the file must be the same since. Then asks the caller's check. */
+static int check_before_end(const struct upload_job *job, struct error *error)
 {
     struct stat now;
     if (fstat(job->file, &now) < 0)
@@ -300,7 +302,7 @@ static int check_unchanged(const struct upload_job *job, struct error *error)
     if (now.st_size != job->before.st_size || now.st_mtim.tv_sec != job->before.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != job->before.st_mtim.tv_nsec)
         return error_set(error, ERROR_CONFLICT, "%s changed while it was uploaded", job->path);
-    return 0;
+    return job->check ? job->check(job->context, error) : 0;
 }
 
 static int upload_part(void *context, struct error *error)
@@ -334,7 +336,7 @@ static int upload_in_parts(struct upload_job *job, unsigned connections, uint32_
     struct pool pool = {.work = upload_part, .job = job};
     int result = pool_run(&pool, connections, error);
     if (result == 0)
-        result = check_unchanged(job, error);
+        result = check_before_end(job, error);
     if (result == 0)
         result = s3_parts_end(job->client, job->key, id, job->etags, job->count, crc, job->size, error);
     if (result < 0)
@@ -345,19 +347,31 @@ static int upload_in_parts(struct upload_job *job, unsigned connections, uint32_
 
 int s3_upload(struct s3_client *client, const char *key, const char *path, unsigned connections, struct error *error)
 {
+    return s3_upload_if(client, key, path, connections, NULL, NULL, error);
+}
+
+int s3_upload_if(struct s3_client *client, const char *key, const char *path, unsigned connections,
+                 s3_upload_check *check, const void *context, struct error *error)
+{
     SCOPED_CLOSE int file = -1;
     off_t size = 0;
     uint32_t crc = 0;
     if (regular_file_open(path, &file, &size, error) < 0)
         return -1;
-    struct upload_job job = {
-        .client = client, .key = key, .path = path, .file = file, .size = size, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct upload_job job = {.client = client,
+                             .key = key,
+                             .path = path,
+                             .file = file,
+                             .size = size,
+                             .check = check,
+                             .context = context,
+                             .lock = PTHREAD_MUTEX_INITIALIZER};
     if (fstat(file, &job.before) < 0)
         return error_set_errno(error, "look at %s", path);
     if (size > PART_BYTES)
         return file_crc(file, path, &crc, error) < 0 ? -1 : upload_in_parts(&job, connections, crc, error);
     SCOPED_FREE char *bytes = memory_allocate((size_t)size + 1, 1);
-    if (read_exactly(file, path, bytes, (size_t)size, 0, error) < 0 || check_unchanged(&job, error) < 0)
+    if (read_exactly(file, path, bytes, (size_t)size, 0, error) < 0 || check_before_end(&job, error) < 0)
         return -1;
     return s3_put(client, key, bytes, (size_t)size, S3_PUT_ALWAYS, error);
 }

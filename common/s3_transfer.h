@@ -37,4 +37,11 @@ bool s3_download_is_there(const struct s3_download *file);
 /* Uploads a file; the object appears, or is replaced, when all bytes are there. ERROR_CONFLICT if the file changes meanwhile. */
 int s3_upload(struct s3_client *client, const char *key, const char *path, unsigned connections, struct error *error);
 
+/* Asks whether an upload may still end. A failure, with its error, ends it, and the object stays as it was. */
+typedef int s3_upload_check(const void *context, struct error *error);
+/* s3_upload that calls `check` (may be NULL) in the last moment: when all parts of the file are uploaded and only the request is left with
+ * which the object appears. */
+int s3_upload_if(struct s3_client *client, const char *key, const char *path, unsigned connections,
+                 s3_upload_check *check, const void *context, struct error *error);
+
 #endif

@@ -17,6 +17,8 @@
 /* JSON, present if checkpoints are kept in object storage: {"endpoint", "bucket", "prefix" (of the job's checkpoints, without a slash at its
  * end), "region", "credentials" (a folder)}. The last two may be absent. ENV_CHECKPOINT_DIR is then the folder of the local copy. */
 #define ENV_CHECKPOINT_S3 "COXSWAIN_CHECKPOINT_S3"
+/* The same, present if the export goes to object storage; "prefix" is the whole key of the exported file. */
+#define ENV_EXPORT_S3 "COXSWAIN_EXPORT_S3"
 #define ENV_ROLE "COXSWAIN_ROLE"   /* "worker", "chief", "ps", "evaluator" */
 #define ENV_INDEX "COXSWAIN_INDEX" /* within the role, from 0 */
 

@@ -1071,7 +1071,8 @@ static const struct field storage_fields[] = {
      .type = &s3_type,
      .description =
          "Objects of a bucket with the interface of S3. Each pod copies what the job reads before it starts, "
-         "read-only. If checkpoint names the storage, the job's checkpoints are uploaded to it."},
+         "read-only. If checkpoint or export names the storage, the job's checkpoints or its export are uploaded to "
+         "it."},
 };
 OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
 

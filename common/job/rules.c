@@ -407,12 +407,6 @@ static bool checkpoint_volume(const struct json *self, const struct json *old)
              rule_boolean(self, "strategy.shardedOptimizer"));
 }
 
-static bool export_volume(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return storage_is_volume(self, "export.storage");
-}
-
 static bool export_storage(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -725,7 +719,7 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
     "!self.storage.exists(s, s.name == self." section ".storage && has(s.s3))"
 #define NOT_SAVED_TO_S3                                                                                                \
-    "is object storage, to which only checkpoints of section coxswain are saved; save to a volume, such as a "         \
+    "is object storage, to which only jobs with section coxswain save; save to a volume, such as a "                   \
     "persistentVolumeClaim"
 #define EXISTING(section)                                                                                              \
     "has(self.trainingClass) || !has(self." section ") || !has(self." section                                          \
@@ -1129,13 +1123,6 @@ const struct rule rules[] = {
      .message = "is object storage, and with ParameterServer, Pipeline or shardedOptimizer several pods write a "
                 "checkpoint together in a folder that all of them see; save to a volume that they share, such as a "
                 "persistentVolumeClaim"},
-    {.name = "ExportVolume",
-     .in_documents = true,
-     .about = &training_job_spec_type,
-     .field = "coxswain.export.storage",
-     .holds = export_volume,
-     .cel = OURS IN_A_VOLUME("coxswain.export"),
-     .message = NOT_SAVED_TO_S3},
     {.name = "ExportStorage",
      .in_documents = true,
      .about = &training_job_spec_type,

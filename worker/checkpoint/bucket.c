@@ -7,15 +7,16 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/contract/environment.h"
-#include "common/json.h"
 #include "common/memory.h"
 #include "common/s3_transfer.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/lineage.h"
+#include "worker/checkpoint/s3_settings.h"
 
 #define OBJECTS_MAX 65536 /* more than retention leaves; a prefix with more is not a job's */
-#define CONNECTIONS 8
+#define CONNECTIONS S3_SETTINGS_CONNECTIONS
+#define CLAIM_TRIES 64
 #define REFRESH_TRIES 8
 
 struct bucket {
@@ -25,33 +26,38 @@ struct bucket {
 };
 
 /* To the caller, an answer that refuses a request is like a disk that fails: nothing shows that a checkpoint is damaged. */
-static int failed(struct error *error)
+void bucket_translate(struct error *error)
 {
     if (error && (error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NOT_FOUND || error->kind == ERROR_INVALID ||
                   error->kind == ERROR_CONFLICT))
         error->kind = ERROR_SYSTEM;
+}
+
+static int failed(struct error *error)
+{
+    bucket_translate(error);
     return -1;
+}
+
+int bucket_open_at(const char *variable, const char *text, const char *prefix, const char *directory,
+                   struct bucket **ret_bucket, struct error *error)
+{
+    struct s3_client *client;
+    SCOPED_FREE char *own = NULL;
+    if (s3_settings_open(variable, text, &client, &own, error) < 0)
+        return -1;
+    const char *chosen = prefix ? prefix : own;
+    struct bucket *bucket = memory_allocate(1, sizeof *bucket);
+    bucket->client = client;
+    bucket->directory = memory_copy_string(directory);
+    bucket->prefix = memory_format("%s%s", chosen, *chosen ? "/" : "");
+    *ret_bucket = bucket;
+    return 0;
 }
 
 int bucket_open(const char *text, const char *directory, struct bucket **ret_bucket, struct error *error)
 {
-    struct json *root;
-    struct s3_client *client;
-    if (json_parse(text, strlen(text), JOB_DOCUMENT_MAX, &root, error) < 0)
-        return error_wrap(error, ENV_CHECKPOINT_S3);
-    SCOPED_JSON *settings = root;
-    const struct s3_options options = {.endpoint = json_string_at(settings, "endpoint", ""),
-                                       .bucket = json_string_at(settings, "bucket", ""),
-                                       .region = json_string_at(settings, "region", NULL),
-                                       .credentials = json_string_at(settings, "credentials", NULL)};
-    if (s3_client_new(&options, &client, error) < 0)
-        return error_wrap(error, ENV_CHECKPOINT_S3);
-    struct bucket *bucket = memory_allocate(1, sizeof *bucket);
-    bucket->client = client;
-    bucket->directory = memory_copy_string(directory);
-    bucket->prefix = memory_format("%s/", json_string_at(settings, "prefix", ""));
-    *ret_bucket = bucket;
-    return 0;
+    return bucket_open_at(ENV_CHECKPOINT_S3, text, NULL, directory, ret_bucket, error);
 }
 
 void bucket_free(struct bucket *bucket)
@@ -132,14 +138,14 @@ static void add_download(struct downloads *downloads, const struct s3_object *ob
         (struct s3_download){.key = object->key, .etag = object->etag, .size = object->size, .path = path};
 }
 
-static int plan_refresh(const struct bucket *bucket, const struct s3_list *list, struct downloads *downloads,
-                        struct error *error)
+static int plan_refresh(const struct bucket *bucket, const struct s3_list *list, bool for_chief,
+                        struct downloads *downloads, struct error *error)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const char *key = list->objects[i].key, *file;
+        const char *key = list->objects[i].key, *below = key + strlen(bucket->prefix), *file;
         struct checkpoint_name name;
-        if (is_kept_whole(key + strlen(bucket->prefix))) {
-            add_download(downloads, &list->objects[i], file_path_join(bucket->directory, key + strlen(bucket->prefix)));
+        if (is_kept_whole(below) && (for_chief || strcmp(below, CHECKPOINT_BEST) != 0)) {
+            add_download(downloads, &list->objects[i], file_path_join(bucket->directory, below));
         } else if (parse_key(bucket, key, &name, &file) && strcmp(file, CHECKPOINT_MANIFEST) == 0) {
             SCOPED_FREE char *path = local_path(bucket, &name);
             if (file_make_directories(path, error) < 0)
@@ -150,7 +156,7 @@ static int plan_refresh(const struct bucket *bucket, const struct s3_list *list,
     return 0;
 }
 
-static int refresh_once(struct bucket *bucket, struct error *error)
+static int refresh_once(struct bucket *bucket, bool for_chief, struct error *error)
 {
     struct s3_list list;
     SCOPED(downloads_release) struct downloads downloads = {0};
@@ -159,19 +165,19 @@ static int refresh_once(struct bucket *bucket, struct error *error)
         return -1;
     int result = file_each_entry(bucket->directory, remove_stored, bucket, error);
     if (result == 0)
-        result = plan_refresh(bucket, &list, &downloads, error);
+        result = plan_refresh(bucket, &list, for_chief, &downloads, error);
     if (result == 0)
         result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, error);
     s3_list_release(&list);
     return result;
 }
 
-int bucket_refresh(struct bucket *bucket, struct error *error)
+int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error)
 {
     struct error cause = ERROR_INIT;
     for (int i = 0; i < REFRESH_TRIES; i++) {
         error_clear(&cause);
-        if (refresh_once(bucket, &cause) == 0)
+        if (refresh_once(bucket, for_chief, &cause) == 0)
             return 0;
         /* An older chief may replace or remove objects after they were listed. */
         if (cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_CONFLICT)
@@ -223,7 +229,23 @@ int bucket_put_record(struct bucket *bucket, const struct incarnation_record *ow
                : 0;
 }
 
-/* Copies the records of newer chiefs, so that the local check finds them. One that is removed meanwhile had a still newer successor. */
+int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
+                 struct incarnation_record *ret_claim, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    for (int i = 0; i < CLAIM_TRIES; i++) {
+        if (bucket_refresh(bucket, true, error) < 0 ||
+            lineage_claim(bucket->directory, job_uid, attempt, fencing, ret_claim, error) < 0)
+            return -1;
+        if (bucket_put_record(bucket, ret_claim, true, &cause) == 0)
+            return 0;
+        if (cause.kind != ERROR_ALREADY_EXISTS)
+            break;
+    }
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+/* Copies the records of newer chiefs, so that the local check finds them. */
 static int copy_newer(struct bucket *bucket, const struct s3_list *list, const struct incarnation_record *own,
                       struct error *error)
 {
@@ -231,11 +253,17 @@ static int copy_newer(struct bucket *bucket, const struct s3_list *list, const s
         const char *name = list->objects[i].key + strlen(bucket->prefix);
         SCOPED_FREE char *path = file_path_join(bucket->directory, name);
         SCOPED_BUFFER text;
+        struct error cause = ERROR_INIT;
         buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
         if (incarnation_record_name_parse(name) <= own->incarnation)
             continue;
-        if (s3_get_whole(bucket->client, list->objects[i].key, &text, error) < 0)
-            return failed(error);
+        if (s3_get_whole(bucket->client, list->objects[i].key, &text, &cause) < 0) {
+            if (cause.kind == ERROR_NOT_FOUND) /* a still newer chief has removed it since it was listed */
+                return error_set(error, ERROR_STALE, "a newer chief than that of %s has taken over %s", name,
+                                 bucket->directory);
+            failed(&cause);
+            return error_set(error, cause.kind, "%s", cause.message);
+        }
         if (file_replace(path, text.data, text.length, error) < 0)
             return -1;
     }
@@ -341,10 +369,26 @@ int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, con
     return put_manifest(bucket, key, &manifest, text, error);
 }
 
-int bucket_put_file(struct bucket *bucket, const char *name, struct error *error)
+struct publication {
+    struct bucket *bucket;
+    const struct incarnation_record *own;
+    bool superseded;
+};
+
+static int check_publication(const void *context, struct error *error)
+{
+    struct publication *publication = (struct publication *)context;
+    publication->superseded = bucket_check(publication->bucket, publication->own, error) < 0;
+    return publication->superseded ? -1 : 0;
+}
+
+int bucket_put_file(struct bucket *bucket, const char *name, const struct incarnation_record *own, struct error *error)
 {
     SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
-    return s3_upload(bucket->client, key, path, CONNECTIONS, error) < 0 ? failed(error) : 0;
+    struct publication publication = {.bucket = bucket, .own = own};
+    if (s3_upload_if(bucket->client, key, path, CONNECTIONS, check_publication, &publication, error) == 0)
+        return 0;
+    return publication.superseded ? -1 : failed(error);
 }
 
 /* ---- retention */

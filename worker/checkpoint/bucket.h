@@ -24,11 +24,14 @@ struct bucket;
 
 /* `text` is the value of ENV_CHECKPOINT_S3, `directory` the local copy, which exists. ERROR_INVALID names a field that is wrong. */
 int bucket_open(const char *text, const char *directory, struct bucket **ret_bucket, struct error *error);
+/* Opens with another prefix than that of the settings, which the environment variable `variable` holds. */
+int bucket_open_at(const char *variable, const char *text, const char *prefix, const char *directory,
+                   struct bucket **ret_bucket, struct error *error);
 void bucket_free(struct bucket *bucket);
 
-/* Replaces the local copy: it gets the bucket's incarnation records, export record and best weights, and of each committed checkpoint
- * a directory with the manifest. Other local checkpoints are removed. */
-int bucket_refresh(struct bucket *bucket, struct error *error);
+/* Replaces the local copy: it gets the bucket's incarnation records and export record, for the chief (`for_chief`) also the best weights, and
+ * of each committed checkpoint a directory with the manifest. Other local checkpoints are removed. */
+int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error);
 
 /* Uploads this chief's record from the local copy. A new one (`is_new`) is refused with ERROR_ALREADY_EXISTS if there is a record of that number. */
 int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error);
@@ -49,7 +52,16 @@ int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, co
 /* Does lineage_check_current with the records that the bucket has now. */
 int bucket_check(struct bucket *bucket, const struct incarnation_record *own, struct error *error);
 
-/* Uploads a file of the local copy. */
-int bucket_put_file(struct bucket *bucket, const char *name, struct error *error);
+/* Claims the bucket, and its local copy, for a new chief like lineage_claim. A rival that was quicker in the bucket counts as an older chief
+ * or as a newer one, by its incarnation. */
+int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
+                 struct incarnation_record *ret_claim, struct error *error);
+
+/* Changes the error of an upload or a download into those above. */
+void bucket_translate(struct error *error);
+
+/* Uploads a file of the local copy. Fails like bucket_check, and changes nothing, if a newer chief has claimed the bucket when all bytes are
+ * uploaded. */
+int bucket_put_file(struct bucket *bucket, const char *name, const struct incarnation_record *own, struct error *error);
 
 #endif

@@ -56,27 +56,16 @@ struct checkpoint_store {
 
 /* ---- opening */
 
-#define CLAIM_TRIES 64
-
-/* Claims the directory, and the bucket if there is one. A rival that was quicker in the bucket is copied here by the next refresh. */
+/* Claims the directory, and the bucket if there is one. */
 static int claim(const struct checkpoint_options *options, struct bucket *bucket, struct incarnation_record *ret_own,
                  struct error *error)
 {
-    struct error cause = ERROR_INIT;
-    for (int i = 0; i < CLAIM_TRIES; i++) {
-        if (bucket && bucket_refresh(bucket, error) < 0)
-            return -1;
-        if (lineage_claim(options->directory, options->job_uid, options->attempt, options->incarnation, ret_own,
-                          error) < 0)
-            return -1;
-        if (!bucket)
-            return 0;
-        if (bucket_put_record(bucket, ret_own, true, &cause) == 0)
-            return bucket_refresh(bucket, error); /* older chiefs may have committed until now */
-        if (cause.kind != ERROR_ALREADY_EXISTS)
-            break;
-    }
-    return error_set(error, cause.kind, "%s", cause.message);
+    if (!bucket)
+        return lineage_claim(options->directory, options->job_uid, options->attempt, options->incarnation, ret_own,
+                             error);
+    if (bucket_claim(bucket, options->job_uid, options->attempt, options->incarnation, ret_own, error) < 0)
+        return -1;
+    return bucket_refresh(bucket, true, error); /* older chiefs may have committed until now */
 }
 
 static int take_over(const struct checkpoint_options *options, struct bucket **ret_bucket,
@@ -272,7 +261,7 @@ int checkpoint_store_fetch(const struct checkpoint_store *store, const struct ch
 
 int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error)
 {
-    return store->bucket ? bucket_put_file(store->bucket, file, error) : 0;
+    return store->bucket ? bucket_put_file(store->bucket, file, &store->own, error) : 0;
 }
 
 /* The result of one save. */

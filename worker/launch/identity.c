@@ -64,6 +64,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .pod_ip = variable(ENV_POD_IP),
         .checkpoint_directory = variable(ENV_CHECKPOINT_DIR),
         .checkpoint_s3 = variable(ENV_CHECKPOINT_S3),
+        .export_s3 = variable(ENV_EXPORT_S3),
         .storage = variable(ENV_STORAGE),
         .job = variable(ENV_JOB),
         .tf_config = variable(ENV_TF_CONFIG),

@@ -23,6 +23,7 @@ struct identity {
     const char *pod_ip;               /* NULL: not set */
     const char *checkpoint_directory; /* NULL: not set */
     const char *checkpoint_s3;        /* COXSWAIN_CHECKPOINT_S3; NULL: checkpoints are kept in the directory alone */
+    const char *export_s3;            /* COXSWAIN_EXPORT_S3; NULL: the export is written to its path alone */
     const char *storage;              /* NULL: not set */
     const char *job;                  /* the job document; NULL: not set */
     const char *tf_config;            /* NULL: not set */

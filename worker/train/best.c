@@ -17,6 +17,7 @@
 #include "worker/checkpoint/safetensors.h"
 #include "worker/checkpoint/snapshot.h"
 #include "worker/train/export.h"
+#include "worker/train/export_objects.h"
 #include "worker/train/export_record.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/hugging_face.h"
@@ -292,6 +293,21 @@ static void note_export(const struct trainer *trainer, const struct exported *ex
         report_warn(trainer->report, "the export is stored, but not that it is: %s", cause.message);
 }
 
+/* Uploads what export_write and hugging_face_write_config have written, if the export goes to a bucket. */
+static int upload_export(const struct trainer *trainer, const struct export *export, const struct exported *exported,
+                         struct error *error)
+{
+    const struct export_upload upload = {export, trainer->export_path};
+    if (!trainer->export_objects)
+        return 0;
+    if (hugging_face_has_config(trainer->job, trainer->export_path) &&
+        (export_check_current(&upload, error) < 0 ||
+         export_objects_put_beside(trainer->export_objects, HUGGING_FACE_CONFIG, error) < 0))
+        return -1;
+    return export_objects_put(trainer->export_objects, export_check_current, &upload, exported->bytes, exported->crc32c,
+                              error);
+}
+
 static int write_export(const struct trainer *trainer, const struct parameter_layout *layout, const float *parameters,
                         struct error *error)
 {
@@ -305,9 +321,11 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                                   .store = trainer->store,
                                   .claim = {.job_uid = trainer->identity->job_uid,
                                             .attempt = trainer->identity->attempt,
-                                            .incarnation = trainer->identity->incarnation}};
+                                            .incarnation = trainer->identity->incarnation,
+                                            .objects = trainer->export_objects}};
     if (export_write(&export, trainer->export_path, &exported, error) < 0 ||
-        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0)
+        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0 ||
+        upload_export(trainer, &export, &exported, error) < 0)
         return -1;
     note_export(trainer, &exported);
     return 0;

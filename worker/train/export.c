@@ -105,6 +105,12 @@ static int check_current(const struct export *export, const char *path, struct e
                          : export_claim_check(path, &export->claim, error);
 }
 
+int export_check_current(const void *context, struct error *error)
+{
+    const struct export_upload *upload = context;
+    return check_current(upload->export, upload->path, error);
+}
+
 /* A chief that another has replaced begins nothing. */
 static int begin(const struct export *export, const char *path, struct error *error)
 {

@@ -44,4 +44,11 @@ struct exported {
  * may be NULL. */
 int export_write(const struct export *export, const char *path, struct exported *ret_exported, struct error *error);
 
+/* Checks, for export_objects_put, that this chief has not been replaced. `context` is a struct export_upload. */
+struct export_upload {
+    const struct export *export;
+    const char *path;
+};
+int export_check_current(const void *context, struct error *error);
+
 #endif

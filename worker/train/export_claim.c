@@ -9,6 +9,7 @@
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/lineage.h"
+#include "worker/train/export_objects.h"
 
 static bool is_by_hand(const struct export_claim *claim)
 {
@@ -58,7 +59,12 @@ int export_claim_take(const char *path, const struct export_claim *claim, struct
         return 0;
     if (cause.kind != ERROR_NOT_FOUND)
         return error_set(error, cause.kind, "%s", cause.message);
-    return lineage_claim(directory, claim->job_uid, claim->attempt, claim->incarnation, &own, error);
+    struct bucket *bucket;
+    if (!claim->objects)
+        return lineage_claim(directory, claim->job_uid, claim->attempt, claim->incarnation, &own, error);
+    if (export_objects_claims(claim->objects, directory, &bucket, error) < 0)
+        return -1;
+    return bucket_claim(bucket, claim->job_uid, claim->attempt, claim->incarnation, &own, error);
 }
 
 int export_claim_check(const char *path, const struct export_claim *claim, struct error *error)
@@ -68,9 +74,11 @@ int export_claim_check(const char *path, const struct export_claim *claim, struc
     SCOPED_FREE char *directory = directory_of(path);
     struct incarnation_record own;
     struct error cause = ERROR_INIT;
-    if (find_own(directory, claim, &own, error) < 0)
+    struct bucket *bucket = NULL;
+    if (find_own(directory, claim, &own, error) < 0 ||
+        (claim->objects && export_objects_claims(claim->objects, directory, &bucket, error) < 0))
         return -1;
-    if (lineage_check_current(directory, &own, &cause) == 0)
+    if ((bucket ? bucket_check(bucket, &own, &cause) : lineage_check_current(directory, &own, &cause)) == 0)
         return 0;
     if (cause.kind == ERROR_CONFLICT)
         return error_set(error, ERROR_CONFLICT,

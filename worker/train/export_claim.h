@@ -6,7 +6,8 @@
  * Before it writes, each chief leaves a record of itself (incarnation_record.h) in the directory
  * `.NAME.chiefs/` beside the file. Before it renames the finished file, it looks for the record of
  * a newer chief; if there is one, the export fails with ERROR_STALE. The records are kept after the
- * run, since a chief that was cut off may return much later.
+ * run, since a chief that was cut off may return much later. If the export goes to a bucket, the records are objects there, and the
+ * directory is a local copy.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_CLAIM_H
 #define COXSWAIN_TRAIN_EXPORT_CLAIM_H
@@ -15,9 +16,12 @@
 
 #include "common/error.h"
 
+struct export_objects;
+
 struct export_claim {
-    const char *job_uid;          /* NULL or "": started by hand, no successor: claims are neither made nor checked */
-    int64_t attempt, incarnation; /* the pod's */
+    const char *job_uid;            /* NULL or "": started by hand, no successor: claims are neither made nor checked */
+    int64_t attempt, incarnation;   /* the pod's */
+    struct export_objects *objects; /* NULL: no bucket */
 };
 
 /* Leaves this chief's record durably. Call it before writing the file at `path`, and again before

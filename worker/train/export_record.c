@@ -39,12 +39,17 @@ static struct json *read_record(const char *directory)
     return document;
 }
 
-bool export_record_holds(const char *directory, const char *job_uid, int64_t step, const char *path)
+bool export_record_is(const char *directory, const char *job_uid, int64_t step, int64_t bytes, uint32_t crc32c)
 {
     SCOPED_JSON *document = read_record(directory);
+    return document != NULL && strcmp(json_string_at(document, "jobUID", ""), job_uid) == 0 &&
+           json_integer_at(document, "step", -1) == step && json_integer_at(document, "bytes", -1) == bytes &&
+           json_integer_at(document, "crc32c", -1) == crc32c;
+}
+
+bool export_record_holds(const char *directory, const char *job_uid, int64_t step, const char *path)
+{
     uint32_t crc;
     int64_t bytes;
-    return document != NULL && strcmp(json_string_at(document, "jobUID", ""), job_uid) == 0 &&
-           json_integer_at(document, "step", -1) == step && file_digest(path, &crc, &bytes, NULL) == 0 &&
-           json_integer_at(document, "bytes", -1) == bytes && json_integer_at(document, "crc32c", -1) == crc;
+    return file_digest(path, &crc, &bytes, NULL) == 0 && export_record_is(directory, job_uid, step, bytes, crc);
 }

@@ -10,7 +10,6 @@
 #include "worker/model/preset.h"
 
 #define WEIGHTS "model.safetensors"
-#define CONFIG "config.json"
 #define CONFIG_BYTES_MAX 4096
 #define GPT2_VOCABULARY 50257
 
@@ -41,15 +40,26 @@ static struct json *config_of(const struct gpt_sizes *sizes)
     return config;
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool hugging_face_has_config(const struct job_document *job, const char *path)
+{
+    struct gpt_sizes sizes;
+    return job->export_names == EXPORT_HUGGING_FACE_NAMES && strcmp(name_of(path), WEIGHTS) == 0 &&
+           preset_gpt_sizes(&job->model, &sizes);
+}
+
 int hugging_face_write_config(const struct job_document *job, const char *path, struct error *error)
 {
     struct gpt_sizes sizes;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (job->export_names != EXPORT_HUGGING_FACE_NAMES || strcmp(name, WEIGHTS) != 0 ||
-        !preset_gpt_sizes(&job->model, &sizes))
+    if (!hugging_face_has_config(job, path) || !preset_gpt_sizes(&job->model, &sizes))
         return 0;
     SCOPED_JSON *config = config_of(&sizes);
-    SCOPED_FREE char *file = memory_format("%.*s" CONFIG, (int)(name - path), path);
+    SCOPED_FREE char *file = memory_format("%.*s" HUGGING_FACE_CONFIG, (int)(name_of(path) - path), path);
     SCOPED_BUFFER text;
     buffer_init(&text, CONFIG_BYTES_MAX);
     if (json_print_indented(config, &text, error) < 0 || file_replace(file, text.data, text.length, error) < 0)

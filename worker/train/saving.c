@@ -11,6 +11,7 @@
 #include "worker/checkpoint/image.h"
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
+#include "worker/train/export_objects.h"
 #include "worker/train/export_record.h"
 #include "worker/train/finished_examples.h"
 #include "worker/train/resumed_order.h"
@@ -400,6 +401,11 @@ static bool has_ended(const struct trainer *trainer, const struct manifest *mani
     const char *job_uid = trainer->identity->job_uid;
     if (trainer->export_path == NULL)
         return strcmp(manifest->job_uid, job_uid) == 0;
+    int64_t bytes;
+    uint32_t crc;
+    if (trainer->export_objects)
+        return export_objects_look(trainer->export_objects, &bytes, &crc) == 0 &&
+               export_record_is(trainer->checkpoint_directory, job_uid, manifest->step, bytes, crc);
     return export_record_holds(trainer->checkpoint_directory, job_uid, manifest->step, trainer->export_path);
 }
 

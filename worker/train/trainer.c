@@ -7,6 +7,7 @@
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/export_objects.h"
 #include "worker/train/trainer_stages.h"
 
 bool trainer_is_chief(const struct trainer *trainer)
@@ -71,6 +72,7 @@ void trainer_release(struct trainer *trainer)
         report_free(trainer->report);
     storage_map_free(trainer->storage);
     free(trainer->checkpoint_directory);
+    export_objects_free(trainer->export_objects);
     free(trainer->export_path);
     free(trainer->init_path);
     crew_release(&trainer->crew);

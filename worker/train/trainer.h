@@ -35,6 +35,7 @@
 
 struct abandonment;
 struct best;
+struct export_objects;
 struct program;
 
 struct trainer {
@@ -45,9 +46,10 @@ struct trainer {
 
     struct crew crew;
     struct storage_map *storage;
-    char *checkpoint_directory; /* NULL: no checkpoints */
-    char *export_path;          /* NULL: no export */
-    char *init_path;            /* NULL: start from fresh parameters */
+    char *checkpoint_directory;            /* NULL: no checkpoints */
+    char *export_path;                     /* NULL: no export */
+    struct export_objects *export_objects; /* NULL: the export stays at its path */
+    char *init_path;                       /* NULL: start from fresh parameters */
     struct report *report;
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
     struct part_writer *parts; /* for ranks other than the chief that hold a part of the state; NULL: no checkpoints */

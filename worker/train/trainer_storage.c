@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/file.h"
+#include "worker/train/export_objects.h"
 #include "worker/train/saving.h"
 
 static int map_storages(struct trainer *trainer, struct error *error)
@@ -49,7 +50,11 @@ int trainer_open_paths(struct trainer *trainer, struct error *error)
         return -1;
     if (job->export_path == NULL)
         return 0;
-    return storage_map_resolve(trainer->storage, job->export_storage, job->export_path, &trainer->export_path, error);
+    if (storage_map_resolve(trainer->storage, job->export_storage, job->export_path, &trainer->export_path, error) < 0)
+        return -1;
+    return trainer->identity->export_s3 ? export_objects_open(trainer->identity->export_s3, trainer->export_path,
+                                                              &trainer->export_objects, error)
+                                        : 0;
 }
 
 /* All ranks read from the newest manifest how a batch is divided (trainer_plan.c). */
@@ -59,7 +64,7 @@ static int copy_manifests(const struct trainer *trainer, struct error *error)
     if (file_make_directories(trainer->checkpoint_directory, error) < 0 ||
         bucket_open(trainer->identity->checkpoint_s3, trainer->checkpoint_directory, &bucket, error) < 0)
         return -1;
-    int result = bucket_refresh(bucket, error);
+    int result = bucket_refresh(bucket, false, error);
     bucket_free(bucket);
     return result < 0 ? error_wrap(error, "read the manifests of checkpoints") : 0;
 }

@@ -105,7 +105,8 @@ static void add_coxswain(const struct training_job *job, enum role role, int64_t
         environment_add(list, ENV_CREW_TLS_DIR, CREW_TLS_DIRECTORY);
 }
 
-static const char *const coxswain_reserved[] = {ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, ENV_CHECKPOINT_S3, NULL};
+static const char *const coxswain_reserved[] = {ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, ENV_CHECKPOINT_S3, ENV_EXPORT_S3,
+                                                NULL};
 static const struct environment_framework environment_coxswain = {coxswain_document, add_coxswain, coxswain_reserved};
 
 static const struct environment_framework *const frameworks[] = {

@@ -23,27 +23,37 @@ static bool is_named(const char *storage, const char *name)
     return storage && strcmp(storage, name) == 0;
 }
 
-bool object_storage_has_checkpoints(const struct training_job *job, const struct storage_spec *storage)
+static bool has_checkpoints(const struct training_job *job, const struct storage_spec *storage)
 {
     return job->framework == FRAMEWORK_COXSWAIN && storage->s3.enabled && job->document.checkpoint.enabled &&
            is_named(job->document.checkpoint.storage, storage->name);
 }
 
+static bool has_export(const struct training_job *job, const struct storage_spec *storage)
+{
+    return job->framework == FRAMEWORK_COXSWAIN && storage->s3.enabled && job->document.export_path &&
+           is_named(job->document.export_storage, storage->name);
+}
+
+bool object_storage_is_written(const struct training_job *job, const struct storage_spec *storage)
+{
+    return has_checkpoints(job, storage) || has_export(job, storage);
+}
+
 bool object_storage_takes_checkpoints(const struct training_job *job)
 {
     for (unsigned i = 0; i < job->document.storage_count; i++)
-        if (object_storage_has_checkpoints(job, &job->document.storage[i]))
+        if (has_checkpoints(job, &job->document.storage[i]))
             return true;
     return false;
 }
 
-/* Whether a storage has checkpoints and nothing that the job reads before it starts. */
-static bool has_only_checkpoints(const struct training_job *job, const struct storage_spec *storage)
+/* Whether the job reads from the storage. What the program of another framework reads is not known. */
+static bool is_read(const struct training_job *job, const struct storage_spec *storage)
 {
     const struct job_document *document = &job->document;
-    return object_storage_has_checkpoints(job, storage) && !is_named(document->data.storage, storage->name) &&
-           !is_named(document->init_storage, storage->name) &&
-           !is_named(document->model.program_storage, storage->name);
+    return job->framework != FRAMEWORK_COXSWAIN || is_named(document->data.storage, storage->name) ||
+           is_named(document->init_storage, storage->name) || is_named(document->model.program_storage, storage->name);
 }
 
 /* Has a number in it, because the name of a storage may already be as long as that of a volume can be. */
@@ -135,28 +145,36 @@ static const char *key_prefix(const struct s3_spec *s3)
     return s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL;
 }
 
+/* Appends a variable with what the trainer needs to upload below `path` in the storage. */
+static void add_settings(struct json *environment, const char *variable, const struct storage_spec *storage,
+                         unsigned index, const char *path)
+{
+    const char *prefix = key_prefix(&storage->s3);
+    SCOPED_FREE char *secrets = secret_folder(index),
+                     *below = memory_format("%s%s%s", prefix ? prefix : "", prefix ? "/" : "", path + (*path == '/'));
+    SCOPED_JSON *settings = json_new_object();
+    json_set_string(settings, "endpoint", storage->s3.endpoint);
+    json_set_string(settings, "bucket", storage->s3.bucket);
+    json_set_string(settings, "prefix", below);
+    if (storage->s3.region)
+        json_set_string(settings, "region", storage->s3.region);
+    if (storage->s3.secret_name)
+        json_set_string(settings, "credentials", secrets);
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_DOCUMENT_MAX);
+    json_print(settings, &text, NULL);
+    environment_add(environment, variable, buffer_text(&text));
+}
+
 void object_storage_add_environment(struct json *environment, const struct training_job *job)
 {
+    const char *path = job->document.checkpoint.path;
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
-        const char *prefix = key_prefix(&storage->s3), *path = job->document.checkpoint.path;
-        if (!object_storage_has_checkpoints(job, storage))
-            continue;
-        SCOPED_FREE char *secrets = secret_folder(i),
-                         *below = memory_format("%s%s%s", prefix ? prefix : "", prefix ? "/" : "",
-                                                path ? path + (*path == '/') : job->name);
-        SCOPED_JSON *settings = json_new_object();
-        json_set_string(settings, "endpoint", storage->s3.endpoint);
-        json_set_string(settings, "bucket", storage->s3.bucket);
-        json_set_string(settings, "prefix", below);
-        if (storage->s3.region)
-            json_set_string(settings, "region", storage->s3.region);
-        if (storage->s3.secret_name)
-            json_set_string(settings, "credentials", secrets);
-        SCOPED_BUFFER text;
-        buffer_init(&text, JOB_DOCUMENT_MAX);
-        json_print(settings, &text, NULL);
-        environment_add(environment, ENV_CHECKPOINT_S3, buffer_text(&text));
+        if (has_checkpoints(job, storage))
+            add_settings(environment, ENV_CHECKPOINT_S3, storage, i, path ? path : job->name);
+        if (has_export(job, storage))
+            add_settings(environment, ENV_EXPORT_S3, storage, i, job->document.export_path);
     }
 }
 
@@ -165,7 +183,7 @@ void object_storage_add_mounts(struct json *mounts, const struct training_job *j
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
         SCOPED_FREE char *secrets = secret_folder(i), *volume = secret_volume(i);
-        if (object_storage_has_checkpoints(job, storage) && storage->s3.secret_name)
+        if (object_storage_is_written(job, storage) && storage->s3.secret_name)
             job_secret_add_mount(mounts, volume, secrets);
     }
 }
@@ -203,6 +221,6 @@ static void add_fetch(struct json *list, const struct training_job *job, unsigne
 void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image)
 {
     for (unsigned i = 0; i < job->document.storage_count; i++)
-        if (job->document.storage[i].s3.enabled && !has_only_checkpoints(job, &job->document.storage[i]))
+        if (job->document.storage[i].s3.enabled && is_read(job, &job->document.storage[i]))
             add_fetch(init_containers, job, i, image);
 }

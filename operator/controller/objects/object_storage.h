@@ -5,10 +5,11 @@
  * model.program name; everything below the prefix if they name none, and for other frameworks. The job's containers see the files
  * read-only, at the same path as for any other storage.
  *
- * If checkpoint names the storage, the job's containers can also write to it, and the chief uploads its checkpoints itself
- * (worker/checkpoint/bucket.h). A storage that is used for nothing else has no init container.
+ * If checkpoint or export names the storage, the job's containers can also write to it, and the chief uploads its checkpoints
+ * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h) itself. A storage from which section coxswain reads nothing has
+ * no init container.
  *
- * The Secret with the credentials is mounted into the init container alone, and where checkpoints are uploaded, into the trainer.
+ * The Secret with the credentials is mounted into the init container alone, and where something is uploaded, into the trainer.
  */
 #ifndef COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
 #define COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
@@ -18,20 +19,21 @@
 /* Whether a storage of the job is a bucket. */
 bool object_storage_is_used(const struct job_document *document);
 
-/* Whether the job's checkpoints are uploaded to this storage. */
-bool object_storage_has_checkpoints(const struct training_job *job, const struct storage_spec *storage);
+/* Whether the trainer uploads to this storage: checkpoints, the export, or both. */
+bool object_storage_is_written(const struct training_job *job, const struct storage_spec *storage);
 
 /* Whether the job's checkpoints are uploaded at all. */
 bool object_storage_takes_checkpoints(const struct training_job *job);
 
-/* Appends what the trainer needs to upload checkpoints to its environment (ENV_CHECKPOINT_S3) and to its mounts, if the job does that. */
+/* Appends what the trainer needs to upload checkpoints and the export to its environment (ENV_CHECKPOINT_S3, ENV_EXPORT_S3) and to its
+ * mounts, if the job does that. */
 void object_storage_add_environment(struct json *environment, const struct training_job *job);
 void object_storage_add_mounts(struct json *mounts, const struct training_job *job);
 
 /* Appends the volumes, including those of the Secrets, to the volumes of a pod. */
 void object_storage_add_volumes(struct json *volumes, const struct job_document *document);
 
-/* Appends an init container for each such storage. `image` must contain coxswain-storage. */
+/* Appends an init container for each such storage from which the job reads. `image` must contain coxswain-storage. */
 void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image);
 
 #endif

@@ -107,7 +107,7 @@ static void set_mounts(struct json *container, const struct pod_builder *builder
         struct json *mount = json_append(mounts, json_new_object());
         json_set_string(mount, "name", storage->name);
         json_set_string(mount, "mountPath", path);
-        if (storage->read_only || (storage->s3.enabled && !object_storage_has_checkpoints(job, storage)))
+        if (storage->read_only || (storage->s3.enabled && !object_storage_is_written(job, storage)))
             json_set_boolean(mount, "readOnly", true);
     }
     object_storage_add_mounts(mounts, job);

@@ -17,7 +17,8 @@ static int parse(const char *xml)
 }
 
 #define OBJECT(key) "<Contents><Key>" key "</Key><ETag>&quot;e&quot;</ETag><Size>7</Size></Contents>"
-#define PAGE(more, objects) "<ListBucketResult><IsTruncated>" more "</IsTruncated>" objects "</ListBucketResult>"
+#define RAW_PAGE(more, objects) "<ListBucketResult><IsTruncated>" more "</IsTruncated>" objects "</ListBucketResult>"
+#define PAGE(more, objects) RAW_PAGE(more, objects "<EncodingType>url</EncodingType>")
 
 Test(s3_answer, pages_are_appended)
 {
@@ -32,6 +33,14 @@ Test(s3_answer, pages_are_appended)
     cr_assert_eq(list.objects[2].size, 7);
     cr_assert_lt(parse(PAGE("false", OBJECT("f"))), 0);
     cr_assert_eq(error.kind, ERROR_TOO_LARGE);
+    s3_list_release(&list);
+}
+
+Test(s3_answer, keys_of_a_server_that_does_not_encode_them_are_taken_as_they_stand)
+{
+    cr_assert_eq(parse(RAW_PAGE("false", OBJECT("a+b%2Fc") OBJECT("100%"))), 0, "%s", error.message);
+    cr_assert_str_eq(list.objects[0].key, "a+b%2Fc");
+    cr_assert_str_eq(list.objects[1].key, "100%");
     s3_list_release(&list);
 }
 

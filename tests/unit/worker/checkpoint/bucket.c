@@ -14,6 +14,7 @@
 #include "common/memory.h"
 #include "tests/unit/s3_server.h"
 #include "tests/unit/worker/checkpoint/directory.h"
+#include "worker/checkpoint/file.h"
 
 #define OBJECTS 64
 #define KEY_MAX 256
@@ -28,6 +29,7 @@ struct object {
 
 static struct {
     pthread_mutex_t lock;
+    void (*hook)(void); /* called once before the next list of objects is sent; NULL: none */
     struct object objects[OBJECTS];
     int answered; /* requests so far */
     int stops_at; /* from this request on, all are refused; -1: none */
@@ -104,6 +106,12 @@ static int put(const struct scripted_request *request, const char *key)
 
 static void serve(struct scripted_request *request)
 {
+    pthread_mutex_lock(&bucket.lock);
+    void (*hook)(void) = strstr(request->line, "list-type=2") ? bucket.hook : NULL;
+    bucket.hook = hook ? NULL : bucket.hook;
+    pthread_mutex_unlock(&bucket.lock);
+    if (hook)
+        hook();
     pthread_mutex_lock(&bucket.lock);
     int number = bucket.answered++;
     bool refused = bucket.stops_at >= 0 && number >= bucket.stops_at;
@@ -285,6 +293,66 @@ Test(bucket, a_checkpoint_is_committed_once)
     cr_assert_eq(test_save(store, 10, &error), 0, "it has the same tensors: %s", error.message);
     cr_assert_eq(scripted_count(&server, "PUT"), puts, "and is there already");
     checkpoint_store_free(store);
+    scripted_server_stop(&server);
+}
+
+/* Only the chief needs the best weights, which are as large as the model. */
+Test(bucket, other_workers_copy_manifests_and_no_weights)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store;
+    struct bucket *reader;
+    struct error error = ERROR_INIT;
+    start_server();
+    cr_assert_eq(open_chief(directory, 1, &store, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    SCOPED_FREE char *kept = memory_format("%s/1/best.safetensors", directory);
+    cr_assert_eq(file_replace(kept, "best", 4, &error), 0);
+    cr_assert_eq(checkpoint_store_publish(store, "best.safetensors", &error), 0, "%s", error.message);
+    cr_assert_eq(count_objects("best.safetensors"), 1);
+    SCOPED_FREE char *settings = memory_format(
+        "{\"endpoint\":\"http://127.0.0.1:%d\",\"bucket\":\"runs\",\"prefix\":\"jobs/one\"}", server.port);
+    SCOPED_FREE char *folder = memory_format("%s/worker", directory);
+    SCOPED_FREE char *copied = memory_format("%s/best.safetensors", folder);
+    SCOPED_FREE char *manifest = memory_format("%s/step-00000010.attempt-1.incarnation-1/manifest.json", folder);
+    cr_assert_eq(file_make_directories(folder, &error), 0);
+    cr_assert_eq(bucket_open(settings, folder, &reader, &error), 0, "%s", error.message);
+    cr_assert_eq(bucket_refresh(reader, false, &error), 0, "%s", error.message);
+    cr_expect_eq(access(manifest, F_OK), 0);
+    cr_expect_lt(access(copied, F_OK), 0);
+    cr_assert_eq(bucket_refresh(reader, true, &error), 0, "%s", error.message);
+    cr_expect_eq(access(copied, F_OK), 0, "a chief needs them");
+    bucket_free(reader);
+    checkpoint_store_free(store);
+    scripted_server_stop(&server);
+}
+
+static const char *hook_directory;
+static struct checkpoint_store *hook_chief;
+
+static void claim_by_the_second(void)
+{
+    struct error error = ERROR_INIT;
+    cr_assert_eq(open_chief(hook_directory, 2, &hook_chief, &error), 0, "%s", error.message);
+}
+
+/* The second chief claims the bucket after the first one has uploaded the bytes and before they have their name. */
+Test(bucket, an_older_chief_replaces_no_best_weights)
+{
+    const char *directory = hook_directory = test_directory();
+    struct checkpoint_store *first;
+    struct error error = ERROR_INIT;
+    start_server();
+    cr_assert_eq(open_chief(directory, 1, &first, &error), 0, "%s", error.message);
+    SCOPED_FREE char *kept = memory_format("%s/1/best.safetensors", directory);
+    cr_assert_eq(file_replace(kept, "best", 4, &error), 0);
+    bucket.hook = claim_by_the_second;
+    cr_assert_lt(checkpoint_store_publish(first, "best.safetensors", &error), 0);
+    cr_assert_eq(error.kind, ERROR_STALE, "%s", error.message);
+    cr_assert_eq(count_objects("best.safetensors"), 0);
+    checkpoint_store_free(first);
+    checkpoint_store_free(hook_chief);
     scripted_server_stop(&server);
 }
 

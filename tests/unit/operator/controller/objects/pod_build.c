@@ -487,4 +487,31 @@ Test(pod_build, checkpoints_in_object_storage_are_uploaded_by_the_trainer)
     cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_S3"),
                      "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/b/digits\","
                      "\"region\":\"eu\",\"credentials\":\"/coxswain/s3/1\"}");
+    cr_assert_null(variable_of(trainer, "COXSWAIN_EXPORT_S3"));
+}
+
+Test(pod_build, an_export_to_object_storage_is_uploaded_by_the_trainer_and_unused_storage_is_not_fetched)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse("{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"
+              "\"storage\":[{\"name\":\"unused\",\"s3\":{\"endpoint\":\"http://minio:9000\",\"bucket\":\"data\"}},"
+              "{\"name\":\"runs\",\"s3\":{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a\","
+              "\"secretRef\":{\"name\":\"writer\"}}}],"
+              "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"mlp\"},"
+              "\"data\":{\"format\":\"Synthetic\",\"examples\":100},"
+              "\"export\":{\"storage\":\"runs\",\"path\":\"m/w.safetensors\"},"
+              "\"training\":{\"epochs\":1,\"batchSize\":64}}" WORKERS(""));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    cr_assert_eq(json_count(json_at(pod, "spec.initContainers")), 0, "the job reads from neither");
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/unused"), "readOnly", false));
+    cr_assert_not(json_boolean_at(mount_of(trainer, "/coxswain/storage/runs"), "readOnly", false));
+    cr_assert_not_null(mount_of(trainer, "/coxswain/s3/1"));
+    cr_assert_null(variable_of(trainer, "COXSWAIN_CHECKPOINT_S3"));
+    cr_assert_str_eq(variable_of(trainer, "COXSWAIN_EXPORT_S3"),
+                     "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/m/w.safetensors\","
+                     "\"credentials\":\"/coxswain/s3/1\"}");
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The settings of object storage that the trainer finds in its environment. Whatever they are, there is either a client or a message that
+ * names the variable.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/checkpoint/s3_settings.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+static void expect(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    struct error error = ERROR_INIT;
+    struct s3_client *client = NULL;
+    SCOPED_FREE char *text = memory_copy_bytes(bytes, length), *prefix = NULL;
+    if (s3_settings_open("VARIABLE", text, &client, &prefix, &error) < 0) {
+        expect(strstr(error.message, "VARIABLE") && !client && !prefix);
+        return 0;
+    }
+    expect(client && prefix && strlen(prefix) <= S3_KEY_MAX);
+    s3_client_free(client);
+    return 0;
+}
