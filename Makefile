@@ -436,7 +436,7 @@ bench-sweeps: $(BUILD)/tests/bench_tpe $(BUILD)/tests/bench_early_stopping ## TP
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
 bench-sweeps-digits: all ## what ASHA saves on the digits, beside Optuna with PyTorch (BENCH_TRIALS: 64): 10 minutes
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run digits
-bench-sweeps-grid: all ## ASHA beside grid search on the digits, 64 trials each: 6 minutes
+bench-sweeps-grid: all ## ASHA with pauses and without beside grid search on the digits, 64 trials each (BENCH_SEEDS: 3): 15 minutes
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run grid
 bench-sweeps-cluster: all ## 1,000 trials of a second on a real API server with KWOK's nodes: memory, writes, trials a minute
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run cluster

@@ -27,6 +27,10 @@
 #define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
 #define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for TensorFlow */
 
+/* The step at which the crew saves and then waits until it is asked to leave; absent: none. It affects neither the schedule of the
+ * learning rate nor any bit of the result. Loose strategies ignore it. */
+#define ENV_PAUSE_STEP "COXSWAIN_PAUSE_STEP"
+
 /* File with the key by which a crew's pods authenticate each other (worker/comm/crew_key.h),
  * mounted from the job's Secret. */
 #define ENV_CREW_KEY_FILE "COXSWAIN_CREW_KEY_FILE"

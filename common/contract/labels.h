@@ -24,6 +24,9 @@
 /* On the TrainingJobs of a TrainingSweep: the sweep's name, and the trial's number. */
 #define LABEL_SWEEP_NAME "coxswain.dev/sweep-name"
 #define LABEL_TRIAL "coxswain.dev/trial"
+/* On the TrainingJobs of a TrainingSweep with action Pause: the step at which the job's workers save and wait for the sweep's decision
+ * (ENV_PAUSE_STEP). The sweep removes it when it suspends the job, so that whoever resumes the job gets one that does not wait. */
+#define ANNOTATION_PAUSE_STEP "coxswain.dev/pause-step"
 /* On pods: role, index within the role, and the attempt and incarnation that they were
  * created in. */
 #define LABEL_ROLE "coxswain.dev/role"

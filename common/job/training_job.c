@@ -20,6 +20,15 @@ static int64_t time_at(const struct json *object, const char *path)
     return ms;
 }
 
+int64_t training_job_pause_step(const struct json *object)
+{
+    char *end;
+    const struct json *annotations = json_at(object, "metadata.annotations");
+    const char *text = json_string(json_member(annotations, ANNOTATION_PAUSE_STEP), "");
+    long long step = strtoll(text, &end, 10); /* the largest number where the text is too large */
+    return *end == '\0' && step > 0 ? step : FIELD_UNSET;
+}
+
 static void metadata_read(const struct json *object, struct training_job *job)
 {
     struct arena *arena = &job->document.arena;
@@ -30,6 +39,7 @@ static void metadata_read(const struct json *object, struct training_job *job)
     job->generation = json_integer_at(object, "metadata.generation", 0);
     job->created_ms = time_at(object, "metadata.creationTimestamp");
     job->deleted_ms = time_at(object, "metadata.deletionTimestamp");
+    job->pause_step = training_job_pause_step(object);
     const struct json *labels = json_at(object, "metadata.labels");
     job->queue_name = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_NAME), NULL));
     job->queue_priority = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_PRIORITY), NULL));

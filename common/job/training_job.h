@@ -247,6 +247,7 @@ struct training_job {
     int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
     const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
+    int64_t pause_step;         /* of the annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: none */
     const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 
     bool suspend;
@@ -278,6 +279,9 @@ bool training_job_awaits_class(const struct training_job *job);
  * immutability), else NULL. Returns a JSON array [{"field":"spec.workers.replicas","message":"…"}], empty if the spec is valid; free with
  * json_free. */
 struct json *training_job_violations(const struct json *object, const struct json *old);
+
+/* Returns the number in the object's annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: there is none, or it is no step's number. */
+int64_t training_job_pause_step(const struct json *object);
 
 /* ERROR_INVALID, with what to do, for an object of another version of the API. */
 int training_job_check_version(const struct json *object, struct error *error);

@@ -56,6 +56,9 @@ verdict $? "those that are paused, and no others, are suspended" "$(told halving
 is_told halving 'rate(t[int(status["best"]["trial"].split("-")[1])]) >= 0.05'
 verdict $? "a rate that learns wins" "$(told halving 'status')"
 
+is_told halving 'all(r.get("step", 20) in (20, 40, 80) for r in status["results"]) and any("step" in r for r in status["results"])'
+verdict $? "and they pause exactly at a rung" "$(told halving 'status["results"]')"
+
 winner=$(told halving 'status["best"]["trial"]')
 rate=$(told halving "rate(t[int('$winner'.split('-')[1])])")
 is_told halving "t[int('$winner'.split('-')[1])]['status']['controllerState'].get('suspendedMilliseconds', 0) > 0"
@@ -66,6 +69,29 @@ rm delay
 sweep straight "\"algorithm\":{\"type\":\"Grid\"},\"parameters\":[{\"path\":\"coxswain.training.optimizer.learningRate\",\"values\":[$rate]}]" $steps
 sweep_is straight Complete && [[ $(weights_of "$winner") == $(weights_of straight-0) ]]
 verdict $? "its weights are, bit by bit, those of a job that never paused" "$winner $(weights_of "$winner"), straight $(weights_of straight-0); $(find runs)"
+
+# A crew that waits at a rung while nobody decides, and loses a member meanwhile: the successor joins it there, and no step is taken.
+pod_runs() { [[ -n $(process_of "$(member "$1" "$2")") ]]; }
+waits_at_rung() { log_of "$(member crew-0 0)" | grep "paused after step 20 of 60"; }
+sweep crew '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
+    "parameters":[{"path":"coxswain.strategy.type","values":["MultiWorkerMirrored"]},{"path":"workers.replicas","values":[2]},{"path":"coxswain.training.optimizer.learningRate","values":[0.1,0.0001]}]' 60
+until_true 30 pod_runs crew-0 0 && until_true 30 pod_runs crew-0 1
+operator_kill
+until_true 60 waits_at_rung >/dev/null
+verdict $? "both workers of a trial wait at the rung while there is no operator" "$(log_of "$(member crew-0 0)" | tail -n 5)"
+kill -KILL "$(process_of "$(member crew-0 1)")"
+sleep 1
+operator_start
+sweep_is crew Complete 120 && is_told crew 'status["best"]["trial"] == "crew-0" and status["results"][1]["step"] == 20'
+verdict $? "and the sweep is completed after one of them was killed there" "$(told crew 'status'); $(tail -n 5 operator.log)"
+sweep alone '"algorithm":{"type":"Grid"},"parameters":[{"path":"coxswain.strategy.type","values":["MultiWorkerMirrored"]},{"path":"workers.replicas","values":[2]},{"path":"coxswain.training.optimizer.learningRate","values":[0.1]}]' 60
+steps=60
+sweep_is alone Complete && [[ $(weights_of crew-0) == $(weights_of alone-0) ]]
+verdict $? "with the bits of a crew that never waited" "$(weights_of crew-0) $(weights_of alone-0)"
+
+# Whoever resumes a paused job gets one that trains to its end.
+cox 0 resume crew-1 && until_true 60 is_told crew 'state(t[1]) == "Succeeded"'
+verdict $? "the job of a paused trial that a person resumes does not wait again" "$(told crew '[state(j) for j in t]'); $(said)"
 
 # Who could go on is not lost when the sweep itself is suspended meanwhile.
 echo 200 >delay

@@ -81,6 +81,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
         read_number(ENV_THREADS, COMPUTE_THREADS_MAX, &threads, error) < 0 || read_switches(&identity, error) < 0 ||
         read_number(ENV_LOGIT_ROWS, INT32_MAX, &logit_rows, error) < 0 ||
+        read_number(ENV_PAUSE_STEP, INT64_MAX, &identity.pause_step, error) < 0 ||
         read_number(ENV_CHIEF_TIMEOUT, CHIEF_TIMEOUT_MAX, &chief_timeout, error) < 0 ||
         read_number(ENV_GRACE, GRACE_SECONDS_MAX, &grace, error) < 0)
         return -1;

@@ -39,6 +39,7 @@ struct identity {
     int64_t logit_rows;               /* COXSWAIN_LOGIT_ROWS, as in graph_options; 0: not set */
     int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or the default of Kubernetes */
     int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not set */
+    int64_t pause_step;               /* COXSWAIN_PAUSE_STEP; 0: not set */
     int threads;                      /* COXSWAIN_THREADS; 0: not set */
 };
 

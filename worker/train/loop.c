@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "worker/comm/traffic.h"
@@ -22,6 +23,8 @@
 #include "worker/train/vigil.h"
 
 #define STRATEGY_TEXT_MAX 65536
+#define PAUSE_LOOK_NS 50000000L
+#define PAUSE_TEXT_MAX 160
 
 /* The result of a part of the loop. */
 enum outcome {
@@ -223,6 +226,20 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
 
 /* ---- evaluation */
 
+/* Whether the crew waits at this step for the decision of whoever set COXSWAIN_PAUSE_STEP. */
+static bool pause_is_due(const struct trainer *trainer)
+{
+    int64_t step = trainer->state.progress.step, pause_step = trainer->identity->pause_step;
+    return pause_step > 0 && step >= pause_step && step < trainer->plan.total_steps &&
+           trainer->checkpoint_directory != NULL && !strategy_is_loose(trainer->strategy);
+}
+
+/* Whether the job asks for an evaluation at this step, paused or not. */
+static bool evaluation_is_planned(const struct trainer *trainer)
+{
+    return step_plan_evaluates(&trainer->plan, strategy_step_before(trainer->strategy), trainer->state.progress.step);
+}
+
 static bool evaluation_is_due(const struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step;
@@ -230,7 +247,7 @@ static bool evaluation_is_due(const struct trainer *trainer)
         return false;
     if (dataset_count(trainer->validation) == 0 || step == 0 || step == trainer->evaluated_step)
         return false;
-    return step_plan_evaluates(&trainer->plan, strategy_step_before(trainer->strategy), step);
+    return evaluation_is_planned(trainer) || pause_is_due(trainer);
 }
 
 /* Evaluates the current state, which is the mean if replicas differ. */
@@ -254,7 +271,8 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     }
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy,
                       metrics.perplexity);
-    if (best_consider(trainer, metrics.loss, error) < 0)
+    /* The weights of an evaluation for a pause alone are not kept, so that the best ones are those of a job that does not pause. */
+    if (evaluation_is_planned(trainer) && best_consider(trainer, metrics.loss, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
 }
@@ -485,9 +503,8 @@ static enum outcome fail_to_store(struct loop *loop, const struct error *error)
     return OUTCOME_FAILED;
 }
 
-/* Workers stay until the chief has stored everything, because the chief's successor would need them. This has no time limit, so they meet
- * here before they do anything else together. */
-static enum outcome finish(struct loop *loop, struct error *error)
+/* Saves the present step, or this rank's part of it. Only the chief fails where that cannot be stored. */
+static enum outcome save_at_boundary(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     struct error cause = ERROR_INIT;
@@ -498,14 +515,65 @@ static enum outcome finish(struct loop *loop, struct error *error)
     }
     if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
         report_warn(trainer->report, "%s", cause.message);
+    return OUTCOME_ON;
+}
+
+/* Workers stay until the chief has stored everything, because the chief's successor would need them. This has no time limit, so they meet
+ * here before they do anything else together. */
+static enum outcome finish(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    enum outcome outcome = save_at_boundary(loop, error);
+    if (outcome != OUTCOME_ON)
+        return outcome;
     abandonment_wait_begins(trainer->abandonment, "what follows the last step");
-    enum outcome outcome = conclude(loop, error);
+    outcome = conclude(loop, error);
     abandonment_wait_ends(trainer->abandonment);
     if (outcome != OUTCOME_ON)
         return outcome;
     tell_recovery(loop, trainer->state.progress.step, 0);
     tell_finished(trainer);
     return OUTCOME_ON;
+}
+
+/* ---- a pause */
+
+/* Returns when this process is asked to leave. A member that is lost meanwhile is noticed at the next meeting, and the crew forms anew. */
+static int await_request(struct trainer *trainer, struct error *error)
+{
+    const struct timespec look = {.tv_nsec = PAUSE_LOOK_NS};
+    int met = 0;
+    abandonment_wait_begins(trainer->abandonment, "the pause");
+    while (met == 0 && !stop_is_asked()) {
+        nanosleep(&look, NULL);
+        met = strategy_meet(trainer->strategy, error);
+    }
+    abandonment_wait_ends(trainer->abandonment);
+    return met;
+}
+
+/* Saves, and waits until the job is suspended. A job that goes on does so in new pods, from this checkpoint. */
+static enum outcome pause_crew(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    char text[PAUSE_TEXT_MAX];
+    long long step = trainer->state.progress.step, total = trainer->plan.total_steps;
+    enum outcome outcome = save_at_boundary(loop, error);
+    if (outcome != OUTCOME_ON)
+        return outcome;
+    snprintf(text, sizeof text,
+             "paused after step %lld of %lld, which is saved: the sweep decides whether the job continues", step,
+             total);
+    report_phase(trainer->report, STATUS_WAITING, text);
+    if (await_request(trainer, error) < 0 && !stop_is_asked())
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    if (trainer->member && !trainer_is_chief(trainer)) /* as in leave_if_asked */
+        member_leave(trainer->member);
+    loop->code = EXIT_CODE_LEFT;
+    error_clear(error);
+    error_set(error, ERROR_CANCELLED, "left on request after step %lld of %lld, at which the job had paused", step,
+              total);
+    return OUTCOME_FAILED;
 }
 
 /* ---- the loop */
@@ -516,6 +584,8 @@ static enum outcome advance(struct loop *loop, bool *ret_done, struct error *err
     enum outcome outcome = evaluate(loop, error);
     if (outcome != OUTCOME_ON)
         return outcome;
+    if (pause_is_due(trainer))
+        return pause_crew(loop, error);
     if (trainer->state.progress.step < trainer->plan.total_steps)
         return take_step(loop, error);
     outcome = finish(loop, error);

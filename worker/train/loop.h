@@ -7,7 +7,9 @@
  * the process is asked to. When another worker is lost, the loop forms the crew again and
  * continues; any other error ends the run, and the exit code says why.
  *
- * What all ranks do together (evaluations, saves, the end) depends only on the step number in the
+ * With COXSWAIN_PAUSE_STEP the loop saves and waits at that step until the process is asked to leave.
+ *
+ * What all ranks do together (evaluations, saves, the pause, the end) depends only on the step number in the
  * state. After a loss, survivors and new workers hold the same step, and so do the same next.
  */
 #ifndef COXSWAIN_TRAIN_LOOP_H

@@ -264,10 +264,9 @@ static void send_create(struct trial_request *request, const struct training_swe
     kube_client_create(request->execution->executor.client, &path, object, &options);
 }
 
-static void send_suspend(struct trial_request *request, bool suspend)
+static void send_suspend(struct trial_request *request, const struct training_sweep *sweep, bool suspend)
 {
-    SCOPED_JSON *patch = json_new_object();
-    json_set_boolean(json_set_object(patch, "spec"), "suspend", suspend);
+    SCOPED_JSON *patch = trial_suspend_patch(sweep, request->trial, suspend);
     struct resource_path path = {JOBS, request->execution->namespace, request->name, NULL};
     struct kube_call_options options = options_of(request, suspended);
     kube_client_patch(request->execution->executor.client, &path, patch, &options);
@@ -286,7 +285,7 @@ static void send(struct sweep_execution *execution, const struct training_sweep 
         return;
     case SWEEP_SUSPEND_TRIAL:
     case SWEEP_RESUME_TRIAL:
-        send_suspend(request, action->type == SWEEP_SUSPEND_TRIAL);
+        send_suspend(request, sweep, action->type == SWEEP_SUSPEND_TRIAL);
         return;
     }
 }

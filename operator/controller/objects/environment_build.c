@@ -99,6 +99,8 @@ static void add_coxswain(const struct training_job *job, enum role role, int64_t
     (void)index;
     environment_add(list, ENV_JOB, document);
     object_storage_add_environment(list, job);
+    if (job->pause_step != FIELD_UNSET)
+        environment_add_number(list, ENV_PAUSE_STEP, job->pause_step);
     if (crew_key_is_needed(job))
         environment_add(list, ENV_CREW_KEY_FILE, CREW_KEY_DIRECTORY "/" CREW_KEY_NAME);
     if (crew_certificate_is_needed(job))

@@ -34,6 +34,17 @@ int early_stopping_rung(const struct training_sweep *sweep, int64_t steps)
     return rung;
 }
 
+int64_t early_stopping_rung_steps(const struct training_sweep *sweep, int rung)
+{
+    int64_t steps = sweep->early_stopping.min_steps;
+    if (rung >= RUNGS_MAX)
+        return INT64_MAX;
+    for (int i = 0; i < rung; i++)
+        if (__builtin_mul_overflow(steps, factor_of(sweep), &steps))
+            return INT64_MAX;
+    return steps;
+}
+
 /* ---------------------------------------------------------------- values */
 
 /* The text of a rung's value; its length is 0 if there is none. */

@@ -24,6 +24,8 @@
 
 /* Returns the number of the highest rung that is reached after so many steps; -1: none, or the sweep has no early stopping. */
 int early_stopping_rung(const struct training_sweep *sweep, int64_t steps);
+/* Returns the number of steps at which a rung is; INT64_MAX: there is no such rung. */
+int64_t early_stopping_rung_steps(const struct training_sweep *sweep, int rung);
 /* Returns the value that a trial had at a rung; NAN: it has none. */
 double early_stopping_value(const struct trial_record *result, int rung);
 /* As early_stopping_value, with the sign that makes lower values better. */

@@ -51,6 +51,14 @@ bool promotion_is_used(const struct training_sweep *sweep)
            sweep->early_stopping.action == EARLY_STOPPING_PAUSE;
 }
 
+int64_t promotion_pause_step(const struct training_sweep *sweep, int64_t trial)
+{
+    bool started = trial < sweep->status.result_count;
+    int next = started ? early_stopping_top_rung(&sweep->status.results[trial]) + 1 : 0;
+    int bracket = early_stopping_bracket(sweep, trial);
+    return early_stopping_rung_steps(sweep, next > bracket ? next : bracket);
+}
+
 const char *promotion_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                             int64_t trial, int rung, struct arena *arena)
 {

@@ -12,6 +12,9 @@
  * counts there with its next value. As others come to that rung n grows, so that more of those that
  * wait there may go on.
  *
+ * Trials of our own worker come to a rung exactly: the job of such a trial has the rung's step in an annotation, at which its workers save
+ * and wait (ANNOTATION_PAUSE_STEP). So it pauses at each rung, and is promoted as soon as its pods are gone if it is among the best.
+ *
  * With Hyperband only trials of the same bracket are compared, and a trial does not pause before the first rung of its bracket.
  *
  * All functions are pure: a decision follows from the spec and the results in the status.
@@ -23,6 +26,9 @@
 
 /* Returns whether trials of the sweep pause, instead of being stopped. */
 bool promotion_is_used(const struct training_sweep *sweep);
+/* Returns the step at which the workers of a trial wait next: that of the rung after the last one that it has a value for. INT64_MAX: it
+ * has come to every rung. */
+int64_t promotion_pause_step(const struct training_sweep *sweep, int64_t trial);
 /* Returns why a trial has to pause that has just got its value for the rung, in the arena; NULL: it goes on. */
 const char *promotion_judge(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                             int64_t trial, int rung, struct arena *arena);

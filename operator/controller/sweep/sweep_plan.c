@@ -287,17 +287,19 @@ static void count_stopped(struct sweep_planning *planning, int64_t trial)
     planning->results[trial].state = promotion_is_used(planning->sweep) ? TRIAL_PAUSED : TRIAL_STOPPED;
 }
 
-/* A crew that has started over may come to a rung that the trial has gone on from: then it does not pause there. */
-static const char *judge_rung(struct sweep_planning *planning, int64_t trial, int rung)
+/* A trial that waits at the rung is paused in any case, since only new pods get to know how far it may go: if it is among the best, it is
+ * promoted next. A crew that has started over may come to a rung that the trial has gone on from: then it does not pause there. */
+static const char *judge_rung(struct sweep_planning *planning, int64_t trial, int rung, bool waits)
 {
     const struct training_sweep *sweep = planning->sweep;
     const struct trial_record *results = planning->results;
     struct arena *arena = &planning->plan->arena;
     if (!promotion_is_used(sweep))
         return early_stopping_judge(sweep, results, planning->started, trial, rung, arena);
-    return rung < early_stopping_top_rung(&results[trial])
-               ? NULL
-               : promotion_judge(sweep, results, planning->started, trial, rung, arena);
+    const char *why = rung < early_stopping_top_rung(&results[trial])
+                          ? NULL
+                          : promotion_judge(sweep, results, planning->started, trial, rung, arena);
+    return why || !waits ? why : "it is among the best that reached this rung, and continues from its checkpoint";
 }
 
 /* Records the value that a trial has at a rung. Returns why it has to be stopped or paused; NULL: it goes on. */
@@ -310,7 +312,8 @@ static const char *judge_report(struct sweep_planning *planning, int64_t trial, 
     int rung = value ? early_stopping_record(sweep, steps, value, &planning->results[trial], arena) : -1;
     if (rung < 0 || view->succeeded || (view->total_steps != FIELD_UNSET && steps >= view->total_steps))
         return NULL;
-    return judge_rung(planning, trial, rung);
+    bool waits = view->pause_step != FIELD_UNSET && steps >= view->pause_step;
+    return judge_rung(planning, trial, rung, waits);
 }
 
 static void watch_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)

@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/sweep/population.h"
+#include "operator/controller/sweep/promotion.h"
 #include "operator/controller/sweep/suggestion.h"
 
 /* ---------------------------------------------------------------- names */
@@ -81,10 +82,44 @@ static int fill_descent(const struct training_sweep *sweep, int64_t trial, struc
     return 0;
 }
 
-static int check(const struct json *object, struct error *error)
+/* ---------------------------------------------------------------- the pause */
+
+static bool is_held_out(const struct data_files *files)
+{
+    return files->images || files->text || files->files || files->inputs || files->first != FIELD_UNSET ||
+           files->last != FIELD_UNSET || files->sample != FIELD_UNSET;
+}
+
+/* Whether our worker measures the metric in every evaluation, so that a trial that waits at a rung has a value there. */
+static bool is_measured(const struct job_document *job, const char *metric)
+{
+    bool held_out = is_held_out(&job->data.validation);
+    bool has_classes = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && !job->model.program_path &&
+                       job->data.format != DATA_FORMAT_BYTES && job->data.format != DATA_FORMAT_TOKENS;
+    return strcmp(metric, "loss") == 0 || (strcmp(metric, "validationLoss") == 0 && held_out) ||
+           (strcmp(metric, "validationAccuracy") == 0 && held_out && has_classes);
+}
+
+/* The workers of a trial that may pause wait at the next rung, if they all come to the same steps. Otherwise the sweep suspends it when it
+ * learns that the trial has passed the rung. */
+static void fill_pause(const struct training_sweep *sweep, int64_t trial, const struct training_job *job,
+                       struct json *object)
+{
+    enum strategy_type type = job->document.strategy.type;
+    if (!promotion_is_used(sweep) || job->framework != FRAMEWORK_COXSWAIN || !job->document.checkpoint.storage ||
+        type == STRATEGY_PEER_TO_PEER || type == STRATEGY_PARAMETER_SERVER ||
+        !is_measured(&job->document, sweep->objective.metric))
+        return;
+    SCOPED_FREE char *step = memory_format("%" PRId64, promotion_pause_step(sweep, trial));
+    json_set_string(json_set_object(json_member(object, "metadata"), "annotations"), ANNOTATION_PAUSE_STEP, step);
+}
+
+static int check(const struct training_sweep *sweep, int64_t trial, struct json *object, struct error *error)
 {
     struct training_job job;
     int result = training_job_parse(object, &job, error);
+    if (result == 0)
+        fill_pause(sweep, trial, &job, object);
     training_job_release(&job);
     return result < 0 ? error_wrap(error, "spec.template, with the values of trial %s",
                                    json_string_at(object, "metadata.name", ""))
@@ -100,9 +135,24 @@ int trial_build(const struct training_sweep *sweep, int64_t trial, struct json *
     struct json *spec = json_set(object, "spec", json_copy(sweep->template));
     fill_folder(sweep, trial, spec);
     if (fill_values(sweep, trial, spec, error) < 0 || fill_descent(sweep, trial, spec, error) < 0 ||
-        check(object, error) < 0)
+        check(sweep, trial, object, error) < 0)
         return -1;
     *ret_object = object;
     object = NULL;
     return 0;
+}
+
+struct json *trial_suspend_patch(const struct training_sweep *sweep, int64_t trial, bool suspend)
+{
+    struct error error = ERROR_INIT;
+    struct json *patch = json_new_object();
+    SCOPED_JSON *object = NULL;
+    json_set_boolean(json_set_object(patch, "spec"), "suspend", suspend);
+    if (!promotion_is_used(sweep) || trial_build(sweep, trial, &object, &error) < 0)
+        return patch;
+    const struct json *annotations = json_at(object, "metadata.annotations");
+    const char *step = json_string(json_member(annotations, ANNOTATION_PAUSE_STEP), NULL);
+    json_set(json_set_object(json_set_object(patch, "metadata"), "annotations"), ANNOTATION_PAUSE_STEP,
+             suspend || !step ? json_new_null() : json_new_string(step));
+    return patch;
 }

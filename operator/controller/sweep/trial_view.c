@@ -56,6 +56,7 @@ struct trial_view *trial_view_new(const struct json *object)
     trial->name = arena_copy_string(&trial->arena, json_string_at(object, "metadata.name", ""));
     trial->sweep_uid = arena_copy_string(&trial->arena, is_trial ? owner.uid : "");
     trial->sweep_name = arena_copy_string(&trial->arena, is_trial ? owner.name : "");
+    trial->pause_step = training_job_pause_step(object);
     trial->suspend = json_boolean_at(object, "spec.suspend", false);
     trial->pods = count_pods(json_member(object, "spec"));
     read_status(json_member(object, "status"), trial);

@@ -18,6 +18,7 @@ struct trial_view {
     bool suspended;            /* its state: it has no pods */
     const char *message;       /* of the condition Failed; "": it has not failed */
     int64_t step, total_steps; /* FIELD_UNSET: unknown */
+    int64_t pause_step;        /* at which it waits for the sweep's decision; FIELD_UNSET: it does not */
     int64_t start_ms;          /* FIELD_UNSET: not yet */
     int64_t end_ms;            /* when it was over, or since when it is suspended; FIELD_UNSET: it goes on */
     int64_t suspended_ms;      /* how long it was suspended before */

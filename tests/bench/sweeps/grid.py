@@ -3,13 +3,18 @@
 
     BUILD            where cox is (build)
     COXSWAIN_DATA    the folder with mnist/t10k-*.gz
+    BENCH_SEEDS      sweeps with ASHA, each with other values (3)
 
-Grid search takes all steps of all trials. The aim: ASHA takes at most a quarter of them, and its best trial is as good.
+Grid search takes all steps of all trials. ASHA runs in both forms: trials that pause at a rung, and trials that are stopped there for good.
+The aim: ASHA takes at most a quarter of the steps, and its best trial is as good.
 """
 import json
+import os
+import statistics
 
 import digits
 
+SEEDS = int(os.environ.get("BENCH_SEEDS", "3"))
 LISTS = {"learningRate": [0.0003, 0.0014, 0.0065, 0.03], "weightDecay": [0.0001, 0.0022, 0.046, 1]}
 GRID = [{"path": "coxswain.training.optimizer.learningRate", "values": LISTS["learningRate"]},
         {"path": "coxswain.model.layers.7.units", "values": [64, 128]},
@@ -17,15 +22,21 @@ GRID = [{"path": "coxswain.training.optimizer.learningRate", "values": LISTS["le
         {"path": "coxswain.training.optimizer.weightDecay", "values": LISTS["weightDecay"]}]
 
 
+def measure(name, *settings):
+    seconds, steps, rows = digits.sweep("grid.yaml", *settings)
+    best, early = max(digits.accuracies(rows)), sum(row["state"] in ("Stopped", "Paused") for row in rows)
+    digits.report(name, seconds, steps, best, early, 64 * 192)
+    return steps, best
+
+
 def main():
-    results = {}
-    settings = {"ASHA": [], "grid": ["--set=spec.earlyStopping=null", '--set=spec.algorithm={"type":"Grid"}', "--set=spec.parameters=" + json.dumps(GRID)]}
-    for name, more in settings.items():
-        seconds, steps, rows = digits.sweep("grid.yaml", *more)
-        results[name] = steps, max(digits.accuracies(rows))
-        digits.report(name, seconds, steps, results[name][1], sum(row["state"] == "Stopped" for row in rows), 64 * 192)
-    (few, found), (all_steps, best) = results["ASHA"], results["grid"]
-    print(f"ASHA takes {few / all_steps:.0%} of the steps of grid search (aim: 25 %); its best trial is {100 * (found - best):+.1f} points better", flush=True)
+    all_steps, best = measure("grid", "--set=spec.earlyStopping=null", "--set=spec.template.coxswain.checkpoint=null",
+                              '--set=spec.algorithm={"type":"Grid"}', "--set=spec.parameters=" + json.dumps(GRID))
+    for action in ("Pause", "Stop"):
+        runs = [measure(f"ASHA {action}, seed {seed}", f"--set=spec.algorithm.seed={seed}", f"--set=spec.earlyStopping.action={action}")
+                for seed in range(1, SEEDS + 1)]
+        share, found = (statistics.median(column) for column in zip(*((steps / all_steps, 100 * (found - best)) for steps, found in runs)))
+        print(f"ASHA {action}: {share:.0%} of the steps of grid search (aim: 25 %), best trial {found:+.1f} points (medians of {SEEDS})", flush=True)
 
 
 if __name__ == "__main__":

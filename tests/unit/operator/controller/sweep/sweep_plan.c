@@ -509,6 +509,27 @@ Test(sweep_plan, decides_in_the_status_that_a_trial_pauses)
     scene_end(&scene);
 }
 
+/* New pods alone get to know how far they may go. */
+Test(sweep_plan, a_trial_that_waits_at_a_rung_pauses_even_if_it_is_among_the_best)
+{
+    static const char status[] = "{results: [{state: Running}, " PAUSED("0.7") "]}";
+    struct scene scene = pausing_scene(status);
+    add_report(&scene, 0, "Running", 4, "0.5", false);
+    add_report(&scene, 1, "Suspended", 4, "0.7", true);
+    plan(&scene);
+    expect_set(scene.plan.status.stopping, "");
+    scene_end(&scene);
+
+    scene = pausing_scene(status);
+    add_report(&scene, 0, "Running", 4, "0.5", false);
+    scene.trials[0]->pause_step = 4;
+    add_report(&scene, 1, "Suspended", 4, "0.7", true);
+    plan(&scene);
+    expect_set(scene.plan.status.stopping, "0");
+    expect_event(&scene, "TrialPaused", "among the best that reached this rung, and continues from its checkpoint");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, a_trial_is_paused_once_its_job_has_no_pods)
 {
     static const char status[] = "{results: [{state: Running, objective: '0.5', step: 4, rungs: '0.5'}, {state: "

@@ -6,7 +6,7 @@
  * whose values follow from earlier results, what is recorded of a trial must never change, and its job must have those values.
  * With early stopping, trials report values on their way: a value that is recorded must never change, no trial may be suspended before
  * the status says that it is stopped, and one of which it says so must not run on. With pauses, a trial may be resumed only after the
- * status says that it goes on, and must then come on; in the end none may wait that is among the best of its rung.
+ * status says that it goes on, and must then come on; a trial that waits at its rungs never passes one; in the end none may wait that is among the best of its rung.
  * With PBT a parent that is recorded must never change, must have succeeded, and the trial's job must go on from it.
  */
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/plan/index_set.h"
 #include "operator/controller/sweep/early_stopping.h"
@@ -59,6 +60,9 @@
                "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
                "  earlyStopping: {type: Hyperband, minSteps: 2, reductionFactor: 2, brackets: 2, action: Pause}\n"     \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+/* With a metric that our worker always measures, so that the trials wait at their rungs. */
+#define WAITING PAUSING "  objective: {metric: loss}\n"
+#define WAITING_BRACKETS PAUSING_BRACKETS "  objective: {metric: loss}\n"
 /* Three generations of two. */
 #define POPULATION                                                                                                     \
     SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
@@ -90,6 +94,7 @@ struct model {
     bool records; /* TPE, PBT: the status has the trials' values */
     bool stops;   /* trials are stopped early, or paused */
     bool pauses;
+    bool waits;   /* at the rungs */
     int stopped;  /* trials of all schedules that were, or stay paused */
     int promoted; /* how often, in all schedules, one that was paused went on */
 };
@@ -271,6 +276,16 @@ static void server_suspend(int64_t trial, bool suspend)
     CHECK(suspend || !model.stopping[trial], "a trial is resumed that is stopped");
     if (!model.trials[trial])
         return;
+    struct training_sweep sweep = sweep_of(model.cached_sweep);
+    SCOPED_JSON *patch = trial_suspend_patch(&sweep, trial, suspend);
+    const struct json *step = json_member(json_at(patch, "metadata.annotations"), ANNOTATION_PAUSE_STEP);
+    struct json *annotations = json_member(json_member(model.trials[trial], "metadata"), "annotations");
+    CHECK(!model.waits || step != NULL, "a patch says nothing of the pause");
+    if (annotations && json_string(step, NULL))
+        json_set_string(annotations, ANNOTATION_PAUSE_STEP, json_string(step, NULL));
+    else if (annotations)
+        json_remove(annotations, ANNOTATION_PAUSE_STEP);
+    training_sweep_release(&sweep);
     json_set_boolean(json_member(model.trials[trial], "spec"), "suspend", suspend);
     if (!suspend && !is_over(model.trials[trial]))
         json_remove(json_set_object(model.trials[trial], "status"), "conditions");
@@ -324,24 +339,37 @@ static void report(int trial, int64_t step)
     model.steps[trial] = step;
     json_set_integer(progress, "step", step);
     json_set_integer(progress, "totalSteps", STEPS_OF_A_TRIAL);
-    json_set_string(metric, "name", "validationLoss");
+    json_set_string(metric, "name", json_string_at(model.sweep, "spec.objective.metric", "validationLoss"));
     json_set_string(metric, "value", text);
     json_set_integer(metric, "step", step);
+}
+
+/* The step beyond which the trial does not go. */
+static int64_t last_step(int trial)
+{
+    int64_t pause_step = training_job_pause_step(model.trials[trial]);
+    CHECK(!model.waits || pause_step != FIELD_UNSET || json_boolean_at(model.trials[trial], "spec.suspend", false),
+          "a trial does not wait at the next rung");
+    return pause_step != FIELD_UNSET && pause_step < STEPS_OF_A_TRIAL ? pause_step : STEPS_OF_A_TRIAL;
 }
 
 /* A crew that starts over may go back. */
 static void train(int trial)
 {
+    int64_t step = (model.steps[trial] + 2 + (int64_t)draw(5)) % STEPS_OF_A_TRIAL;
     if (runs(trial))
-        report(trial, (model.steps[trial] + 2 + (int64_t)draw(5)) % STEPS_OF_A_TRIAL);
+        report(trial, step < last_step(trial) ? step : last_step(trial));
 }
 
+/* One that waits may yet fail. */
 static void end_trial(int trial)
 {
     if (!runs(trial))
         return;
-    report(trial, STEPS_OF_A_TRIAL);
-    set_state(model.trials[trial], draw(4) == 0 ? "Failed" : "Succeeded");
+    bool fails = draw(4) == 0, waits = last_step(trial) < STEPS_OF_A_TRIAL;
+    report(trial, last_step(trial));
+    if (fails || !waits)
+        set_state(model.trials[trial], fails ? "Failed" : "Succeeded");
 }
 
 /* A person, or the time to live. What is still pending would be created anew by a successor (sweep_plan.h), and what a create on the
@@ -562,6 +590,7 @@ static void run_schedule(uint64_t seed, const char *spec)
                        .bred = model.bred,
                        .stops = strstr(spec, "earlyStopping:") != NULL,
                        .pauses = strstr(spec, "action: Pause") != NULL,
+                       .waits = strstr(spec, "metric: loss") != NULL,
                        .stopped = model.stopped,
                        .promoted = model.promoted};
     set_version();
@@ -616,7 +645,7 @@ Test(sweep_replay, trials_are_stopped_as_the_status_says)
 
 Test(sweep_replay, paused_trials_go_on_as_the_status_says)
 {
-    static const char *const specs[] = {PAUSING, PAUSING_BRACKETS};
+    static const char *const specs[] = {PAUSING, PAUSING_BRACKETS, WAITING, WAITING_BRACKETS};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         model.promoted = 0;
         expect_stops(specs[i]);

@@ -134,3 +134,74 @@ Test(trial_build, what_makes_no_job)
                    "  parameters: [{path: a.2, values: [0]}]\n",
                    "no place for \"2\"");
 }
+
+#define PAUSING                                                                                                        \
+    SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
+               "  maxTrials: 20\n  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
+
+/* `results` in YAML; `step` NULL: the trial does not wait. */
+static void expect_pause(const char *yaml, const char *early_stopping, const char *metric, const char *results,
+                         const char *step)
+{
+    SCOPED_JSON *object = yaml_value(yaml);
+    json_set(json_member(object, "spec"), "earlyStopping", yaml_value(early_stopping));
+    json_set_string(json_set_object(json_member(object, "spec"), "objective"), "metric", metric);
+    json_set(json_set_object(object, "status"), "results", yaml_value(results));
+    struct training_sweep sweep = sweep_of(object);
+    struct json *job = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(trial_build(&sweep, 0, &job, &error), 0, "%s", error.message);
+    const char *built = json_string(json_member(json_at(job, "metadata.annotations"), ANNOTATION_PAUSE_STEP), NULL);
+    cr_expect_eq(step == NULL, built == NULL, "%s: %s, not %s", early_stopping, built, step);
+    if (step && built)
+        cr_expect_str_eq(built, step, "%s", early_stopping);
+    json_free(job);
+    training_sweep_release(&sweep);
+}
+
+Test(trial_build, a_trial_that_may_pause_waits_at_the_next_rung)
+{
+    static const char asha[] = "{type: ASHA, minSteps: 2, reductionFactor: 2, action: Pause}",
+                      stops[] = "{type: ASHA, minSteps: 2, reductionFactor: 2}",
+                      brackets[] = "{type: Hyperband, minSteps: 2, reductionFactor: 3, brackets: 2, action: Pause}";
+    expect_pause(PAUSING, asha, "loss", "[]", "2");
+    expect_pause(PAUSING, asha, "loss", "[{state: Running, rungs: '0.5'}]", "4");
+    expect_pause(PAUSING, asha, "loss", "[{state: Running, rungs: ',0.5'}]", "8");
+    expect_pause(PAUSING, brackets, "loss", "[{state: Running, rungs: '1,1,1'}]", "54");
+    expect_pause(PAUSING, stops, "loss", "[]", NULL);
+    expect_pause(PAUSING, asha, "validationLoss", "[]", NULL); /* the template holds nothing out */
+    expect_pause(PAUSING, asha, "bleu", "[]", NULL);
+}
+
+Test(trial_build, only_crews_that_take_common_steps_wait)
+{
+    static const char asha[] = "{type: ASHA, minSteps: 2, action: Pause}", held_out[] = "validationAccuracy";
+#define WITH(strategy, format, more)                                                                                   \
+    "metadata: {name: s, namespace: n, uid: u}\nspec: {maxTrials: 4, parameters: [{path: "                             \
+    "coxswain.training.batchSize, integer: {min: 10, max: 50}}], template: {workers: {replicas: 2}, storage: [{name: " \
+    "runs, hostPath: {path: /runs}}], coxswain: {strategy: {type: " strategy "}, model: {preset: mlp}, data: "         \
+    "{format: " format ", examples: 1000, validation: {last: 100}}, training: {steps: 10, batchSize: 100, optimizer: " \
+    "{type: SGD}}, checkpoint: {storage: runs}}" more "}}"
+    expect_pause(WITH("MultiWorkerMirrored", "Synthetic", ""), asha, held_out, "[]", "2");
+    expect_pause(WITH("MultiWorkerMirrored", "Synthetic", ""), asha, "validationLoss", "[]", "2");
+    expect_pause(WITH("ParameterServer", "Synthetic", ", parameterServers: {replicas: 1}, chief: {}"), asha, held_out,
+                 "[]", NULL);
+    expect_pause(WITH("PeerToPeer", "Synthetic", ""), asha, held_out, "[]", NULL);
+}
+
+Test(trial_build, a_job_that_the_sweep_suspends_no_longer_waits)
+{
+    SCOPED_JSON *object = yaml_value(PAUSING "  objective: {metric: loss}\n"
+                                             "  earlyStopping: {type: ASHA, minSteps: 2, action: Pause}\n"
+                                             "status: {results: [{state: Running, rungs: '0.5'}]}\n");
+    struct training_sweep sweep = sweep_of(object);
+    SCOPED_JSON *suspend = trial_suspend_patch(&sweep, 0, true);
+    SCOPED_JSON *resume = trial_suspend_patch(&sweep, 0, false);
+    const struct json *gone = json_member(json_at(suspend, "metadata.annotations"), ANNOTATION_PAUSE_STEP);
+    const struct json *next = json_member(json_at(resume, "metadata.annotations"), ANNOTATION_PAUSE_STEP);
+    cr_expect(json_boolean_at(suspend, "spec.suspend", false));
+    cr_expect(gone && !json_string(gone, NULL));
+    cr_expect_not(json_boolean_at(resume, "spec.suspend", true));
+    cr_expect_str_eq(json_string(next, ""), "8");
+    training_sweep_release(&sweep);
+}
