@@ -54,6 +54,9 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
 {
     const char *manager = json_string_at(input->job, "spec.managedBy", "");
     if (strcmp(manager, MANAGED_BY_MULTIKUEUE) == 0) {
+        if (job_condition_true(input->job, "Suspended") || job_condition_true(input->job, "Succeeded") ||
+            job_condition_true(input->job, "Failed"))
+            return false;
         buffer_format(out,
                       "is run by MultiKueue in another cluster (spec.managedBy): kubectl describe workload %s says in "
                       "which; there cox why says more",

@@ -75,14 +75,9 @@ static bool (*const policies[])(struct planning *planning) = {
     create_plan,
 };
 
-static bool is_managed_by(const struct training_job *job, const char *manager)
-{
-    return job->managed_by && strcmp(job->managed_by, manager) == 0;
-}
-
 static bool is_ours(const struct training_job *job)
 {
-    return !job->managed_by || *job->managed_by == '\0' || is_managed_by(job, MANAGED_BY_OPERATOR);
+    return !job->managed_by || *job->managed_by == '\0' || strcmp(job->managed_by, MANAGED_BY_OPERATOR) == 0;
 }
 
 /* Clears the promise of each pod that exists. After the job is over, promises stay, so that a late create can be distinguished from a pod
@@ -269,7 +264,7 @@ static void decide_write(struct planning *planning)
 static void delegate(struct planning *planning)
 {
     take_obstacle(planning);
-    if (!class_plan(planning))
+    if (!ttl_plan(planning) && !class_plan(planning))
         queue_delegate(planning);
     decide_write(planning);
 }
@@ -283,7 +278,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->now_ms = input->now_ms;
     ret_plan->foreign = input->foreign_told;
     ret_plan->queue_change_waits = input->queue_change_told;
-    bool is_delegated = is_managed_by(input->job, MANAGED_BY_MULTIKUEUE);
+    bool is_delegated = queue_is_delegated(input->job);
     if (!is_ours(input->job) && !is_delegated)
         return;
     struct planning planning = {

@@ -99,6 +99,8 @@ void scale_down(struct planning *planning);
 /* Sets Suspended back to False if a pod of a suspended job is alive after all. Called whatever the
  * policies decide. */
 void suspend_take_back(struct planning *planning);
+/* Says in the next status of a job that runs in another cluster (queue_delegate) that it may not run there now. */
+void suspend_elsewhere(struct planning *planning, const char *reason, const char *why);
 
 /* Add an action to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);

@@ -33,6 +33,11 @@ static bool is_prebuilt(const struct planning *planning)
     return planning->job->queue_workload != NULL;
 }
 
+bool queue_is_delegated(const struct training_job *job)
+{
+    return job->managed_by && strcmp(job->managed_by, MANAGED_BY_MULTIKUEUE) == 0;
+}
+
 /* The Workload that MultiKueue has created has the labels of the one in the cluster of the queue, and no owner. */
 bool queue_lacks_workload(const struct planning *planning)
 {
@@ -138,10 +143,11 @@ static void tell_of_change(struct planning *planning, const struct workload_view
 }
 
 /* Deletes the Workload of a job that left its queue. While pods of the job are alive they keep its
- * quota and its admission. */
+ * quota and its admission; those in another cluster are not known here. */
 static void leave_queue(struct planning *planning, const struct workload_view *workload)
 {
-    if (workload->reserved && planning->crew.alive_count > 0)
+    bool runs_elsewhere = queue_is_delegated(planning->job) && !workload->evicted && !planning->job->suspend;
+    if (workload->reserved && (planning->crew.alive_count > 0 || runs_elsewhere))
         tell_of_change(planning, workload);
     else
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
@@ -208,9 +214,22 @@ void queue_tell(struct planning *planning)
         planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
 }
 
+/* Returns whether the job may run in the cluster that Kueue chooses. If not, `ret_reason` and `ret_message` say why. */
+static bool may_run_elsewhere(struct planning *planning, const char **ret_reason, const char **ret_message)
+{
+    bool lacks_queue = !planning->job->suspend && !is_queued(planning) && !own_workload(planning);
+    if (!planning->job->suspend && !lacks_queue)
+        return queue_admits(planning, ret_reason, ret_message);
+    *ret_reason = lacks_queue ? "Queued" : "Suspended";
+    *ret_message = lacks_queue ? "spec.managedBy is " MANAGED_BY_MULTIKUEUE
+                                 ", but the job has no label " LABEL_QUEUE_NAME ": add it"
+                               : "spec.suspend is true";
+    return false;
+}
+
 void queue_delegate(struct planning *planning)
 {
-    const char *invalid = planning->input->invalid;
+    const char *invalid = planning->input->invalid, *reason, *why;
     if (status_terminal(planning->old) || deleting_is_asked(planning->job))
         return;
     if (invalid) {
@@ -222,5 +241,7 @@ void queue_delegate(struct planning *planning)
     if (planning->job->suspend)
         queue_dismiss(planning);
     else
-        queue_keep(planning, false);
+        queue_keep(planning, true); /* no pod is here */
+    if (!may_run_elsewhere(planning, &reason, &why))
+        suspend_elsewhere(planning, reason, why);
 }

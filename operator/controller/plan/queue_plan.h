@@ -36,8 +36,11 @@ void queue_keep(struct planning *planning, bool suspended);
 /* Updates the Workload's conditions if the next status requires it. */
 void queue_tell(struct planning *planning);
 
-/* Plans a job with MANAGED_BY_MULTIKUEUE in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue
- * creates its copy in the cluster that it chooses, and writes the copy's status into this job's. */
+/* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */
+bool queue_is_delegated(const struct training_job *job);
+/* Plans such a job in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue creates its copy in
+ * the cluster that it chooses, and writes the copy's status into this job's. While there is no copy, because the job waits, was evicted or
+ * is suspended, the status says that. */
 void queue_delegate(struct planning *planning);
 
 #endif

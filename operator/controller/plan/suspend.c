@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/queue_plan.h"
+#include "operator/controller/plan/replicas.h"
 
 static bool is_suspending(const struct job_status *status)
 {
@@ -68,6 +70,16 @@ static void suspend(struct planning *planning, const char *reason, const char *w
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
         planning_event(planning, false, reason, "Suspend",
                        planning_format(planning, "the job is suspended and has no pods: %s", why));
+}
+
+void suspend_elsewhere(struct planning *planning, const char *reason, const char *why)
+{
+    promise_nothing(planning);
+    planning->next->observed_generation = planning->job->generation;
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
+    replicas_update(planning);
+    conditions_update(planning);
+    progress_rest(&planning->next->progress);
 }
 
 void suspend_take_back(struct planning *planning)

@@ -5,7 +5,9 @@
 bool ttl_plan(struct planning *planning)
 {
     int64_t seconds = planning->job->run_policy.ttl_seconds_after_finished;
-    if (!status_terminal(planning->old) || seconds == FIELD_UNSET || planning->old->completion_ms == FIELD_UNSET)
+    bool is_copy = planning->job->queue_workload != NULL; /* MultiKueue deletes it, once it has read its status */
+    if (!status_terminal(planning->old) || is_copy || seconds == FIELD_UNSET ||
+        planning->old->completion_ms == FIELD_UNSET)
         return false;
     int64_t due_ms = planning_time(planning, STATUS_TIME_COMPLETION) + 1000 * seconds;
     planning_requeue(planning, due_ms > planning->now_ms ? due_ms : PLAN_NEVER);

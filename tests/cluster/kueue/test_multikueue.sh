@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Jobs that MultiKueue sends from the cluster of the queue to a worker cluster, with two control planes, the real Kueue manager and an
-# operator on each: started, finished, suspended and resumed, stopped there, with a class, and deleted. Only nodes and the lives of pods are
+# operator on each: started, finished, suspended and resumed, evicted, with a class, and deleted. Only nodes and the lives of pods are
 # played (KWOK). The script brings both control planes, one in the other, and calls itself in each.
 #
 #   make check-kueue                (builds the manager from its Go module the first time: minutes)
@@ -103,9 +103,9 @@ queues kubectl -n kueue-system create secret generic far --from-file=kubeconfig=
 until_true 60 queue_made '' && until_true 60 queues other_clusters_made && until_true 60 queues queue_made far
 verdict $? "a queue that sends jobs to the other cluster" "$why"
 
-# sent_job NAME [SECONDS]: two workers of two processors each, that end well after that time, else not at all
+# sent_job NAME [SECONDS [TTL]]: two workers of two processors each, that end well after that time, else not at all
 sent_job() {
-    local annotations=
+    local annotations='' ttl=${3:-}
     [[ -z ${2:-} ]] || annotations="test.coxswain.dev/exit-code: \"0\", test.coxswain.dev/runs-for: \"$2\""
     queues k apply -f - >/dev/null <<YAML
 apiVersion: coxswain.dev/v1beta1
@@ -113,6 +113,7 @@ kind: TrainingJob
 metadata: {name: $1, labels: {kueue.x-k8s.io/queue-name: research}}
 spec:
   managedBy: kueue.x-k8s.io/multikueue
+  ${ttl:+runPolicy: {ttlSecondsAfterFinished: $ttl\}}
   ${class:+trainingClass: {kind: TrainingClass, name: $class\}}
   workers:
     replicas: 2
@@ -156,15 +157,26 @@ why=$(KUBECONFIG=$QUEUES_KUBECONFIG "$bin/cox" why first -n "$space" 2>&1)
 verdict $? "cox why says where to look" "$why"
 
 queues k patch tj first --type=merge -p '{"spec":{"suspend":true}}' >/dev/null
-until_true 60 gone first
+until_true 60 gone first && queues status_is first readySummary 0/2 && queues status_is first state Suspended
 verdict $? "suspended, it is removed there" "$(told first)"
 queues k patch tj first --type=merge -p '{"spec":{"suspend":false}}' >/dev/null
 until_true 90 status_is first readySummary 2/2
 verdict $? "resumed, it runs there again" "$(told first)"
 
+active() {
+    queues k patch workloads.v1beta2.kueue.x-k8s.io first --type=merge -p "{\"spec\":{\"active\":$1}}" >/dev/null
+}
+active false
+until_true 60 gone first && until_true 60 queues workload_is first QuotaReserved False && queues status_is first state Suspended
+verdict $? "evicted in the cluster of the queue, it is removed there and gives its quota back" "$(told first)"
+active true
+until_true 90 status_is first readySummary 2/2
+verdict $? "activated, it runs there again" "$(told first)"
+
 sent_job second 3
 sleep 3
-pods_are second 0 && queues workload_is second QuotaReserved False
+pods_are second 0 && queues workload_is second QuotaReserved False && why=$(KUBECONFIG=$QUEUES_KUBECONFIG "$bin/cox" why second -n "$space" 2>&1) &&
+    [[ $why == *"waits for its queue"* ]]
 verdict $? "a second job waits for quota" "$(told second)"
 queues k delete tj first --wait=false >/dev/null
 until_true 60 gone first
@@ -182,7 +194,7 @@ metadata: {name: small}
 spec: {template: {metadata: {labels: {from: class}}}}
 YAML
 done
-class=small sent_job late 6
+class=small sent_job late 6 10
 kill "${operators[0]}"
 until_true 90 queues workload_is late Admitted True
 verdict $? "a job is sent while the other cluster has no operator" "$(told late)"
@@ -194,6 +206,11 @@ until_true 60 from_class
 verdict $? "it runs once there is one, with the class of that cluster" "$(told late)"
 until_true 90 queues status_is late state Succeeded
 verdict $? "and succeeds" "$(told late)"
+deleted() {
+    ! queues k get tj late >/dev/null 2>&1
+}
+until_true 60 deleted && gone late
+verdict $? "it is deleted by its ttlSecondsAfterFinished" "$(told late)"
 
 operators_judged
 queues operators_judged

@@ -56,6 +56,8 @@ Test(why, a_person_or_a_controller)
     expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
            "digits is run by MultiKueue in another cluster (spec.managedBy): kubectl describe workload digits says in "
            "which; there cox why says more");
+    expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", SUSPENDED("Queued", "waiting in queue research")), "[]", "[]",
+           "digits waits for its queue to admit it: waiting in queue research");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]",
            "digits waits for a user to resume it: it is suspended (cox resume digits)");
     expect(JOB("'suspend':true", SUSPENDED("Suspended", "")), "[" POD("},'status':{'phase':'Running'}") "]", "[]",

@@ -638,18 +638,40 @@ Test(queue, a_copy_of_multikueue_takes_its_workload_and_leaves_its_deletion_to_i
 Test(queue, a_job_that_multikueue_sends_away_has_only_a_workload_here)
 {
     scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
-    expect_plan("create_workload=1 actions=1 write_status=0 attempt=0");
+    expect_turn("create_workload=1 actions=1 attempt=0 Suspended:True=Queued");
     admit();
     expect_plan("actions=0 write_status=0 (it runs elsewhere)");
     scene.job.status.attempt = 1;
+    scene.job.status.conditions[CONDITION_SUSPENDED].status = CONDITION_ABSENT;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_TRUE;
+    scene.job.status.replicas[ROLE_WORKER].ready = 2;
     expect_plan("actions=0 write_status=0 (Kueue writes the copy's status)");
     scene.job.suspend = true;
-    expect_plan("delete_workload=1 actions=1 write_status=0");
+    expect_plan("delete_workload=1 actions=1 write_status=1 Suspended:True=Suspended Running:False=Suspended");
+    expect_plan("worker.ready=0 (the copy is deleted)");
     scene.job.suspend = false;
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     scene.input.queue.workload = NULL;
     expect_plan("actions=0 write_status=0 (it is over)");
+}
+
+Test(queue, a_job_that_was_sent_away_gives_its_quota_back_when_it_is_evicted)
+{
+    scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
+    admit();
+    scene.job.status.attempt = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_TRUE;
+    workload.evicted = true;
+    expect_turn("release_workload=1 actions=1 Suspended:True=Evicted Running:False=Suspended");
+    workload.reserved = workload.admitted = false;
+    expect_plan("clear_admission=1 actions=1");
+    workload.has_admission = workload.evicted = false;
+    expect_turn("actions=0 Suspended:True=Queued");
+    workload.reserved = workload.admitted = true;
+    scene.job.queue_name = NULL;
+    expect_plan("actions=0 (it keeps the quota that it has)");
+    scene.input.queue.workload = NULL;
+    expect_plan("actions=0 Suspended:True=Queued (no queue can send it away)");
 }
 
 Test(queue, a_wrong_job_is_not_sent_away)

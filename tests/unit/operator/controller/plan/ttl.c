@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include "common/contract/labels.h"
 #include "tests/unit/operator/controller/plan/terminal.h"
 
 SCENE_SUITE(ttl)
@@ -44,4 +45,15 @@ Test(ttl, a_running_job_stays)
     scene_run(&scene);
     scene.input.now_ms += 1000000;
     expect_plan("delete_job=0");
+}
+
+Test(ttl, leaves_a_copy_to_multikueue_and_deletes_the_job_that_was_sent_away)
+{
+    scene.job.run_policy.ttl_seconds_after_finished = 0;
+    scene_succeed(&scene);
+    scene.job.queue_workload = scene.job.name;
+    expect_plan("delete_job=0 (Kueue would create it again)");
+    scene.job.queue_workload = NULL;
+    scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
+    expect_plan("delete_job=1 actions=1");
 }
