@@ -11,6 +11,7 @@
 #include "common/terminal_text.h"
 
 #define NUMBER_LENGTH_MAX 63
+#define ROWS_LOOKED_AT 1000
 #define INTEGER_DIGITS_MAX 15 /* exact as a double */
 
 /* ---------------------------------------------------------------- rows */
@@ -391,6 +392,27 @@ static bool names_labels(const struct csv *csv, const struct csv_field *name)
     return !found && rows > 0 && (numbers || repeated);
 }
 
+/* Whether the row read last, which has no number, is an example as those below it are: they have one of its words again in its column, and
+ * no number where it has a word. */
+static bool is_example(const struct csv *csv)
+{
+    struct csv below = {.at = csv->at, .end = csv->end, .separator = csv->separator};
+    bool again = false, names = false;
+    double number;
+    for (int row = 0; row < ROWS_LOOKED_AT && !names && csv_next(&below, NULL) > 0; row++) {
+        unsigned same = 0, words = 0;
+        for (unsigned i = 0; i < csv->count && i < below.count; i++) {
+            const struct csv_field *field = &csv->fields[i];
+            words += field->length > 0;
+            same += field->length > 0 && compare_bytes(field, &below.fields[i]) == 0;
+            names = names || (!csv_is_missing(field) && csv_number(&below.fields[i], &number));
+        }
+        again = again || (same > 0 && same < words); /* the same names again are no example */
+    }
+    csv_release(&below);
+    return again && !names;
+}
+
 static bool has_digits_only(const struct csv_field *field)
 {
     return is_integer(field) && field->text[0] != '-' && field->text[0] != '+';
@@ -411,7 +433,7 @@ bool csv_is_header(const struct csv *csv)
             return false;
         words = words && !is_number;
     }
-    return words || (!csv_is_missing(last) && names_labels(csv, last));
+    return words ? !is_example(csv) : !csv_is_missing(last) && names_labels(csv, last);
 }
 
 bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column)

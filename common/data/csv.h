@@ -60,7 +60,8 @@ void csv_release(struct csv *csv);
 int csv_next(struct csv *csv, struct error *error);
 
 /* Whether the row read last, the first one of the table, names the columns. In JSON Lines it always does. In text it does if none of its
- * fields is a number; or if those that are have only digits, and the last one is a word that no row below has in its last column, where
+ * fields is a number, unless the thousand rows below have one of its words again in the same column, and no number where it has words; or if
+ * those fields that are numbers have only digits, and the last one is a word that no row below has in its last column, where
  * rows have only numbers or some have the same. */
 bool csv_is_header(const struct csv *csv);
 /* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */

@@ -55,9 +55,10 @@ struct table {
     char *label_name;   /* of the label's column; NULL: no line has it, or JSON cannot hold it */
     /* Of new examples, which may have no label: */
     bool is_new;
-    const struct json *wanted;      /* the names of the model's inputs; NULL: not known */
-    const char *wanted_label;       /* the name of the label's column; NULL: not known */
-    bool may_have_label, has_label; /* in the column columns.label */
+    const struct json *wanted;       /* the names of the model's inputs; NULL: not known */
+    const char *wanted_label;        /* the name of the label's column; NULL: not known */
+    const struct csv_columns *known; /* how the model's inputs become numbers */
+    bool may_have_label, has_label;  /* in the column columns.label */
 };
 
 static void table_release(struct table *table)
@@ -104,19 +105,11 @@ static bool find_unused(const struct csv *row, const bool *used, const char *nam
     return false;
 }
 
-static bool is_skipped(const struct csv_choice *choice, const struct csv_field *name)
-{
-    for (unsigned i = 0; i < choice->skipped_count; i++)
-        if (csv_field_is(name, choice->skipped[i]))
-            return true;
-    return false;
-}
-
 /* Finds each of the model's inputs by its name. */
 static int place_by_names(struct table *table, const struct csv *row, struct error *error)
 {
     char shown[TEXT_SHOWN + 1];
-    unsigned input = 0, next = 0;
+    unsigned input = 0, next = 0, skipped;
     SCOPED_FREE bool *used = memory_allocate(row->count, sizeof *used);
     for (const struct json *item = json_first(table->wanted); item; item = json_next(item), input++) {
         const char *name = json_string(item, "");
@@ -130,8 +123,11 @@ static int place_by_names(struct table *table, const struct csv *row, struct err
     unsigned *label = &table->columns.label;
     table->has_label =
         table->may_have_label && table->wanted_label && find_unused(row, used, table->wanted_label, 0, label);
+    for (unsigned i = 0; i < table->choice.skipped_count; i++)
+        if (csv_find_column(row, true, table->choice.skipped[i], &skipped))
+            used[skipped] = true;
     for (unsigned i = 0; i < row->count; i++)
-        if (!used[i] && !(table->has_label && i == *label) && !is_skipped(&table->choice, &row->fields[i]))
+        if (!used[i] && !(table->has_label && i == *label))
             return error_set(error, ERROR_INVALID, "the model has not learned from the column %s; leave it out",
                              show(&row->fields[i], TEXT_SHOWN, shown));
     return 0;
@@ -241,11 +237,28 @@ static bool names_an_input(const struct json *names, const struct csv_field *fie
     return false;
 }
 
+/* Whether a row of a new table has a word of the training table where it would have it without a line of names. */
+static bool has_known_word(const struct table *table, const struct csv *row)
+{
+    double numbers[CSV_WORDS_MAX];
+    SCOPED_FREE unsigned *places = memory_allocate((size_t)table->inputs, sizeof *places);
+    struct table trial = *table;
+    trial.places = places;
+    if (!table->is_new || place_by_order(&trial, row, NULL) < 0)
+        return false;
+    for (unsigned i = 0; i < table->known->count; i++) {
+        const struct csv_column *column = &table->known->list[i];
+        if (column->kind != CSV_NUMBERS && csv_column_encode(column, &row->fields[places[i]], numbers) == CSV_ENCODED)
+            return true;
+    }
+    return false;
+}
+
 /* Names that are numbers look like values: here they are names if the training table has each of them as one. */
 static bool is_header(const struct table *table, const struct csv *row)
 {
     if (csv_is_header(row))
-        return true;
+        return !has_known_word(table, row);
     for (unsigned i = 0; i < row->count; i++)
         if (!names_an_input(table->wanted, &row->fields[i]) &&
             !(table->wanted_label && csv_field_is(&row->fields[i], table->wanted_label)))
@@ -621,6 +634,7 @@ static int fill_new(struct csv_dataset *dataset, const struct dataset_source *so
     bool numbers = source->format->target_type == ELEMENT_FLOAT32 && source->format->target_elements == 1;
     if (columns_of(known, source->format, &columns, error) < 0)
         return -1;
+    table.known = &columns;
     table.inputs = columns.count;
     table.may_have_label = numbers || (known && known->classes);
     table.wanted_label = known && known->label ? known->label : source->spec->label_column;

@@ -65,6 +65,12 @@ Test(csv, a_line_without_numbers_is_a_header)
                  {"0,1,target\n5,6,a\n7,8,b\n9,9,a\n", true},
                  {"2019,2020,price\n5,6,1.5\n7,8,2\n", true},
                  {"5,6,a\n7,8,b\n9,9,a\n", false},
+                 {"x,n,e\nb,n,p\nx,f,e\n", false},
+                 {"cap,gills,kind\nx,n,e\nb,n,p\n", true},
+                 {"cap,kind\nx,e\ncap,kind\nb,p\n", true},
+                 {"age,kind\n7,kind\n8,rose\n", true},
+                 {"?,e\n?,p\nx,p\n", false},
+                 {"\"a\"\"b\",e\n\"a\"\"b\",p\n", false},
                  {"5,6,c\n7,8,b\n9,9,a\n", false},
                  {"5.5,6,c\n7,8,b\n9,9,b\n", false}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {

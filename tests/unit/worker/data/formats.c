@@ -797,12 +797,21 @@ Test(formats, csv_columns_of_words, .init = make_place, .fini = remove_place)
                   strstr(dataset_notice(dataset), "; 2 fields have such words"),
               "%s", dataset_notice(dataset));
     dataset_free(dataset);
-    spec.skipped_columns[0] = "1";
+    spec.skipped_columns[0] = "1"; /* its place, as for names that are empty or have spaces */
+    put_text("new.csv", ",size,city,alone\nEve,7,Rome,no\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
+    expect_row(dataset, 0, (const float[]){7, 0, 1, 0}, 0);
+    dataset_free(dataset);
     put_text("new.csv", "Eve,7,Rome,no,b\nFay,8,Oslo,true,a\n"); /* all columns, which have no names */
     known.columns = (json_free(known.columns), NULL);
     cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
     expect_row(dataset, 1, (const float[]){8, 1, 0, 1}, 0);
     cr_expect(dataset_has_targets(dataset));
+    dataset_free(dataset);
+    /* The first row looks like names. */
+    put_text("new.csv", "7,Rome,no\n8,Oslo,yes\n9,Oslo,yes\n");
+    cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
+    cr_expect_eq(dataset_count(dataset), 3);
     dataset_free(dataset);
     struct error error = ERROR_INIT;
     put_text("new.csv", "7,Rome,perhaps\n");
