@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/clock.h"
 #include "common/hexadecimal.h"
 #include "common/memory.h"
 
@@ -32,6 +33,7 @@ struct reader {
     size_t most;
     struct s3_failure *failure;
     char *upload_id;
+    struct s3_credentials credentials;
 };
 
 static void refuse(struct reader *reader, const char *why)
@@ -251,4 +253,47 @@ int s3_upload_id_parse(const char *xml, size_t length, char **ret_id, struct err
         return error_set(error, ERROR_CORRUPT, "the storage server's answer has no UploadId");
     *ret_id = reader.upload_id;
     return 0;
+}
+
+static void replace_text(char **target, const char *text)
+{
+    free(*target);
+    *target = *text ? memory_copy_string(text) : NULL;
+}
+
+static void on_credentials_element(struct reader *reader, const char *parent, const char *name, const char *text)
+{
+    struct s3_credentials *credentials = &reader->credentials;
+    if (strcmp(parent, "Credentials") != 0)
+        return;
+    if (strcmp(name, "AccessKeyId") == 0)
+        replace_text(&credentials->key, text);
+    else if (strcmp(name, "SecretAccessKey") == 0)
+        replace_text(&credentials->secret, text);
+    else if (strcmp(name, "SessionToken") == 0)
+        replace_text(&credentials->token, text);
+    else if (strcmp(name, "Expiration") == 0 && !clock_parse(text, &credentials->expires_ms))
+        refuse(reader, "the time at which the credentials expire is not one");
+}
+
+int s3_credentials_parse(const char *xml, size_t length, struct s3_credentials *ret_credentials, struct error *error)
+{
+    struct reader reader = {.on_element = on_credentials_element};
+    struct s3_credentials *read = &reader.credentials;
+    int result = read_xml(&reader, xml, length, error);
+    if (result == 0 && (!read->key || !read->secret || !read->token || read->expires_ms == 0))
+        result = error_set(error, ERROR_CORRUPT, "the answer has no complete credentials");
+    if (result < 0)
+        s3_credentials_release(read);
+    else
+        *ret_credentials = *read;
+    return result;
+}
+
+void s3_credentials_release(struct s3_credentials *credentials)
+{
+    free(credentials->key);
+    free(credentials->secret);
+    free(credentials->token);
+    *credentials = (struct s3_credentials){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents and the id of a multipart upload. Uses expat. Refuses an
+ * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents, the id of a multipart upload and temporary credentials. Uses expat. Refuses an
  * answer that is longer than S3_ANSWER_MAX, has more than four nested elements, or has a document type.
  */
 #ifndef COXSWAIN_COMMON_S3_ANSWER_H
@@ -43,5 +43,15 @@ void s3_failure_parse(const char *xml, size_t length, struct s3_failure *ret_fai
 
 /* Returns the id of a new multipart upload; release with free(). ERROR_CORRUPT if the answer has none. */
 int s3_upload_id_parse(const char *xml, size_t length, char **ret_id, struct error *error);
+
+/* Temporary credentials. Begin with {0}. */
+struct s3_credentials {
+    char *key, *secret, *token;
+    int64_t expires_ms; /* since 1970 */
+};
+void s3_credentials_release(struct s3_credentials *credentials);
+
+/* Parses the answer to AssumeRoleWithWebIdentity. ERROR_CORRUPT if anything of the four is missing. */
+int s3_credentials_parse(const char *xml, size_t length, struct s3_credentials *ret_credentials, struct error *error);
 
 #endif

@@ -15,6 +15,7 @@
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/percent.h"
+#include "common/s3_identity.h"
 #include "common/s3_signature.h"
 
 #define PATIENCE_MS 120000
@@ -30,6 +31,7 @@
 
 struct s3_client {
     char *endpoint, *host, *bucket, *region, *credentials;
+    struct s3_identity *identity; /* of the pod's service account; NULL: it has none, or there are credentials */
     int64_t patience_ms;
     pthread_mutex_t lock;
     CURL *idle[HANDLES_MAX];
@@ -114,6 +116,9 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     client->host = host_header(client->endpoint);
     client->region = memory_copy_string(options->region && *options->region ? options->region : "us-east-1");
     client->credentials = memory_copy_string(options->credentials);
+    const char *key = getenv("AWS_ACCESS_KEY_ID");
+    if (!client->credentials && (!key || *key == '\0') && s3_identity_is_given())
+        client->identity = s3_identity_new(client->region);
     client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     pthread_mutex_init(&client->lock, NULL);
     *ret_client = client;
@@ -125,6 +130,7 @@ void s3_client_free(struct s3_client *client)
     while (client->idle_count > 0)
         curl_easy_cleanup(client->idle[--client->idle_count]);
     pthread_mutex_destroy(&client->lock);
+    s3_identity_free(client->identity);
     free(client->endpoint);
     free(client->bucket);
     free(client->host);
@@ -180,14 +186,23 @@ static int credential_read(const struct s3_client *client, const char *name, cha
     return 0;
 }
 
+static int read_credentials(struct s3_client *client, char **ret_key, char **ret_secret, char **ret_token,
+                            struct error *error)
+{
+    if (client->identity)
+        return s3_identity_credentials(client->identity, ret_key, ret_secret, ret_token, error);
+    if (credential_read(client, "AWS_ACCESS_KEY_ID", ret_key, error) < 0 ||
+        credential_read(client, "AWS_SECRET_ACCESS_KEY", ret_secret, error) < 0)
+        return -1;
+    return credential_read(client, "AWS_SESSION_TOKEN", ret_token, error);
+}
+
 /* Adds the headers of the signature. Without any credentials the request stays unsigned. */
 static int sign(struct exchange *exchange, const char *path, struct curl_slist **headers, struct error *error)
 {
     SCOPED_FREE char *key = NULL, *secret = NULL, *token = NULL;
-    const struct s3_client *client = exchange->client;
-    if (credential_read(client, "AWS_ACCESS_KEY_ID", &key, error) < 0 ||
-        credential_read(client, "AWS_SECRET_ACCESS_KEY", &secret, error) < 0 ||
-        credential_read(client, "AWS_SESSION_TOKEN", &token, error) < 0)
+    struct s3_client *client = exchange->client;
+    if (read_credentials(client, &key, &secret, &token, error) < 0)
         return -1;
     exchange->is_anonymous = !client->credentials && (!key || !*key) && (!secret || !*secret);
     if (exchange->is_anonymous)
@@ -554,7 +569,7 @@ static enum verdict try_once(struct exchange *exchange, struct error *error)
 {
     CURLcode result = CURLE_OK;
     if (attempt(exchange, &result, error) < 0)
-        return VERDICT_AGAIN_IF_VALID_BEFORE;
+        return error->kind == ERROR_UNAVAILABLE ? VERDICT_AGAIN : VERDICT_AGAIN_IF_VALID_BEFORE;
     if (exchange->sink_failed) {
         if (error)
             *error = exchange->sink_error;

@@ -1025,7 +1025,8 @@ static const struct field s3_fields[] = {
      .type = &s3_secret_type,
      .description =
          "Credentials. Only the containers that copy files see them, and the trainers if checkpoint names the "
-         "storage. Without it requests are not signed, which suffices to read from public buckets."},
+         "storage. Without it the identity of the pods' service account is used "
+         "if the cluster gives it one, else requests are not signed, which suffices to read from public buckets."},
     {.name = "cacheSize",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, cache_size),

@@ -32,5 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (s3_upload_id_parse((const char *)bytes, length, &id, NULL) == 0)
         expect(*id);
     free(id);
+    struct s3_credentials credentials = {0};
+    if (s3_credentials_parse((const char *)bytes, length, &credentials, NULL) == 0)
+        expect(*credentials.key && *credentials.secret && *credentials.token);
+    s3_credentials_release(&credentials);
     return 0;
 }
