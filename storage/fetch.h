@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies the objects that a job reads from object storage into a folder, before the job's program starts. An object whose key is the
- * prefix, a slash and a path becomes the file of that path in the folder. No other program may write to the folder: partial files that an
- * earlier fetch has left are removed.
+ * Downloads the objects that a job reads from object storage into a folder, before the job's program starts. The object with key
+ * <prefix>/<path> becomes the file <path> in the folder. No other program may write to the folder: partial files that an earlier fetch has
+ * left are removed.
  */
 #ifndef COXSWAIN_STORAGE_FETCH_H
 #define COXSWAIN_STORAGE_FETCH_H
@@ -14,8 +14,8 @@
 
 struct fetch_request {
     const char *prefix; /* without a slash at its end; "": the whole bucket */
-    /* Below the prefix: a file, or a folder with all files in it. A "*" in the last part stands for any characters. Without paths everything
-     * below the prefix is copied. */
+    /* Files, or folders with all files in them, below the prefix. A "*" in the last part of a path stands for any characters. Without
+     * paths everything below the prefix is downloaded. */
     const char *paths[FETCH_PATHS_MAX];
     unsigned path_count;
     const char *folder;   /* exists */
@@ -24,13 +24,13 @@ struct fetch_request {
 };
 
 struct fetch_result {
-    size_t files, kept; /* files that were fetched, and files that already had the version of their object */
-    int64_t bytes;      /* transferred */
+    size_t files, kept; /* files that were downloaded, and files that were up to date */
+    int64_t bytes;      /* downloaded */
 };
 
 /* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling, ERROR_INVALID if a part of a key
- * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is copied then. Keys that end in a slash,
- * which other programs write for folders, are left out. */
+ * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is downloaded then. Keys that end in a slash,
+ * which other programs write for folders, are ignored. */
 int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
           struct error *error);
 

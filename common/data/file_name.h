@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks at the names of data files, by which formats are recognised and messages are written.
+ * Takes the file name from a path, for messages, and checks its ending, by which a data file's format is recognised.
  */
 #ifndef COXSWAIN_COMMON_DATA_FILE_NAME_H
 #define COXSWAIN_COMMON_DATA_FILE_NAME_H
@@ -10,7 +10,7 @@
 /* Returns the last part of a path. */
 const char *file_name_of(const char *path);
 
-/* Returns whether a path ends in `end`, such as ".csv"; one that ends in ".gz" counts without that. */
+/* Returns whether a path ends in `end`, such as ".csv". A ".gz" at the end of the path is ignored: "a.csv.gz" ends in ".csv". */
 bool file_name_ends(const char *path, const char *end);
 
 #endif

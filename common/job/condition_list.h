@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads and writes status.conditions, the list of metav1.Condition, of TrainingJobs and TrainingSweeps. The operator changes only
- * conditions of its own types. Conditions of other types belong to other controllers: they are kept as JSON text and written back behind
- * the operator's own, as many as the list has room for.
+ * conditions of its own types. Conditions of other types belong to other controllers: they are kept as JSON text and written back after
+ * the operator's own, as far as the list has room.
  */
 #ifndef COXSWAIN_JOB_CONDITION_LIST_H
 #define COXSWAIN_JOB_CONDITION_LIST_H

@@ -49,7 +49,7 @@ const char *role_section(enum role role);
 struct role_spec {
     bool given;                  /* the section is there; workers need none */
     int64_t count;               /* pods; 0: the role has none */
-    const struct json *template; /* PodTemplateSpec laid over the default one, the job's; NULL: none */
+    const struct json *template; /* PodTemplateSpec merged over the default one; belongs to the job; NULL: none */
 };
 
 /* Workers may come and go between these bounds: minReplicas and maxReplicas of workers are given. */
@@ -74,7 +74,7 @@ struct pod_condition_match {
     enum pod_condition_status status;
 };
 
-/* Says how an end of a pod counts, instead of what its exit code or the API says. */
+/* Overrides how the operator counts a pod's end, if the pod's exit code or conditions match. */
 struct failure_rule {
     enum failure_action action;
     bool has_exit_codes;
@@ -96,7 +96,7 @@ struct gang_spec {
     const char *queue;                /* NULL: the scheduler's default */
 };
 
-/* When the job's new pods avoid a node on which its pods have failed. FIELD_UNSET: the operator's default. */
+/* When new pods of the job avoid a node on which its pods have failed. FIELD_UNSET: the operator's default. */
 struct node_avoidance_spec {
     int64_t failures; /* 0: never */
     int64_t window_seconds;
@@ -132,7 +132,7 @@ struct run_policy {
     X(CONDITION_SCHEDULED, "Scheduled")                                                                                \
     X(CONDITION_CREATED, "Created")                        /* True as soon as the operator has started the job */      \
     X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
-    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs at whose ports strangers crowded */         \
+    X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs that refused many foreign connections */    \
     X(CONDITION_AVOIDING_NODES, "AvoidingNodes")           /* only of jobs whose pods failed repeatedly on a node */
 #define X(name, text) name,
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
@@ -152,17 +152,17 @@ struct condition {
     int64_t last_transition_ms;
 };
 
-/* Indices as ranges ("0-3,7"); NULL: none. A pod that is missing, not promised (plan.h) and not completed was lost. */
+/* The pods of one role. */
 struct replica_status {
-    int64_t active, ready, succeeded, failed;
+    int64_t active, ready, succeeded, failed; /* how many pods */
 
-    /* In status.controllerState; lists of indices such as "0-3,7", NULL: none. */
-    const char
-        *pending; /* their pods of the present incarnation are still to be created: promised before that, for good */
-    const char *completed;    /* their pods were seen to finish, whether they are still there or not */
-    const char *restarting;   /* their pods were lost, and no successor has been ready yet */
-    const char *backing_off;  /* indices in `pending` whose pods ended so soon that their successors wait … */
-    int64_t backoff_until_ms; /* … until then; 0 where nobody does */
+    /* In status.controllerState: the indices of pods as ranges, such as "0-3,7"; NULL: none. A pod that does not exist and is in
+     * neither `pending` nor `completed` was lost. */
+    const char *pending;      /* to be created in this incarnation; written before they are created (plan.h) */
+    const char *completed;    /* have finished, even if they were deleted since */
+    const char *restarting;   /* were lost and have no ready successor yet */
+    const char *backing_off;  /* those in `pending` that are not created before … */
+    int64_t backoff_until_ms; /* … this time; 0: none waits */
 };
 
 struct progress_metric {
@@ -182,13 +182,13 @@ struct progress {
     int64_t updated_at_ms;
 };
 
-/* The class of a job: what spec.trainingClass says. */
+/* A job's class, as spec.trainingClass names it. */
 struct training_class_reference {
     enum training_class_kind kind;
     const char *name; /* NULL: the job has no class */
 };
 
-/* The class that the job was created with, as it was then (training_class.h). */
+/* The class that the job was created with, copied into its status (training_class.h). */
 struct pinned_class {
     enum training_class_kind kind;
     const char *name, *uid; /* NULL: none is pinned */
@@ -222,22 +222,22 @@ struct job_status {
 
     /* status.controllerState: the operator's own memory, which other clients ignore. */
     int64_t attempt, incarnation;
-    int64_t charged_ms;         /* the last failure that a disruption may still explain; FIELD_UNSET: none */
-    int64_t charged_attempt;    /* attempt of that failure; FIELD_UNSET: none */
-    int64_t progressed_ms;      /* since when the crew is without a new step; FIELD_UNSET: it is not at work, or has no
-                                 * deadline for progress */
-    int64_t chief_finish_ms;    /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
-    int64_t suspended_ms;       /* time spent suspended in all, which deadlines leave out */
-    int64_t recovered_restarts; /* restart_count when a crew had last run so long that its back-offs begin anew … */
-    int64_t recovered_failures; /* … and failures with out_of_memory; FIELD_UNSET: none has */
-    int64_t backoff_until_ms;   /* the latest of those of `replicas`; FIELD_UNSET: none */
-    int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
-    int64_t certificate_from_ms;    /* when the crew begins to present it */
-    int64_t
-        notice_since_ms; /* since when the notification about the job's end waits to be delivered; FIELD_UNSET: none does */
-    struct node_failure *node_failures; /* the newest, oldest first; decide which nodes new pods avoid */
+    int64_t charged_ms;      /* when a failure was last counted that may yet prove a disruption; FIELD_UNSET: none */
+    int64_t charged_attempt; /* attempt of that failure; FIELD_UNSET: none */
+    /* When the last new step was seen, from which progress_deadline_seconds counts; FIELD_UNSET: the crew does not run, or has no such
+     * deadline. */
+    int64_t progressed_ms;
+    int64_t chief_finish_ms;    /* when an elastic crew's chief finished, by its node's clock; FIELD_UNSET: unknown */
+    int64_t suspended_ms;       /* total time spent suspended, which deadlines do not count */
+    int64_t recovered_restarts; /* restart_count when a crew had last run long enough to reset the back-off … */
+    int64_t recovered_failures; /* … and restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
+    int64_t backoff_until_ms;   /* the latest backoff_until_ms in `replicas`; FIELD_UNSET: none */
+    int64_t certificate_generation;     /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;        /* when the crew begins to use it */
+    int64_t notice_since_ms;            /* since when the job's end waits to be notified; FIELD_UNSET: it does not */
+    struct node_failure *node_failures; /* the newest ones, sorted by time; they decide which nodes new pods avoid */
     unsigned node_failure_count;
-    int64_t admitted_workers; /* to how many workers its queue has admitted an elastic job; FIELD_UNSET: to all */
+    int64_t admitted_workers; /* how many workers of an elastic job its queue has admitted; FIELD_UNSET: all */
 };
 
 struct training_job {
@@ -253,8 +253,8 @@ struct training_job {
     bool suspend;
     const char *managed_by; /* NULL: this operator */
     struct training_class_reference training_class;
-    bool sections[FRAMEWORK_COUNT]; /* which are there; a sound spec has one, … */
-    enum framework framework;       /* … this */
+    bool sections[FRAMEWORK_COUNT]; /* which frameworks' sections the spec has; a valid spec has one */
+    enum framework framework;       /* the framework of that section */
     const char *image;              /* NULL: the operator's default */
     struct role_spec roles[ROLE_COUNT];
     struct elastic_spec elastic;
@@ -265,10 +265,9 @@ struct training_job {
 };
 
 /* Parses an object as the API server gives it. The spec is merged with the defaults of the class that the status pins (training_class.h),
- * fields that are still absent get the API's defaults, and the result is validated. On ERROR_INVALID metadata and
- * status are filled as far as they could be read, nothing is to be created from the spec and `ret_job` must be released all the
- * same: the operator needs it to say in the status what is wrong. `roles` stays empty, unless the job has been started: then they
- * are what the spec says of them, to recognise the pods that there are. */
+ * fields that are still absent get the API's defaults, and the result is validated. On ERROR_INVALID, metadata and status are
+ * filled as far as they could be read, so that the operator can write the error to the status. Then `ret_job` must still be
+ * released, and nothing may be created from its spec; `roles` is filled only if the job has been started, to recognise its pods. */
 int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error);
 void training_job_release(struct training_job *job);
 
@@ -283,21 +282,21 @@ struct json *training_job_violations(const struct json *object, const struct jso
 /* Returns the number in the object's annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: there is none, or it is no step's number. */
 int64_t training_job_pause_step(const struct json *object);
 
-/* ERROR_INVALID, with what to do, for an object of another version of the API. */
+/* Fails with ERROR_INVALID if the object has another version of the API; the message says what to do. */
 int training_job_check_version(const struct json *object, struct error *error);
 
-/* Which framework's section a spec has; FRAMEWORK_COXSWAIN where it has none. */
+/* Returns the framework whose section a spec has; FRAMEWORK_COXSWAIN if it has none. */
 enum framework spec_framework(const struct json *spec);
 /* Returns how many pods of a role a spec asks for; the spec need not be valid. */
 int64_t spec_role_count(const struct json *spec, enum role role);
 
-/* Static defaults filled in, as the CRD's schema would; in place. */
+/* Adds the defaults of the CRD's schema to the object. */
 void training_job_default(struct json *object);
 
-/* The status as JSON, as it stands in the resource. */
+/* Returns the status as JSON, in the form that the resource has. */
 struct json *job_status_to_json(const struct job_status *status);
 
-/* The job's state: the first condition of the list that is True; CONDITION_TYPE_COUNT, "Pending": none is. */
+/* Returns the job's state: its first condition that is True, or CONDITION_TYPE_COUNT ("Pending") if none is. */
 enum condition_type job_status_state(const struct job_status *status);
 const char *job_state_name(enum condition_type state);
 

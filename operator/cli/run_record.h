@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Records in the state directory how a run of `cox run` on this machine stands, so that `cox runs` and `cox predict` know it without a
- * control plane. run.c writes the record while the job runs and when it ends; it is the file run.json (STATE_RUN), and the manifest that
- * was applied is job.json (STATE_JOB) beside it.
+ * Records the progress and result of a `cox run` on this machine in its state directory, so that `cox runs` and `cox predict` can read them
+ * when no control plane runs. run.c writes the record, run.json (STATE_RUN), while the job runs and when it ends, and the manifest that it
+ * applied, job.json (STATE_JOB).
  */
 #ifndef COXSWAIN_CLI_RUN_RECORD_H
 #define COXSWAIN_CLI_RUN_RECORD_H
@@ -14,7 +14,7 @@
 
 #define RUN_TEXT_MAX 256
 
-/* A record that says Running in a directory that nothing uses is of a run that was killed: RUN_INTERRUPTED. */
+/* RUN_INTERRUPTED: the record says Running but no process uses the directory, because the run was killed. */
 #define RUN_STATES(X)                                                                                                  \
     X(UNKNOWN, "Unknown")                                                                                              \
     X(RUNNING, "Running")                                                                                              \
@@ -54,10 +54,10 @@ struct json *run_record_json(const struct run_record *record);
 int run_record_manifest(const char *directory, struct json **ret_manifest, struct error *error);
 int run_record_write_manifest(const char *directory, const struct json *manifest, struct error *error);
 
-/* Returns whether one of the run's --volume options gave it a directory that is `directory`, an absolute path, or lies in it. */
+/* Returns whether one of the run's --volume options names `directory`, an absolute path, or a directory within it. */
 bool run_record_uses(const struct run_record *record, const char *directory);
 
-/* Appends "98.3 %", "loss 0.0625" or, of a sweep, "validationLoss 0.0625"; nothing while there is no score. */
+/* Appends the run's score: "98.3 %" (accuracy), "loss 0.0625" or, for a sweep, "validationLoss 0.0625". Appends nothing if there is none. */
 void run_record_score(const struct run_record *record, struct buffer *out);
 
 #endif

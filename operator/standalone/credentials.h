@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TLS and token credentials of the embedded control plane's API server: a certificate
- * authority, a server certificate for 127.0.0.1 and localhost (EC P-256), a random
- * bearer token, and the kubeconfig with which clients use them.
+ * Creates and stores the TLS and token credentials of the embedded control plane's API server: a
+ * certificate authority, a server certificate for 127.0.0.1 and localhost (EC P-256), a random bearer
+ * token, and the kubeconfig with which clients use them.
  *
- * They are stored in the state directory with mode 0600. When the certificate has less
- * than thirty days left, all of them are made anew; clients must then read the new
- * kubeconfig. The authority's private key signs one certificate and is never stored.
+ * They are stored in the state directory with mode 0600. When the certificate has less than thirty days
+ * left, all of them are replaced; clients must then read the new kubeconfig. The authority's private key
+ * signs one certificate and is never stored.
  */
 #ifndef COXSWAIN_STANDALONE_CREDENTIALS_H
 #define COXSWAIN_STANDALONE_CREDENTIALS_H
@@ -19,7 +19,7 @@ struct credentials {
     char *ca_pem, *cert_pem, *key_pem, *token;
 };
 
-/* Reads the stored credentials; makes and stores new ones when they are missing or expire soon. */
+/* Reads the stored credentials; creates and stores new ones if they are missing or expire soon. */
 int credentials_load(const char *state_directory, struct credentials *ret_credentials, struct error *error);
 void credentials_release(struct credentials *credentials);
 

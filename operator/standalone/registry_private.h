@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Defines the struct registry for registry.c, registry_write.c and garbage_collector.c, which together store, change and delete the objects
- * of the embedded control plane. No other file includes this header.
+ * Defines struct registry, the embedded control plane's store of objects, for the files that implement it: registry.c, registry_write.c and
+ * garbage_collector.c. No other file includes this header.
  */
 #ifndef COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
 #define COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
 
 #include "operator/standalone/registry_write.h"
 
+/* A write that is not committed yet. Watches get it after the commit. */
 struct change {
     struct change *next;
     enum store_change change;
@@ -15,6 +16,7 @@ struct change {
     struct json *object, *previous;
 };
 
+/* A call of registry_when_durable that waits for the commit. */
 struct acknowledgement {
     struct acknowledgement *next;
     registry_durable *done;
@@ -41,11 +43,11 @@ struct registry {
     unsigned deliveries; /* nested deliveries under way */
 };
 
-/* Stores `object`, whose metadata is complete, and queues the change. `previous` may be NULL. Takes
- * no ownership. */
+/* Stores `object`, whose metadata is complete, and queues the change for the next commit. `previous` is the object
+ * before the change; NULL: it is new. Takes no ownership. Returns NULL or a refusal. */
 struct json *registry_put(struct registry *registry, const struct resource *resource, struct json *object,
                           const struct json *previous);
-/* Removes `object` from the store and queues the change. */
+/* Removes `object` from the store and queues the change for the next commit. Returns NULL or a refusal. */
 struct json *registry_remove(struct registry *registry, const struct resource *resource, struct json *object);
 
 #endif

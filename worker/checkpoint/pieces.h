@@ -2,8 +2,8 @@
  *
  * Reads tensors that a checkpoint may store in pieces, because each process saves what it holds. Rows [r, r +
  * n) of tensor "w" are stored as the tensor "w#r" of n rows; elements [e, e + n), in row-major order, as the
- * tensor "w@e" of n numbers. Code that restores a model or a parameter server need not know whether or how a
- * tensor was cut. A read that finds a gap fails.
+ * tensor "w@e" of n numbers. Callers read by the tensor's name and need not know its pieces. A read that
+ * finds a gap between pieces fails.
  */
 #ifndef COXSWAIN_CHECKPOINT_PIECES_H
 #define COXSWAIN_CHECKPOINT_PIECES_H

@@ -16,13 +16,13 @@
 
 struct augmentation {
     bool horizontal_flip;
-    int64_t padding;  /* below the image's height and width */
+    int64_t padding;  /* pixels on each side; less than the image's height and width */
     int64_t image[3]; /* H W C */
 };
 
 /* The random choices for one example in one epoch. */
 struct augmentation_draw {
-    int64_t down, right; /* the image's place in the crop, from -padding to padding */
+    int64_t down, right; /* pixels by which the image is shifted in the crop, from -padding to padding */
     bool mirrored;
 };
 struct augmentation_draw augmentation_draw(const struct augmentation *augmentation, uint64_t seed, int64_t epoch,

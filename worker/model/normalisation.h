@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Provides what layer norm and batch norm have in common: the last dimension holds the features, each with
- * its own weight and bias; the other dimensions count rows.
+ * Contains the code that layer norm and batch norm share. Both see their input as rows of features: the last
+ * dimension holds the features, each with its own weight and bias; the other dimensions count rows.
  */
 #ifndef COXSWAIN_MODEL_NORMALISATION_H
 #define COXSWAIN_MODEL_NORMALISATION_H
 
 #include "worker/model/layer.h"
 
+/* Returns the number of features. */
 int64_t normalisation_width(const struct layer *layer);
-/* Returns the rows of n examples. */
+/* Returns how many rows n examples have. */
 int64_t normalisation_rows(const struct layer *layer, int64_t n);
 /* Implements layer_kind.resolve. The first two parameters are weight and bias. */
 int normalisation_resolve(struct layer *layer, struct error *error);

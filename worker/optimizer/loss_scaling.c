@@ -21,7 +21,7 @@ void loss_scaling_follow(struct loss_scaling *scaling, enum precision precision,
         return;
     float scale = loss_scaling_told(scaling, precision);
     int32_t good_steps = (int32_t)scaling->good_steps;
-    loss_scale_follow(&scale, &good_steps, skipped);
+    loss_scale_update(&scale, &good_steps, skipped);
     scaling->scale = (int64_t)scale;
     scaling->good_steps = good_steps;
     scaling->skipped_steps += skipped;

@@ -7,11 +7,11 @@
 #define ABSENT_MS 2000
 #define BUSY_MS 30000
 
-int64_t waiting_patience_ms(int64_t told, bool is_there)
+int64_t waiting_patience_ms(int64_t override_ms, bool is_connected)
 {
-    if (told > 0)
-        return told;
-    return is_there ? BUSY_MS : ABSENT_MS;
+    if (override_ms > 0)
+        return override_ms;
+    return is_connected ? BUSY_MS : ABSENT_MS;
 }
 
 void waiting_name(const char *role, unsigned index, const struct crew_seat *seat, char name[WAITING_NAME_MAX])
@@ -22,9 +22,9 @@ void waiting_name(const char *role, unsigned index, const struct crew_seat *seat
         snprintf(name, WAITING_NAME_MAX, "%s %u (%s:%u)", role, index, seat->host, seat->port);
 }
 
-void waiting_add(char text[PS_TEXT_MAX], const char *name, const char *what)
+void waiting_add(char text[PS_TEXT_MAX], const char *name, const char *detail)
 {
     size_t length = strlen(text);
     snprintf(text + length, PS_TEXT_MAX - length, "%s%s%s%s", length > 0 ? ", for " : "waiting for ", name,
-             what[0] && what[0] != ',' ? " " : "", what);
+             detail[0] && detail[0] != ',' ? " " : "", detail);
 }

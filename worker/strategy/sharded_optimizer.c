@@ -71,7 +71,7 @@ static struct piece piece_of(const struct sharded_optimizer *optimizer, unsigned
 
 static double *sums_of(const struct sharded_optimizer *optimizer, unsigned owner, struct shard_stripe stripe)
 {
-    return optimizer->sums + owner * optimizer->owner_blocks + stripe.slot / SQUARE_SUM_BLOCK;
+    return optimizer->block_sums + owner * optimizer->owner_blocks + stripe.slot / SQUARE_SUM_BLOCK;
 }
 
 static int measure_own(struct sharded_optimizer *optimizer, struct error *error)
@@ -96,12 +96,12 @@ static double add_blocks(struct sharded_optimizer *optimizer)
         for (int64_t i = 0; i < shard_stripes(plan, owner); i++) {
             struct shard_stripe stripe = shard_stripe(plan, owner, i);
             const double *from = sums_of(optimizer, owner, stripe);
-            double *to = optimizer->ordered + (stripe.first - plan->statistics) / SQUARE_SUM_BLOCK;
+            double *to = optimizer->ordered_sums + (stripe.first - plan->statistics) / SQUARE_SUM_BLOCK;
             for (int64_t block = 0; block < gradient_norm_blocks(stripe.elements); block++)
                 to[block] = from[block];
         }
     }
-    return gradient_norm_finish(optimizer->ordered, plan->elements - plan->statistics);
+    return gradient_norm_finish(optimizer->ordered_sums, plan->elements - plan->statistics);
 }
 
 static int measure_norm(struct sharded_optimizer *optimizer, struct collective *group, double *ret_norm,
@@ -113,8 +113,8 @@ static int measure_norm(struct sharded_optimizer *optimizer, struct collective *
     for (unsigned rank = 0; rank < size; rank++)
         owners[rank] = rank;
     if (measure_own(optimizer, error) < 0 ||
-        (size > 1 &&
-         collective_all_gather(group, (float *)optimizer->sums, places.stripe * size, &places, owners, error) < 0))
+        (size > 1 && collective_all_gather(group, (float *)optimizer->block_sums, places.stripe * size, &places, owners,
+                                           error) < 0))
         return -1;
     *ret_norm = add_blocks(optimizer) / strategy_loss_scale(&optimizer->options);
     return 0;
@@ -308,12 +308,12 @@ int sharded_optimizer_new(const struct strategy_options *options, struct replica
     optimizer->shards = (struct collective_shards){.head = (size_t)plan->statistics, .stripe = (size_t)plan->stripe};
     optimizer->owner_blocks = shard_stripes(plan, 0) * (plan->stripe / SQUARE_SUM_BLOCK);
     size_t places = (size_t)(optimizer->owner_blocks * plan->size);
-    if (device_allocate(options->device, MEMORY_SHARED, places * sizeof(double), (void **)&optimizer->sums, error) <
-        0) {
+    if (device_allocate(options->device, MEMORY_SHARED, places * sizeof(double), (void **)&optimizer->block_sums,
+                        error) < 0) {
         free(optimizer);
         return -1;
     }
-    optimizer->ordered = memory_allocate(places, sizeof(double));
+    optimizer->ordered_sums = memory_allocate(places, sizeof(double));
     *ret_optimizer = optimizer;
     return 0;
 }
@@ -322,8 +322,8 @@ void sharded_optimizer_free(struct sharded_optimizer *optimizer)
 {
     if (optimizer == NULL)
         return;
-    device_free(optimizer->options.device, optimizer->sums);
-    free(optimizer->ordered);
+    device_free(optimizer->options.device, optimizer->block_sums);
+    free(optimizer->ordered_sums);
     free(optimizer);
 }
 

@@ -207,7 +207,7 @@ int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples
     return result;
 }
 
-void ps_reader_foresee(struct ps_reader *reader, unsigned device, struct ps_examples examples)
+void ps_reader_announce(struct ps_reader *reader, unsigned device, struct ps_examples examples)
 {
     struct lane *lane = &reader->lanes[device];
     if (examples.count == 0)
@@ -237,7 +237,7 @@ static void await_rest(struct ps_reader *reader, int64_t ms)
     reader->given_up = reader->busy;
 }
 
-bool ps_reader_rest(struct ps_reader *reader, int64_t ms)
+bool ps_reader_drain(struct ps_reader *reader, int64_t ms)
 {
     pthread_mutex_lock(&reader->lock);
     for (unsigned i = 0; i < reader->options.device_count; i++) {

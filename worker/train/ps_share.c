@@ -124,7 +124,7 @@ void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant)
 {
     for (unsigned i = 0; i < share->part_count; i++) {
         const struct range range = find_part(share, grant, i);
-        ps_reader_foresee(share->reader, i, find_examples(share, &range, 0));
+        ps_reader_announce(share->reader, i, find_examples(share, &range, 0));
     }
 }
 
@@ -135,7 +135,7 @@ void ps_share_cancel(struct ps_share *share)
 
 bool ps_share_rest(struct ps_share *share, int64_t ms)
 {
-    return ps_reader_rest(share->reader, ms);
+    return ps_reader_drain(share->reader, ms);
 }
 
 /* Finds the table of which only some rows are read. There is one at most, since only the first

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies objects into the pods of a job whose storage is a bucket (storage[].s3). Each such storage is an emptyDir of at most cacheSize. An
- * init container, which ends before the job's containers start, runs `coxswain-storage fetch`. It copies the files that data, init and
- * model.program name; everything below the prefix if they name none, and for other frameworks. The job's containers see the files
- * read-only, at the same path as for any other storage.
+ * Adds volumes and init containers to the pods of a job that reads its data from object storage (storage[].s3). Each such storage is an
+ * emptyDir of at most cacheSize. An init container downloads the objects into it (`coxswain-storage fetch`): the files that data, init and
+ * model.program name, or everything below the prefix if they name none or the job is of another framework. The job's containers see the
+ * files read-only, at the same path as for any other storage.
  *
  * If checkpoint or export names the storage, the job's containers can also write to it, and the chief uploads its checkpoints
- * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h) itself. A storage from which section coxswain reads nothing has
+ * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h). A storage from which section coxswain reads nothing has
  * no init container.
  *
- * The Secret with the credentials is mounted into the init container alone, and where something is uploaded, into the trainer.
+ * The Secret with the credentials is mounted into the init container and, if something is uploaded, into the trainer's container.
  */
 #ifndef COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
 #define COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
@@ -25,8 +25,8 @@ bool object_storage_is_written(const struct training_job *job, const struct stor
 /* Whether the job's checkpoints are uploaded at all. */
 bool object_storage_takes_checkpoints(const struct training_job *job);
 
-/* Appends what the trainer needs to upload checkpoints and the export to its environment (ENV_CHECKPOINT_S3, ENV_EXPORT_S3) and to its
- * mounts, if the job does that. */
+/* If checkpoints or the export are uploaded, append what the trainer needs for that to its environment (ENV_CHECKPOINT_S3,
+ * ENV_EXPORT_S3) and mounts. */
 void object_storage_add_environment(struct json *environment, const struct training_job *job);
 void object_storage_add_mounts(struct json *mounts, const struct training_job *job);
 

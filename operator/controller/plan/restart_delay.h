@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes how long the operator waits before it replaces a pod that has ended or is lost; judge.c
- * uses the longer one of the delays that apply, and back_off.h stores when the wait ends. An event
- * is an end or a loss of pods that one plan finds.
+ * Computes how long the operator waits before it replaces a pod that has ended or is lost (an event;
+ * pods that end together, found by one plan, are one event). restart_wait.c uses the longer one of the
+ * two delays below, and back_off.h stores when the wait ends.
  *
  * The delay after any event: none the first time, then one second, doubled with each further event,
  * minus ten times the time for which the pod had run. So a node that fails once a day causes no
@@ -26,12 +26,11 @@
 #define RESTART_DELAY_RECOVERED_MS (10 * 60 * 1000)
 #define RESTART_DELAY_CEILING_MS (6 * 60 * 1000)
 
-/* Returns the delay after any event. `events`: their number, including this one, since the job last
- * recovered. `ran_ms`: how long
- * the pod had run with its crew. `seed` determines the jitter. */
+/* Returns the delay after any event. `events`: their number since the job last recovered, including
+ * this one. `ran_ms`: how long the pod had run with its crew. `seed` determines the jitter. */
 int64_t restart_delay_ms(int64_t events, int64_t ran_ms, uint64_t seed);
-/* Returns the delay after a failure of a user's own script; `failures`: their number, including
- * this one, since the job last recovered. */
+/* Returns the delay after a failure of a user's own script. `failures`: their number since the job last
+ * recovered, including this one. */
 int64_t restart_delay_failure_ms(int64_t failures, int64_t ran_ms, uint64_t seed);
 
 /* Returns a seed for the jitter: different for each job and event, the same after a restart of the

@@ -31,7 +31,7 @@ void cpu_judge_step(const struct cpu_call *call, const struct judge_step *op)
     values->gradient_scale =
         (op->limit > 0 && norm > op->limit ? (float)(op->limit / norm) : 1.0f) / values->loss_scale;
     values->refused = !finite || !isfinite(norm);
-    loss_scale_follow(&values->loss_scale, &values->good_steps, values->refused);
+    loss_scale_update(&values->loss_scale, &values->good_steps, values->refused);
     *op->ret_norm = norm;
     memcpy(op->ret_sums, op->sums, (size_t)op->passes * sizeof *op->sums);
 }

@@ -32,7 +32,7 @@ static __global__ void judge(struct judge_step op, const volatile struct cuda_fa
     const double norm = sqrt(total) / (double)values->loss_scale;
     values->gradient_scale = (op.limit > 0 && norm > op.limit ? (float)(op.limit / norm) : 1.0f) / values->loss_scale;
     values->refused = !finite || fault->kind != CUDA_FAULT_NONE;
-    loss_scale_follow(&values->loss_scale, &values->good_steps, values->refused);
+    loss_scale_update(&values->loss_scale, &values->good_steps, values->refused);
     *op.ret_norm = norm;
 }
 
