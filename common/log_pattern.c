@@ -58,8 +58,8 @@ static pcre2_code *compile(const char *expression, struct error *error)
     if (!compiled) {
         PCRE2_UCHAR reason[REASON_MAX];
         pcre2_get_error_message(code, reason, sizeof reason);
-        error_set(error, ERROR_INVALID, "is no regular expression of PCRE2: %s at character %zu", (const char *)reason,
-                  (size_t)at);
+        error_set(error, ERROR_INVALID, "is not a valid regular expression (PCRE2): %s at character %zu",
+                  (const char *)reason, (size_t)at);
     }
     return compiled;
 }

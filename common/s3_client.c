@@ -387,7 +387,7 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     struct s3_client *client = exchange->client;
     CURL *handle = handle_take(client);
     if (!handle)
-        return error_set(error, ERROR_NO_SPACE, "no memory for a connection");
+        return error_set(error, ERROR_NO_SPACE, "not enough memory for a connection to the object storage");
     buffer_clear(&exchange->answer);
     exchange->handle = handle;
     exchange->status = 0;

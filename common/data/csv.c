@@ -189,7 +189,7 @@ static int refuse_more(const struct csv *csv, struct error *error)
     char shown[NAME_SHOWN + 1];
     for (const struct json *item = json_first(csv->object); item; item = json_next(item))
         if (!json_member(csv->names, json_key(item)))
-            return error_set(error, ERROR_INVALID, "line %lld has a field \"%s\", which the first line has not",
+            return error_set(error, ERROR_INVALID, "line %lld has a field \"%s\", which the first line does not have",
                              (long long)csv->line, show_name(json_key(item), shown));
     return error_set(error, ERROR_INVALID, "line %lld has %zu fields, the first line has %zu", (long long)csv->line,
                      json_count(csv->object), json_count(csv->names));

@@ -33,7 +33,8 @@ int idx_parse(const uint8_t *bytes, size_t length, struct idx *ret_idx, struct e
     for (unsigned i = 0; i < idx.rank; i++) {
         idx.dims[i] = big_endian(bytes + 4 + 4 * (size_t)i);
         if (__builtin_mul_overflow(elements, (size_t)idx.dims[i], &elements))
-            return error_set(error, ERROR_INVALID, "the dimensions of the IDX header are too large to multiply");
+            return error_set(error, ERROR_INVALID,
+                             "the dimensions in the IDX header are too large; the file is damaged or not an IDX file");
     }
     if (length - header != elements)
         return error_set(error, ERROR_CORRUPT, "%s: its header promises %zu elements, %zu follow",

@@ -105,7 +105,8 @@ static int find_header(const uint8_t *bytes, size_t length, size_t *ret_start, s
     if (bytes[6] > 1 && length >= 12)
         *ret_bytes |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length < *ret_start || *ret_bytes > NPY_HEADER_MAX || *ret_bytes > length - *ret_start || *ret_bytes == 0)
-        return error_set(error, ERROR_CORRUPT, "its header of %zu bytes is cut off or above %d", *ret_bytes,
+        return error_set(error, ERROR_CORRUPT,
+                         "its header of %zu bytes is empty, cut off or longer than the limit of %d", *ret_bytes,
                          NPY_HEADER_MAX);
     return 0;
 }

@@ -198,7 +198,8 @@ int training_class_check(const struct json *object, struct error *error)
     SCOPED_BUFFER text;
     buffer_init(&text, TRAINING_CLASS_MAX);
     if (json_print(spec, &text, NULL) < 0)
-        return error_set(error, ERROR_INVALID, "spec has more than %d KiB as JSON, and each job would carry a copy",
+        return error_set(error, ERROR_INVALID,
+                         "spec is larger than %d KiB as JSON; make it smaller, since each job keeps a copy",
                          TRAINING_CLASS_MAX / 1024);
     return 0;
 }

@@ -121,7 +121,8 @@ static int parse_npy(const char *folder, const char *name, struct file_bytes *fi
     if (npy_parse(file->bytes, file->length, ret_npy, error) < 0)
         return error_wrap(error, "%s", name);
     if (ret_npy->rank == 0)
-        return error_set(error, ERROR_INVALID, "%s is one number; the first dimension counts the examples", name);
+        return error_set(error, ERROR_INVALID,
+                         "%s holds a single number; save an array whose first dimension counts the examples", name);
     if (!npy_has_numbers(ret_npy))
         return error_set(error, ERROR_INVALID, "%s has values of type f%u; save them as float32", name,
                          ret_npy->item_bytes);
@@ -517,7 +518,8 @@ int data_shape_read(const char *folder, const struct data_files_found *found, co
         (found->test_files && read_tested(folder, found, columns, &shape, error) < 0))
         return -1;
     if (shape.examples == 1 && shape.tested == 0)
-        return error_set(error, ERROR_INVALID, "%s holds one example; a job learns from some and is tested on others",
+        return error_set(error, ERROR_INVALID,
+                         "%s holds only one example; add more, so that some can train the model and others test it",
                          found->files);
     *ret_shape = shape;
     return 0;

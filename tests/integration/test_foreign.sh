@@ -176,7 +176,7 @@ progress_from_a_log() {
     wait_for talker state Succeeded 60 && progress_has talker '"step":9,' && progress_has talker '"value":"0.125"'
     verdict $? "and its last line before the job ends ($1)" "$(api GET "$jobs_path/talker")"
     talking wrong '"loss (?<loss>"'
-    until_true 10 grep -q 'is no regular expression of PCRE2: missing closing parenthesis' answer.json
+    until_true 10 grep -q 'is not a valid regular expression (PCRE2): missing closing parenthesis' answer.json
     verdict $? "a pattern that is none is refused in words ($1)" "$(cat answer.json)"
 }
 

@@ -135,7 +135,7 @@ assert len(losses) == 20 and losses == sorted(losses, reverse=True) and abs(sum(
 assert all(one["picture"]["pixels"] for one in report["worst"]) and "classes" not in report
 PYTHON
 verdict $? 'as JSON with the confusion matrix and the worst of them' "$answer $said"
-ask text --predict all --json && [[ $answer == '{'*'"perplexity":'* && $answer != *confusion* ]] && ! ask bars --predict 3 --json && [[ $said == *'is for --predict all'* ]]
+ask text --predict all --json && [[ $answer == '{'*'"perplexity":'* && $answer != *confusion* ]] && ! ask bars --predict 3 --json && [[ $said == *'needs --predict all'* ]]
 verdict $? '--json is refused for texts and for a single example' "$answer $said"
 ask text --predict all && [[ $answer == 'loss '*', perplexity '* ]]
 verdict $? 'of texts there is a perplexity' "$answer $said"

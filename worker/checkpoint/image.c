@@ -41,7 +41,7 @@ int checkpoint_image_verify(const char *directory, const struct checkpoint_name 
         return -1;
     int result = 0;
     if (manifest.step != name->step || manifest.attempt != name->attempt || manifest.incarnation != name->incarnation)
-        result = error_set(error, ERROR_CORRUPT, "the manifest is of another checkpoint (step %lld)",
+        result = error_set(error, ERROR_CORRUPT, "the manifest belongs to another checkpoint, of step %lld",
                            (long long)manifest.step);
     for (unsigned i = 0; result == 0 && i < manifest.file_count; i++)
         result = verify_file(directory, &manifest.files[i], error);

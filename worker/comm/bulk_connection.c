@@ -364,7 +364,7 @@ int bulk_connections_start(const struct bulk_connections_options *options, struc
     if (result == 0) {
         errno = pthread_create(&connections->thread, NULL, run, connections);
         connections->has_thread = errno == 0;
-        result = errno ? error_set_errno(error, "start the thread for data connections") : 0;
+        result = errno ? error_set_errno(error, "cannot start the thread for data connections") : 0;
     }
     if (result < 0)
         bulk_connections_free(connections);

@@ -81,7 +81,8 @@ int collective_check_peers(struct collective *group, struct error *error)
             continue;
         collective_peer_describe(group->peers, rank, peer);
         pthread_mutex_lock(&group->lock);
-        error_set(error, ERROR_UNAVAILABLE, "%s has closed its connection (%s)", peer, group->label);
+        error_set(error, ERROR_UNAVAILABLE, "%s has closed its connection (%s); its log may say why", peer,
+                  group->label);
         pthread_mutex_unlock(&group->lock);
         return -1;
     }

@@ -184,7 +184,8 @@ static int check_closed(struct collective *group, unsigned rank, struct error *e
         return 0;
     char peer[COLLECTIVE_PEER_TEXT_MAX];
     collective_peer_describe(group->peers, rank, peer);
-    return error_set(error, ERROR_UNAVAILABLE, "%s has closed its connection during operation %llu (%s)", peer,
+    return error_set(error, ERROR_UNAVAILABLE,
+                     "%s has closed its connection during operation %llu (%s); its log may say why", peer,
                      (unsigned long long)group->oldest_sequence, group->label);
 }
 

@@ -285,7 +285,7 @@ int crew_listener_start(struct crew_listener *listener, struct error *error)
     listener->has_thread = errno == 0;
     if (!listener->has_thread)
         heartbeat_end(&listener->heartbeat);
-    return listener->has_thread ? 0 : error_set_errno(error, "start the thread of the %s", listener->port_name);
+    return listener->has_thread ? 0 : error_set_errno(error, "cannot start the thread of the %s", listener->port_name);
 }
 
 void crew_listener_free(struct crew_listener *listener)

@@ -113,7 +113,7 @@ int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc
     errno = pthread_create(&rpc->thread, NULL, rpc_run, rpc);
     rpc->has_thread = errno == 0;
     if (!rpc->has_thread) {
-        error_set_errno(error, "start the thread for messages");
+        error_set_errno(error, "cannot start the thread for messages");
         rpc_free(rpc);
         return -1;
     }

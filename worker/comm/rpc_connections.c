@@ -202,7 +202,7 @@ int rpc_connections_start(struct rpc_connections **ret_connections, struct error
     pthread_mutex_init(&all->lock, NULL);
     if (all->epoll < 0 || all->members < 0 || all->bell < 0 ||
         (errno = pthread_create(&all->thread, NULL, run, all)) != 0) {
-        error_set_errno(error, "start the thread for connections");
+        error_set_errno(error, "cannot start the thread for connections");
         release(all);
         return -1;
     }

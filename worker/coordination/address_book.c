@@ -92,7 +92,7 @@ int address_book_new(const struct crew_seat *seats, unsigned size, void (*found)
     pthread_cond_init(&book->changed, NULL);
     errno = pthread_create(&book->thread, NULL, book_run, book);
     if (errno != 0) {
-        error_set_errno(error, "start the thread that looks up names");
+        error_set_errno(error, "cannot start the thread that looks up host names");
         book_release(book);
         return -1;
     }

@@ -226,7 +226,8 @@ static int check_inference(const struct inference_arguments *inference, bool say
         return error_set(error, ERROR_INVALID, "--outputs: is for --predict");
     if (inference->json &&
         (!inference->example || strcmp(inference->example, "all") != 0 || inference->data || inference->outputs))
-        return error_set(error, ERROR_INVALID, "--json: is for --predict all, without --data and --outputs");
+        return error_set(error, ERROR_INVALID,
+                         "--json: needs --predict all, and cannot be combined with --data or --outputs");
     if (inference->data && !inference->example)
         return error_set(error, ERROR_INVALID, "--data: is for --predict");
     if (says_how && !generates)

@@ -46,7 +46,7 @@ static int check_device(const struct graph *graph, struct error *error)
 static int build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     if (options->max_examples < 1)
-        return error_set(error, ERROR_INVALID, "a pass needs at least 1 example");
+        return error_set(error, ERROR_INVALID, "internal error: a graph for no examples; please report it");
     if (options->program != NULL)
         return graph_program_build(graph, options, error);
     if (graph_resolve_layers(graph, options->model, error) < 0)

@@ -51,7 +51,7 @@ int server_store_start(struct ps_server *server, struct error *error)
 {
     errno = pthread_create(&server->storing, NULL, run, server);
     if (errno != 0)
-        return error_set_errno(error, "start the thread that writes checkpoints");
+        return error_set_errno(error, "cannot start the thread that writes checkpoints");
     server->storing_runs = true;
     return 0;
 }

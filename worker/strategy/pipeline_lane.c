@@ -174,7 +174,7 @@ int pipeline_lane_start(struct pipeline_lane *lane, struct error *error)
 {
     errno = pthread_create(&lane->thread, NULL, serve, lane);
     if (errno != 0)
-        return error_set_errno(error, "start the thread of stage %u", lane->stage);
+        return error_set_errno(error, "cannot start the thread of stage %u", lane->stage);
     lane->has_thread = true;
     return 0;
 }

@@ -177,8 +177,8 @@ static void release_leaving(struct ps_chief *chief)
     int result = trainer->store ? save_and_release(chief, &leaving, &cause) : -1;
     name_leaving(leaving, who);
     if (trainer->store == NULL) {
-        report_warn(trainer->report, "%s; the job saves no checkpoints, so their parameters are lost (set checkpoint)",
-                    who);
+        report_warn(trainer->report,
+                    "%s, and the parameters there are lost, because the job saves no checkpoints; set checkpoint", who);
     } else if (result == 0) {
         report_say(trainer->report, "%s; all servers were saved first", who);
         chief->saved_for_leaving = true;

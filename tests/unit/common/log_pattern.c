@@ -51,12 +51,12 @@ Test(log_pattern, finds_groups)
 static const struct {
     const char *expression, *words;
 } wrong[] = {
-    {"loss (?<loss>[0-9.]+", "is no regular expression of PCRE2: missing closing parenthesis at character 20"},
+    {"loss (?<loss>[0-9.]+", "is not a valid regular expression (PCRE2): missing closing parenthesis at character 20"},
     {"loss [0-9.]+", "has no named group, such as (?<loss>[0-9.]+)"},
-    {"(?<1>x)", "is no regular expression of PCRE2: "},
-    {"(*UTF)(?<a>x)", "is no regular expression of PCRE2: "},
-    {"(?<a>\\C)", "is no regular expression of PCRE2: "},
-    {"(?<a>((x{1,999}){1,999}){1,999})", "is no regular expression of PCRE2: regular expression is too large"},
+    {"(?<1>x)", "is not a valid regular expression (PCRE2): "},
+    {"(*UTF)(?<a>x)", "is not a valid regular expression (PCRE2): "},
+    {"(?<a>\\C)", "is not a valid regular expression (PCRE2): "},
+    {"(?<a>((x{1,999}){1,999}){1,999})", "is not a valid regular expression (PCRE2): regular expression is too large"},
 };
 
 Test(log_pattern, refuses_in_words)

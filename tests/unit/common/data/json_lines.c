@@ -130,7 +130,7 @@ Test(json_lines, booleans_are_words_of_a_table)
 Test(json_lines, objects_that_are_no_rows_are_named)
 {
     refused("{\"a\": 1}\n{\"b\": 1}", "line 2 has no field \"a\", which the first line has");
-    refused("{\"a\": 1}\n{\"a\": 1, \"b\": 1}", "line 2 has a field \"b\", which the first line has not");
+    refused("{\"a\": 1}\n{\"a\": 1, \"b\": 1}", "line 2 has a field \"b\", which the first line does not have");
     refused("{\"a\": {\"x\": 1}}",
             "line 1: the field \"a\" is a JSON object; a table has numbers, strings and booleans");
     refused("{\"a\\u001b[31m\": []}", "the field \"a?[31m\" is a JSON array");

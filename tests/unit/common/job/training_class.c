@@ -147,7 +147,7 @@ Test(training_class, each_job_carries_a_copy_which_is_bounded)
     json_set_string(annotations, "a", text);
     free(text);
     cr_expect_lt(training_class_check(object, &error), 0);
-    cr_expect_str_eq(error.message, "spec has more than 32 KiB as JSON, and each job would carry a copy");
+    cr_expect_str_eq(error.message, "spec is larger than 32 KiB as JSON; make it smaller, since each job keeps a copy");
 }
 
 /* ---------------------------------------------------------------- a job with a class */

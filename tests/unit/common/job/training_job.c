@@ -94,9 +94,9 @@ Test(training_job, patterns_of_a_log_are_compiled)
         const char *patterns, *words;
     } cases[] = {
         {"['step (?<step>\\d+)', 'loss (?<loss>\\S+)']", ""},
-        {"['loss (?<loss>\\S+']",
-         "spec.pytorch.progress.logPatterns[0]: 'loss (?<loss>\\S+' is no regular expression of PCRE2: missing closing "
-         "parenthesis at character 16"},
+        {"['loss (?<loss>\\S+']", "spec.pytorch.progress.logPatterns[0]: 'loss (?<loss>\\S+' is not a valid regular "
+                                  "expression (PCRE2): missing closing "
+                                  "parenthesis at character 16"},
         {"['(?<a>1)', 'loss']",
          "spec.pytorch.progress.logPatterns[1]: 'loss' has no named group, such as (?<loss>[0-9.]+)"},
         {"[]", "spec.pytorch.progress.logPatterns: "},

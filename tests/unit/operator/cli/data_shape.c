@@ -254,7 +254,7 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
         {"a,b\n", "a table has a row for each example"},
         {"1\n2\n", "line 1 has one column"},
-        {"1,2,0\n", "t.csv holds one example"},
+        {"1,2,0\n", "t.csv holds only one example; add more"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_text("t.csv", rows[i].table);
