@@ -135,9 +135,8 @@ static const struct field devices_fields[] = {
      LONE,
      .words = device_type_words,
      .fallback = "CPU",
-     .description =
-         "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for pytorch, "
-         "tensorflow and jax."},
+     .description = "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for "
+                    "pytorch, tensorflow and jax, and for programs (model.program)."},
     {.name = "count",
      .kind = FIELD_INTEGER,
      MEMBER(devices_spec, count),

@@ -14,6 +14,7 @@
 
 static const char *const one_worker_strategies[] = {"OneDevice", "Mirrored", "CentralStorage", NULL};
 static const char *const chiefless_strategies[] = {"OneDevice", "Mirrored", "CentralStorage", "Pipeline", NULL};
+static const char *const tpu_strategies[] = {"OneDevice", "Mirrored", "MultiWorkerMirrored", NULL};
 static const char *const elastic_strategies[] = {"MultiWorkerMirrored", "ParameterServer", "PeerToPeer", NULL};
 
 static int64_t worker_count(const struct json *self)
@@ -184,10 +185,17 @@ static bool server_count(const struct json *self, const struct json *old)
     return !rule_has(self, "coxswain") || json_integer_at(self, "parameterServers.replicas", 1) <= CREW_SERVERS_MAX;
 }
 
-static bool tpu_is_foreign(const struct json *self, const struct json *old)
+static bool tpu_runs_a_program(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_has(self, "coxswain") || !rule_is(self, "devices.type", "TPU");
+    return !rule_is(self, "devices.type", "TPU") || !rule_has(self, "model") || rule_has(self, "model.program");
+}
+
+static bool tpu_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_is(self, "devices.type", "TPU") || !rule_has(self, "strategy.type") ||
+           rule_is_one_of(self, "strategy.type", tpu_strategies);
 }
 
 static bool elastic_strategy(const struct json *self, const struct json *old)
@@ -929,13 +937,20 @@ const struct rule rules[] = {
      .cel = "has(self.coxswain) || has(self.image) || has(self.trainingClass)",
      .message = "jobs of pytorch, tensorflow and jax need an image; name the one to run"},
     {.name = "Tpu",
+     .in_documents = true,
      .about = &training_job_spec_type,
      .field = "devices.type",
-     .holds = tpu_is_foreign,
-     .cel = OURS "self.devices.type != 'TPU'",
-     .message =
-         "Coxswain's own worker does not compute on TPUs; take jax, tensorflow or pytorch with an image that does, or "
-         "devices.type CPU or GPU"},
+     .holds = tpu_runs_a_program,
+     .cel = OURS "self.devices.type != 'TPU' || has(self.coxswain.model.program)",
+     .message = "TPUs run programs, but no presets or layers: export the model as a program and name it in "
+                "model.program, or take devices.type CPU or GPU"},
+    {.name = "TpuStrategy",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.strategy.type",
+     .holds = tpu_strategy,
+     .cel = OURS "self.devices.type != 'TPU' || " STRATEGY ".type in ['OneDevice', 'Mirrored', 'MultiWorkerMirrored']",
+     .message = "TPUs train with OneDevice, Mirrored or MultiWorkerMirrored; take one of these"},
     {.name = "JaxElastic",
      .about = &training_job_spec_type,
      .field = "workers.maxReplicas",
@@ -1411,7 +1426,7 @@ const struct rule rules[] = {
      .holds = worker_rule_nccl,
      .cel = OURS "!has(" STRATEGY ".collective) || " STRATEGY ".collective != 'NCCL' || "
                  "((" STRATEGY ".type == 'MultiWorkerMirrored' || (" STRATEGY
-                 ".type == 'Mirrored' && self.devices.count > 1)) && self.devices.type != 'CPU')",
+                 ".type == 'Mirrored' && self.devices.count > 1)) && !(self.devices.type in ['CPU', 'TPU']))",
      .message = "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored; take Auto"},
     {.name = "Ring",
      .about = &coxswain_type,

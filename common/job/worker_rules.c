@@ -57,7 +57,7 @@ bool worker_rule_nccl(const struct json *self, const struct json *old)
     (void)old;
     bool several = rule_is(self, "strategy.type", "MultiWorkerMirrored") ||
                    (rule_is(self, "strategy.type", "Mirrored") && devices(self) > 1);
-    bool can = several && !rule_is(self, "devices.type", "CPU");
+    bool can = several && !rule_is(self, "devices.type", "CPU") && !rule_is(self, "devices.type", "TPU");
     return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
 }
 

@@ -88,9 +88,18 @@ static int mounts_prepare(const struct volume_source *source, const struct json 
 /* Takes the machine's environment, as far as programs need it to run, in place of an image's. */
 static void inherit(struct environment *environment, const char *program_directory)
 {
-    static const char *const names[] = {
-        "HOME",          "USER",         "LANG",         "LC_ALL",       "TZ",           "LD_LIBRARY_PATH",
-        ENV_PJRT_PLUGIN, "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+    static const char *const names[] = {"HOME",
+                                        "USER",
+                                        "LANG",
+                                        "LC_ALL",
+                                        "TZ",
+                                        "LD_LIBRARY_PATH",
+                                        ENV_PJRT_PLUGIN,
+                                        ENV_PJRT_CPU_DEVICES,
+                                        "ASAN_OPTIONS",
+                                        "LSAN_OPTIONS",
+                                        "TSAN_OPTIONS",
+                                        "UBSAN_OPTIONS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         if (value)

@@ -8,6 +8,7 @@
 
 #include "common/contract/environment.h"
 #include "worker/model/program.h"
+#include "worker/xla/client.h"
 
 const char arguments_usage[] =
     "coxswain-worker: trains one job, as one process of its crew\n"
@@ -26,6 +27,7 @@ const char arguments_usage[] =
     "  --version, --help\n"
     "\n"
     "  --compile-program DIR  check that an exported program compiles, and say what it needs\n"
+    "  --topology SLICE       with --compile-program: for TPUs that need not be here, such as v5e:2x2, by libtpu.so\n"
     "  --describe-model       print the layers of the job's model, their shapes and parameters, as JSON\n"
     "\n"
     "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
@@ -57,6 +59,8 @@ enum argument {
     OPTION_PROGRAM,
     OPTION_COMPILED,
     OPTION_COMPILED_FOR,
+    OPTION_COMPILED_ON,
+    OPTION_TOPOLOGY,
     OPTION_DESCRIBE,
     OPTION_GENERATE,
     OPTION_PROMPT_FILE,
@@ -95,6 +99,8 @@ static const struct option options[] = {
     {"compile-program", required_argument, NULL, OPTION_PROGRAM},
     {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
     {"compiled-for", required_argument, NULL, OPTION_COMPILED_FOR},
+    {"compiled-on-tpus", required_argument, NULL, OPTION_COMPILED_ON},
+    {"topology", required_argument, NULL, OPTION_TOPOLOGY},
     {NULL, 0, NULL, 0},
 };
 
@@ -200,6 +206,11 @@ static int apply_option(struct arguments *arguments, int option, const char *val
         return 0;
     case OPTION_COMPILED:
         return parse_number("compiled-to", value, 3, INT_MAX, &arguments->compiled_to, error);
+    case OPTION_TOPOLOGY:
+        arguments->topology = value;
+        return 0;
+    case OPTION_COMPILED_ON:
+        return parse_number("compiled-on-tpus", value, 0, XLA_DEVICES_MAX, &arguments->compiled_on_tpus, error);
     case OPTION_COMPILED_FOR:
         return parse_number("compiled-for", value, 0, PROGRAM_USES_MAX, &arguments->compiled_for, error);
     default:
@@ -253,6 +264,8 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
     }
     if (arguments.describe_model && (arguments_generate(&arguments.inference) || arguments.inference.example))
         return error_set(error, ERROR_INVALID, "--describe-model: not with --generate and --predict");
+    if (arguments.topology != NULL && arguments.program == NULL)
+        return error_set(error, ERROR_INVALID, "--topology: is for --compile-program");
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
     if (check_inference(&arguments.inference, says_how, error) < 0)

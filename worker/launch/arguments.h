@@ -39,10 +39,12 @@ struct arguments {
     int threads;                      /* --threads; 0: choose */
     int http_port;                    /* --http-port; -1: none, -2: not given */
     bool help, version;
-    bool describe_model; /* --describe-model */
-    const char *program; /* --compile-program; NULL: not to compile one */
-    int compiled_to;     /* --compiled-to: a descriptor for the compiled code; -1: none */
-    int compiled_for;    /* --compiled-for: a set of enum program_use; 0: all that the program has */
+    bool describe_model;  /* --describe-model */
+    const char *program;  /* --compile-program; NULL: not to compile one */
+    const char *topology; /* --topology; NULL: for the devices of this machine */
+    int compiled_on_tpus; /* --compiled-on-tpus; 0: on any device */
+    int compiled_to;      /* --compiled-to: a descriptor for the compiled code; -1: none */
+    int compiled_for;     /* --compiled-for: a set of enum program_use; 0: all that the program has */
     struct inference_arguments inference;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "worker/xla/client.h"
 
 #define CHIEF_TIMEOUT_MAX 86400
 #define GRACE_SECONDS_MAX 1000000000
@@ -75,11 +76,12 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .read_delay = variable(ENV_READ_DELAY),
         .pjrt_plugin = variable(ENV_PJRT_PLUGIN),
     };
-    int64_t threads = 0, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT, logit_rows = -1;
+    int64_t threads = 0, cpu_devices = 0, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT, logit_rows = -1;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
         read_number(ENV_INCARNATION, UINT32_MAX, &identity.incarnation, error) < 0 ||
         read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
         read_number(ENV_THREADS, COMPUTE_THREADS_MAX, &threads, error) < 0 || read_switches(&identity, error) < 0 ||
+        read_number(ENV_PJRT_CPU_DEVICES, XLA_DEVICES_MAX, &cpu_devices, error) < 0 ||
         read_number(ENV_LOGIT_ROWS, INT32_MAX, &logit_rows, error) < 0 ||
         read_number(ENV_PAUSE_STEP, INT64_MAX, &identity.pause_step, error) < 0 ||
         read_number(ENV_CHIEF_TIMEOUT, CHIEF_TIMEOUT_MAX, &chief_timeout, error) < 0 ||
@@ -89,6 +91,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
     identity.grace_ms = grace * 1000;
     identity.lost_ms = chief_timeout * 1000;
     identity.threads = (int)threads;
+    identity.pjrt_cpu_devices = (unsigned)cpu_devices;
     if (logit_rows >= 0)
         identity.logit_rows = logit_rows > 0 ? logit_rows : INT64_MAX;
     if (identity.job_uid == NULL)

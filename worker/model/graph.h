@@ -89,6 +89,7 @@ struct graph_options {
     /* Not NULL: the model, instead of `model`'s layers. Outlives the graph; compiled, unless the graph is for its layout
      * or plan only. Float32, on devices that share the host's memory. */
     struct program *program;
+    unsigned program_device; /* of the engine that runs the program */
     enum precision precision;
     int64_t max_examples; /* of one pass, at least 1: the largest logical shard or evaluation batch */
     /* Keep only the values at the borders of the part or of residual blocks; compute the others

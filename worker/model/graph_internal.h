@@ -54,7 +54,8 @@ struct graph_node {
 
 struct graph {
     struct device *device;
-    struct program *program;  /* NULL: layers. With one there are no nodes and no arena */
+    struct program *program; /* NULL: layers. With one there are no nodes and no arena */
+    unsigned program_device;
     float *program_gradients; /* of one call */
     void *program_outputs;    /* of one evaluation; NULL: not kept */
     enum precision precision;

@@ -19,6 +19,7 @@ static size_t output_bytes(const struct program *program)
 int graph_program_build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     graph->program = options->program;
+    graph->program_device = options->program_device;
     graph->layout = *program_layout(options->program);
     graph->format = *program_example_format(options->program);
     if (options->partition != NULL)
@@ -106,6 +107,7 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
     struct philox_words words = philox(pass->seed, (uint64_t)step, (uint64_t)(pass->first_example + first));
     float loss = 0, hits = 0;
     const struct program_call call = {
+        .device = graph->program_device,
         .parameters = pass->parameters,
         .inputs = (const char *)pass->inputs + (size_t)first * example_input_bytes(&graph->format),
         .targets = (const char *)pass->targets + (size_t)first * example_target_bytes(&graph->format),

@@ -318,7 +318,21 @@ static bool is_used(const struct program *program, enum entry entry)
     return (program->uses >> entry & 1) != 0;
 }
 
-static int read_artifacts(struct program *program, const char *folder, struct error *error)
+/* The file of a function for that platform. Functions that are the same for several platforms have one. */
+static const char *artifact_name(const struct program *program, enum entry entry, const char *platform,
+                                 char *ret_member, size_t size)
+{
+    if (platform != NULL) {
+        snprintf(ret_member, size, "entries.%s.platforms.%s", entry_names[entry], platform);
+        const char *name = json_string_at(program->document, ret_member, NULL);
+        if (name != NULL)
+            return name;
+    }
+    snprintf(ret_member, size, "entries.%s.file", entry_names[entry]);
+    return json_string_at(program->document, ret_member, "");
+}
+
+static int read_artifacts(struct program *program, const char *folder, const char *platform, struct error *error)
 {
     SCOPED_BUFFER path;
     char member[64];
@@ -330,8 +344,7 @@ static int read_artifacts(struct program *program, const char *folder, struct er
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         if (!is_used(program, i))
             continue;
-        snprintf(member, sizeof member, "entries.%s.file", entry_names[i]);
-        const char *name = json_string_at(program->document, member, "");
+        const char *name = artifact_name(program, i, platform, member, sizeof member);
         if (path_in(folder, name, member, &path, error) < 0 ||
             buffer_read_file(&program->artifacts[i], buffer_text(&path), error) < 0)
             return -1;
@@ -340,7 +353,8 @@ static int read_artifacts(struct program *program, const char *folder, struct er
     return weights != NULL ? path_in(folder, weights, "weights", &path, error) : 0;
 }
 
-int program_open(const char *folder, unsigned uses, struct program **ret_program, struct error *error)
+int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
+                 struct error *error)
 {
     SCOPED_BUFFER path, text;
     struct program *program;
@@ -350,7 +364,7 @@ int program_open(const char *folder, unsigned uses, struct program **ret_program
         program_parse(buffer_text(&text), text.length, &program, error) < 0)
         return -1;
     program->uses = uses;
-    if (read_artifacts(program, folder, error) < 0) {
+    if (read_artifacts(program, folder, platform, error) < 0) {
         program_free(program);
         return -1;
     }
@@ -436,15 +450,9 @@ void program_set_environment(int threads)
     xla_set_environment(threads);
 }
 
-int program_open_engine(struct program *program, const char *plugin, struct error *error)
+int program_open_engine(struct program *program, const struct xla_options *options, struct error *error)
 {
-    if (program->client != NULL)
-        return 0;
-    if (plugin == NULL || *plugin == '\0')
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "a program needs a PJRT plugin: set COXSWAIN_PJRT_PLUGIN to the path of one, or take an image "
-                         "that has one");
-    return xla_client_open(plugin, &program->client, error);
+    return program->client != NULL ? 0 : xla_client_open(options, &program->client, error);
 }
 
 int program_compile(struct program *program, struct error *error)
@@ -554,13 +562,44 @@ static int64_t result_bytes(const struct program *program, enum entry entry)
 int64_t program_call_bytes(const struct program *program)
 {
     int64_t most = 0;
+    bool shares_memory = program->client == NULL || xla_client_shares_memory(program->client);
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
-        if (program->executables[i] == NULL)
+        if (program->executables[i] == NULL || !shares_memory)
             continue;
         int64_t bytes = xla_executable_memory(program->executables[i]).workspace + result_bytes(program, i);
         most = bytes > most ? bytes : most;
     }
     return most + copied_bytes(program);
+}
+
+static int compile_for(const struct program *program, const struct xla_topology *topology, struct buffer *text,
+                       struct error *error)
+{
+    (void)buffer_format(text, "%-18s %14s %14s %14s\n", "MiB", "arguments", "results", "workspace");
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        const struct buffer *artifact = &program->artifacts[i];
+        struct xla_memory memory;
+        if (!is_used(program, i))
+            continue;
+        if (xla_topology_compile(topology, artifact->data, artifact->length, &memory, error) < 0)
+            return error_wrap(error, "program %s", entry_names[i]);
+        (void)buffer_format(text, "%-18s %14.1f %14.1f %14.1f\n", entry_names[i], (double)memory.arguments / 1048576,
+                            (double)memory.results / 1048576, (double)memory.workspace / 1048576);
+    }
+    return 0;
+}
+
+int program_compile_for(const struct program *program, const char *plugin, const char *topology, struct buffer *text,
+                        struct error *error)
+{
+    struct xla_topology *slice;
+    if (xla_topology_open(plugin, topology, &slice, error) < 0)
+        return -1;
+    unsigned devices = xla_topology_device_count(slice);
+    (void)buffer_format(text, "compiled for %s, %u device%s, each:\n", topology, devices, devices == 1 ? "" : "s");
+    int result = compile_for(program, slice, text, error);
+    xla_topology_free(slice);
+    return result;
 }
 
 static struct xla_value value_of_tensor(const struct parameter_tensor *tensor, const float *flat)
@@ -699,8 +738,8 @@ int program_run(struct program *program, const struct program_call *call, struct
         return error_set(error, ERROR_INTERNAL, "a program is run before it is compiled");
     add_arguments(program, call, entry, &frame);
     add_results(program, call, entry, &frame);
-    if (xla_executable_run(executable, frame.arguments, frame.argument_count, frame.results, frame.result_count,
-                           error) < 0)
+    if (xla_executable_run(executable, call->device, frame.arguments, frame.argument_count, frame.results,
+                           frame.result_count, error) < 0)
         return error_wrap(error, "program %s", entry_names[entry]);
     if (frame.outputs != NULL)
         memcpy(call->outputs, frame.outputs,

@@ -29,15 +29,18 @@
 #define PROGRAM_BATCH_MAX 65536
 
 struct program;
+struct xla_options;
 
 /* A set of functions. */
 enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS = 4 };
 #define PROGRAM_USES_MAX 7
 #define PROGRAM_USES_ALL 0 /* all that the program has */
 
-/* Reads and checks the document and reads the files of the functions that are used. ERROR_INVALID names the member of
- * program.json that is wrong and what it should be. */
-int program_open(const char *folder, unsigned uses, struct program **ret_program, struct error *error);
+/* Reads and checks the document and reads the files of the functions that are used: those for `platform` ("tpu") where the
+ * document names some, else, and with NULL, those that it names first. ERROR_INVALID names the member of program.json that is
+ * wrong and what it should be. */
+int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
+                 struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
 int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
 void program_free(struct program *program);
@@ -53,8 +56,8 @@ const char *program_weights(const struct program *program);
 
 /* Sets how many threads the plugin of a CPU computes with (xla_set_environment): from main, before any thread starts. */
 void program_set_environment(int threads);
-/* Opens the plugin at `plugin`; does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
-int program_open_engine(struct program *program, const char *plugin, struct error *error);
+/* Opens the plugin and its devices (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
+int program_open_engine(struct program *program, const struct xla_options *options, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
 /* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */
@@ -68,13 +71,20 @@ int program_load(struct program *program, const void *code, size_t length, struc
 void program_drop_artifacts(struct program *program);
 /* Fills `ret_digest` with a digest of the functions that are used, as they were exported; before they are dropped. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
-/* Bytes that the largest call holds besides the caller's arguments and results: what it computes in, its own results, which
- * are then copied to the caller's, and copies of arguments. */
+/* Bytes of the host's memory that the largest call holds besides the caller's arguments and results: copies of arguments, and,
+ * unless the device has memory of its own, what the call computes in and its own results, which are then copied to the
+ * caller's. */
 int64_t program_call_bytes(const struct program *program);
+
+/* Compiles the functions for the slice of TPUs `topology` (xla_topology_open) with the plugin at `plugin`, and appends a table
+ * of the memory that each needs on one of its devices. No TPU is needed. ERROR_NO_SPACE: one does not fit. */
+int program_compile_for(const struct program *program, const char *plugin, const char *topology, struct buffer *text,
+                        struct error *error);
 
 /* One call: up to program_batch() examples. It predicts if there are `outputs`, trains if there are `gradients`, else
  * evaluates. */
 struct program_call {
+    unsigned device;              /* of the engine's, from 0 */
     const float *parameters;      /* program_layout()->elements */
     const void *inputs, *targets; /* as program_example_format() has them; predictions need no targets */
     int64_t examples;             /* at least 1 */

@@ -20,7 +20,9 @@
 #include "worker/checkpoint/file.h"
 #include "worker/comm/crew_key.h"
 #include "worker/model/program.h"
+#include "worker/train/error_exit_code.h"
 #include "worker/train/trainer.h"
+#include "worker/xla/client.h"
 
 #define PURPOSE "coxswain compiled program"
 #define WORDS_MAX 65536
@@ -42,21 +44,22 @@ static void append_processor(struct buffer *text)
 }
 
 /* NULL: nothing is cached. */
-static char *cache_path(const struct trainer *trainer, int threads, struct error *error)
+static char *cache_path(const struct trainer *trainer, const struct xla_options *options, int threads,
+                        struct error *error)
 {
     SCOPED_BUFFER text;
     struct stat plugin;
     unsigned char digest[HMAC_BYTES];
     char name[2 * NAME_BYTES + 1];
     buffer_init(&text, 1 << 16);
-    if (trainer->checkpoint_directory == NULL || !crew_key_is_set() ||
-        stat(trainer->identity->pjrt_plugin, &plugin) < 0)
+    if (trainer->checkpoint_directory == NULL || !crew_key_is_set() || stat(options->plugin, &plugin) < 0)
         return NULL;
     program_digest(trainer->program, digest);
     (void)buffer_append(&text, digest, sizeof digest, error);
-    (void)buffer_format(&text, "%s %s %" PRIdMAX " %d", COXSWAIN_VERSION, program_engine(trainer->program),
-                        (intmax_t)plugin.st_size, threads);
+    (void)buffer_format(&text, "%s %" PRIdMAX " %" PRIdMAX " %d %u %u ", COXSWAIN_VERSION, (intmax_t)plugin.st_size,
+                        (intmax_t)plugin.st_mtime, threads, options->tpus, options->cpu_devices);
     append_processor(&text);
+    xla_append_tpus(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);
     (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->checkpoint_directory);
@@ -65,17 +68,24 @@ static char *cache_path(const struct trainer *trainer, int threads, struct error
     return buffer_take(&text);
 }
 
-/* Returns false if the program must be compiled: nothing is cached, or the file is not valid. */
-static bool load_cached(struct trainer *trainer, const char *path)
+/* *ret_loaded is false if the program must be compiled: nothing is cached, or the file is not valid. Opens the plugin's
+ * devices only for a file that somebody with the key has written. */
+static int load_cached(struct trainer *trainer, const char *path, const struct xla_options *options, bool *ret_loaded,
+                       struct error *error)
 {
     SCOPED_BUFFER file;
     buffer_init(&file, PROGRAM_CODE_MAX);
+    *ret_loaded = false;
     if (path == NULL || file_read(path, &file, NULL) < 0 || file.length < CREW_PROOF_BYTES)
-        return false;
+        return 0;
     const unsigned char *code = (const unsigned char *)file.data + CREW_PROOF_BYTES;
     size_t length = file.length - CREW_PROOF_BYTES;
-    return crew_key_accepts(PURPOSE, code, length, (const unsigned char *)file.data) &&
-           program_load(trainer->program, code, length, NULL) == 0;
+    if (!crew_key_accepts(PURPOSE, code, length, (const unsigned char *)file.data))
+        return 0;
+    if (program_open_engine(trainer->program, options, error) < 0)
+        return -1;
+    *ret_loaded = program_load(trainer->program, code, length, NULL) == 0;
+    return 0;
 }
 
 static void keep(const char *path, const struct buffer *code)
@@ -96,23 +106,17 @@ static void keep(const char *path, const struct buffer *code)
 /* ---------------------------------------------------------------- the process that compiles */
 
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
-static int start_child(const char *folder, unsigned uses, int threads, int answer, int words, pid_t *ret_child,
-                       struct error *error)
+static int start_child(const char *folder, unsigned uses, unsigned tpus, int threads, int answer, int words,
+                       pid_t *ret_child, struct error *error)
 {
-    char descriptor[16], used[16], number[16];
+    char descriptor[16], used[16], devices[16], number[16];
     snprintf(descriptor, sizeof descriptor, "%d", ANSWER);
     snprintf(used, sizeof used, "%u", uses);
+    snprintf(devices, sizeof devices, "%u", tpus);
     snprintf(number, sizeof number, "%d", threads);
-    const char *const values[] = {"coxswain-worker",
-                                  "--compile-program",
-                                  folder,
-                                  "--compiled-to",
-                                  descriptor,
-                                  "--compiled-for",
-                                  used,
-                                  "--threads",
-                                  number,
-                                  NULL};
+    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to",
+                                  descriptor,        "--compiled-for",    used,   "--compiled-on-tpus",
+                                  devices,           "--threads",         number, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
@@ -143,8 +147,16 @@ static int judge(int status, struct buffer *words, struct error *error)
         return error_set(error, ERROR_INVALID,
                          "the PJRT plugin ended with signal %d while it compiled the program: %.600s", WTERMSIG(status),
                          line);
-    enum error_kind kind = WEXITSTATUS(status) == EXIT_CODE_NO_DEVICE ? ERROR_UNSUPPORTED : ERROR_INVALID;
-    return error_set(error, kind, "%.800s", line);
+    switch (WEXITSTATUS(status)) {
+    case EXIT_CODE_NO_DEVICE:
+        return error_set(error, ERROR_UNSUPPORTED, "%.800s", line);
+    case EXIT_CODE_DEVICE_FAILED:
+        return error_set(error, ERROR_DEVICE, "%.800s", line);
+    case EXIT_CODE_NO_MEMORY:
+        return error_set(error, ERROR_NO_SPACE, "%.800s", line);
+    default:
+        return error_set(error, ERROR_INVALID, "%.800s", line);
+    }
 }
 
 static int read_from_start(int descriptor, struct buffer *buffer, const char *what, struct error *error)
@@ -155,7 +167,8 @@ static int read_from_start(int descriptor, struct buffer *buffer, const char *wh
 }
 
 /* *code stays empty if the plugin cannot give it. */
-static int compile_apart(const char *folder, unsigned uses, int threads, struct buffer *code, struct error *error)
+static int compile_apart(const char *folder, unsigned uses, unsigned tpus, int threads, struct buffer *code,
+                         struct error *error)
 {
     SCOPED_BUFFER words;
     SCOPED_CLOSE int answer = memfd_create("code", MFD_CLOEXEC), said = memfd_create("words", MFD_CLOEXEC);
@@ -164,7 +177,7 @@ static int compile_apart(const char *folder, unsigned uses, int threads, struct 
     buffer_init(&words, WORDS_MAX);
     if (answer < 0 || said < 0)
         return error_set_errno(error, "make files in memory for the compiled program");
-    if (start_child(folder, uses, threads, answer, said, &child, error) < 0)
+    if (start_child(folder, uses, tpus, threads, answer, said, &child, error) < 0)
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -175,52 +188,95 @@ static int compile_apart(const char *folder, unsigned uses, int threads, struct 
     return read_from_start(answer, code, "the compiled program", error);
 }
 
+/* On the devices of this machine. */
+static int compile_here(struct program *program, const struct xla_options *options, int compiled_to,
+                        struct error *error)
+{
+    SCOPED_BUFFER code;
+    struct error unserialised = ERROR_INIT;
+    buffer_init(&code, PROGRAM_CODE_MAX);
+    if (program_open_engine(program, options, error) < 0 || program_compile(program, error) < 0)
+        return -1;
+    printf("compiled for %s: %" PRId64 " parameters, %.1f MiB beside them in each call of %" PRId64 " examples\n",
+           program_engine(program), program_layout(program)->elements, (double)program_call_bytes(program) / 1048576,
+           program_batch(program));
+    if (compiled_to < 0 || program_serialise(program, &code, &unserialised) < 0)
+        return 0;
+    return file_write_all(compiled_to, code.data, code.length, error);
+}
+
+static int compile_for(const struct program *program, const char *plugin, const char *topology, struct error *error)
+{
+    SCOPED_BUFFER table;
+    buffer_init(&table, 1 << 16);
+    if (program_compile_for(program, plugin, topology, &table, error) < 0)
+        return -1;
+    (void)fputs(buffer_text(&table), stdout);
+    return 0;
+}
+
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error)
 {
     struct program *program;
-    SCOPED_BUFFER code;
-    struct error unserialised = ERROR_INIT;
-    buffer_init(&code, PROGRAM_CODE_MAX);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct xla_options options;
+    if (arguments->compiled_to >= 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
     *ret_code = EXIT_CODE_BAD_JOB;
-    if (program_open(arguments->program, (unsigned)arguments->compiled_for, &program, error) < 0)
+    xla_options_init(&options, identity->pjrt_plugin,
+                     arguments->topology != NULL ? 1 : (unsigned)arguments->compiled_on_tpus,
+                     arguments->topology != NULL ? 0 : identity->pjrt_cpu_devices);
+    if (program_open(arguments->program, (unsigned)arguments->compiled_for, xla_options_platform(&options), &program,
+                     error) < 0)
         return -1;
-    int result = program_open_engine(program, identity->pjrt_plugin, error);
-    if (result < 0 && error->kind == ERROR_UNSUPPORTED)
-        *ret_code = EXIT_CODE_NO_DEVICE;
-    if (result == 0)
-        result = program_compile(program, error);
-    if (result == 0)
-        printf("compiled for %s: %" PRId64 " parameters, %.1f MiB beside them in each call of %" PRId64 " examples\n",
-               program_engine(program), program_layout(program)->elements,
-               (double)program_call_bytes(program) / 1048576, program_batch(program));
-    if (result == 0 && arguments->compiled_to >= 0 && program_serialise(program, &code, &unserialised) == 0)
-        result = file_write_all(arguments->compiled_to, code.data, code.length, error);
+    int result = arguments->topology != NULL ? compile_for(program, options.plugin, arguments->topology, error)
+                                             : compile_here(program, &options, arguments->compiled_to, error);
+    if (result < 0)
+        *ret_code = error_exit_code(error, EXIT_CODE_BAD_JOB);
     program_free(program);
     return result;
 }
 
 /* ---------------------------------------------------------------- the worker */
 
-int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, int threads, struct error *error)
+/* Another process compiles, unless this one has opened the devices already: one process at a time can have TPUs. */
+static int compile(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
+                   int threads, struct buffer *code, struct error *error)
+{
+    struct error unserialised = ERROR_INIT;
+    if (*program_engine(trainer->program) == '\0') {
+        if (compile_apart(folder, uses, options->tpus, threads, code, error) < 0 ||
+            program_open_engine(trainer->program, options, error) < 0)
+            return -1;
+        return code->length == 0 ? program_compile(trainer->program, error)
+                                 : program_load(trainer->program, code->data, code->length, error);
+    }
+    if (program_compile(trainer->program, error) < 0)
+        return -1;
+    if (program_serialise(trainer->program, code, &unserialised) < 0)
+        buffer_clear(code);
+    return 0;
+}
+
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
+                    int threads, struct error *error)
 {
     SCOPED_BUFFER code;
+    bool loaded;
     buffer_init(&code, PROGRAM_CODE_MAX);
-    if (program_open_engine(trainer->program, trainer->identity->pjrt_plugin, error) < 0)
+    SCOPED_FREE char *path = cache_path(trainer, options, threads, error);
+    if (load_cached(trainer, path, options, &loaded, error) < 0)
         return -1;
-    SCOPED_FREE char *path = cache_path(trainer, threads, error);
-    if (load_cached(trainer, path)) {
+    if (loaded) {
         if (trainer->report != NULL)
             report_say(trainer->report, "the program is taken as it was compiled before");
         return 0;
     }
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    if (compile_apart(folder, uses, threads, &code, error) < 0)
+    if (compile(trainer, folder, uses, options, threads, &code, error) < 0)
         return -1;
-    if (code.length == 0)
-        return program_compile(trainer->program, error);
-    keep(path, &code);
-    return program_load(trainer->program, code.data, code.length, error);
+    if (code.length > 0)
+        keep(path, &code);
+    return 0;
 }

@@ -8,7 +8,7 @@
  * compilation_run returns an error with its last message, and the worker can report why it ends.
  *
  * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
- * is a digest of the program, the worker's version, the plugin, the processor and the number of threads,
+ * is a digest of the program, the worker's version, the plugin, the processor and TPUs, and the number of threads,
  * for which a CPU's plugin cuts the work when it compiles. Since the file is machine code on storage that
  * others may write to, it begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is
  * ignored. Without a key or a checkpoint directory nothing is cached.
@@ -24,14 +24,19 @@
 #define COMPILATION_CACHE "compiled"
 
 struct trainer;
+struct xla_options;
 
-/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run with `threads` threads,
- * which the environment has already (compute_threads_set_environment).
- * ERROR_INVALID, with the compiler's last words, if it cannot be compiled or is not what its document says. */
-int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, int threads, struct error *error);
+/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run on the devices of `options`
+ * with `threads` threads, which the environment has already (compute_threads_set_environment). The devices are opened after the
+ * child has ended, since one process at a time can have a machine's TPUs.
+ * ERROR_INVALID, with the compiler's last words, if it cannot be compiled or is not what its document says; ERROR_NO_SPACE, if
+ * it does not fit into a device's memory; else as xla_client_open. */
+int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
+                    int threads, struct error *error);
 
 /* Runs coxswain-worker --compile-program, which compilation_run starts: compiles the program, prints what it needs, and
- * writes the code to the descriptor --compiled-to, if there is one. */
+ * writes the code to the descriptor --compiled-to, if there is one. With --topology it compiles for TPUs that this machine need
+ * not have, and prints the memory of each function. */
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error);
 

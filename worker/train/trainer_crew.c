@@ -81,7 +81,9 @@ static void name_common_arithmetic(const struct trainer *trainer, char ret_name[
 {
     bool alike = trainer->hub == NULL && trainer->job->training.determinism == DETERMINISM_CREW;
     const char *device = device_arithmetic(trainer->device);
-    if (alike && trainer->program != NULL)
+    bool on_threads = trainer->program != NULL &&
+                      (trainer->job->devices.type != DEVICE_TYPE_TPU || trainer->identity->pjrt_cpu_devices > 0);
+    if (alike && on_threads)
         snprintf(ret_name, ARITHMETIC_MAX, "%s/%d", device, trainer_threads(trainer));
     else
         snprintf(ret_name, ARITHMETIC_MAX, "%s", alike ? device : "");

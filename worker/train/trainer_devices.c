@@ -34,7 +34,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
                    (keeps_to_own_devices(job) && job->devices.count > 1) ||
                    (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
-    return several && job->devices.type != DEVICE_TYPE_CPU &&
+    return several && job->devices.type != DEVICE_TYPE_CPU && job->devices.type != DEVICE_TYPE_TPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
 
@@ -113,7 +113,9 @@ static int open_devices(struct trainer *trainer, struct error *error)
                                      .arithmetic = trainer->identity->arithmetic};
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;
-    if (keeps_to_the_host(trainer) || (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, &against) < 0))
+    /* TPUs run the program; all else is computed on the host, by as many logical devices. */
+    if (keeps_to_the_host(trainer) || options.type == DEVICE_TYPE_TPU ||
+        (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, &against) < 0))
         options.type = DEVICE_TYPE_CPU;
     if (devices_open(&options, count, devices, &against, error) < 0)
         return -1;

@@ -15,6 +15,7 @@
 #include "worker/train/export.h"
 #include "worker/train/memory_budget.h"
 #include "worker/train/support.h"
+#include "worker/xla/client.h"
 
 #define KEPT_BYTES_MAX ((int64_t)512 << 20) /* of decoded examples that stay in memory */
 
@@ -50,11 +51,16 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
     SCOPED_FREE char *folder = NULL;
     if (model->program_path == NULL)
         return 0;
+    struct xla_options options;
+    bool on_tpus = trainer->job->devices.type == DEVICE_TYPE_TPU && (uses & PROGRAM_TRAINS);
+    xla_options_init(&options, trainer->identity->pjrt_plugin, on_tpus ? (unsigned)trainer->job->devices.count : 0,
+                     trainer->identity->pjrt_cpu_devices);
     if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
-        program_open(folder, uses, &trainer->program, error) < 0 || take_weights(trainer, folder, error) < 0)
+        program_open(folder, uses, xla_options_platform(&options), &trainer->program, error) < 0 ||
+        take_weights(trainer, folder, error) < 0)
         return error_wrap(error, "model.program");
     if (trainer->crew.part != CREW_SERVES &&
-        compilation_run(trainer, folder, uses, trainer_threads(trainer), error) < 0)
+        compilation_run(trainer, folder, uses, &options, trainer_threads(trainer), error) < 0)
         return -1;
     program_drop_artifacts(trainer->program);
     return 0;
@@ -70,6 +76,7 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
     bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */
     for (unsigned i = 0; i < (staged ? 1 : trainer->device_count); i++) {
         struct graph_options options = trainer_graph_options(trainer, trainer->devices[i].device);
+        options.program_device = trainer->job->devices.type == DEVICE_TYPE_TPU ? i : 0;
         options.layout_only = staged || trainer->crew.part == CREW_SERVES;
         options.evaluation_only = trainer->crew.part == CREW_EVALUATES;
         if (graph_new(&options, &trainer->devices[i].graph, error) < 0)

@@ -6,14 +6,17 @@
  * Arguments and results are dense row-major arrays in host memory. Calls are synchronous: a run returns once all
  * results have been written. Any thread may call any function; several threads may run one executable at a time.
  *
- * Life cycle: xla_client_open -> xla_executable_compile … xla_executable_free -> xla_client_close. A plugin that was
- * opened stays in the process, because plugins cannot be unloaded safely.
+ * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile … xla_executable_free -> xla_client_close. A
+ * plugin that was opened stays in the process, because plugins cannot be unloaded safely.
+ *
+ * One process at a time can open a machine's TPUs, and keeps them until it ends.
  *
  * In a build without XLA=1, every function that can fail does so with ERROR_UNSUPPORTED.
  */
 #ifndef COXSWAIN_XLA_CLIENT_H
 #define COXSWAIN_XLA_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,15 +48,36 @@ int64_t xla_value_elements(const struct xla_value *value);
  * starts. */
 void xla_set_environment(int threads);
 
-/* Opens the plugin at `path` and its first device. ERROR_UNSUPPORTED: the file is no PJRT plugin, or its version is too
- * old (before 0.57, where the order of the interface's functions changed); ERROR_DEVICE: it has no device. */
-int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error);
+#define XLA_PATH_MAX 4096
+#define XLA_DEVICES_MAX 64
+/* Which plugin, and how many of its devices. */
+struct xla_options {
+    char plugin[XLA_PATH_MAX]; /* its path; "": there is none */
+    unsigned tpus;             /* TPUs of this process; 0: a plugin of any kind, whose first device is used */
+    /* For tests. Not 0: a CPU's plugin has so many devices, and may take the place of TPUs. */
+    unsigned cpu_devices;
+};
+/* `plugin` NULL or "": for TPUs, libtpu.so is searched for where TPU_LIBRARY_PATH says, and where images of Google and
+ * Python's package have it. */
+void xla_options_init(struct xla_options *options, const char *plugin, unsigned tpus, unsigned cpu_devices);
+/* The platform whose code the plugin runs, as programs name it: "tpu", or NULL for any. */
+const char *xla_options_platform(const struct xla_options *options);
+/* Appends what TPUs this machine has, for people and to tell machines apart: "2 x 0x0063"; nothing without any. */
+void xla_append_tpus(struct buffer *text);
+
+/* Opens the plugin and its devices. ERROR_UNSUPPORTED: there is no such plugin, the file is none, its version is too old
+ * (before 0.57, where the order of the interface's functions changed), or the machine has too few TPUs; ERROR_DEVICE: the
+ * plugin cannot open its devices, such as TPUs that another process has. */
+int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error);
 /* The caller has freed its executables. NULL is fine. */
 void xla_client_close(struct xla_client *client);
-/* Describes the plugin for people: "cpu by PJRT 0.115". */
+/* Describes the plugin for people: "cpu by PJRT 0.115", "4 devices of tpu by PJRT 0.117". */
 const char *xla_client_description(const struct xla_client *client);
+/* Returns whether the devices compute in the host's memory. */
+bool xla_client_shares_memory(const struct xla_client *client);
 
-/* Compiles a portable StableHLO artifact. ERROR_INVALID, with the plugin's own words, if it cannot be compiled. */
+/* Compiles a portable StableHLO artifact, for any device of the client. ERROR_INVALID, with the plugin's own words, if it
+ * cannot be compiled; ERROR_NO_SPACE if it does not fit into a device's memory. */
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error);
 void xla_executable_free(struct xla_executable *executable);
@@ -72,8 +96,21 @@ struct xla_memory {
 };
 struct xla_memory xla_executable_memory(const struct xla_executable *executable);
 
-/* Runs it once. ERROR_INVALID: number, type or shape of arguments or results are not those of the program. */
-int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
-                       const struct xla_value *results, unsigned result_count, struct error *error);
+/* Runs it once, on that device of the client, counted from 0. ERROR_INVALID: number, type or shape of arguments or results
+ * are not those of the program. */
+int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
+                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
+                       struct error *error);
+
+/* A slice of TPUs that this machine does not have, for which programs can be compiled but not run. */
+struct xla_topology;
+/* `name` is a generation of TPUs and how many are in each direction, such as "v5e:2x2". Sets a variable of the environment
+ * that libtpu needs: call it before any thread starts. ERROR_INVALID, with the plugin's own words, if it knows none. */
+int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error);
+void xla_topology_free(struct xla_topology *topology);
+unsigned xla_topology_device_count(const struct xla_topology *topology);
+/* Compiles an artifact for each of the slice's devices, and tells what one of them needs. Errors as xla_executable_compile's. */
+int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
+                         struct xla_memory *ret_memory, struct error *error);
 
 #endif

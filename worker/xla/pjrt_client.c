@@ -15,7 +15,9 @@
 struct xla_client {
     const PJRT_Api *api;
     PJRT_Client *client;
-    PJRT_Device *device;
+    PJRT_Device *const *devices; /* the plugin's */
+    unsigned device_count;       /* of those that are used */
+    bool shares_memory;
     char description[96];
 };
 
@@ -106,16 +108,32 @@ static const PJRT_Api *find_api(const char *path, struct error *error)
     return api;
 }
 
+static const PJRT_Api *open_plugin(const char *path, struct error *error)
+{
+    if (*path == '\0')
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "a program needs a PJRT plugin: set COXSWAIN_PJRT_PLUGIN to the path of one, or take an image "
+                         "that has one"),
+               NULL;
+    const PJRT_Api *api = find_api(path, error);
+    if (api == NULL)
+        return NULL;
+    PJRT_Error *failure = api->PJRT_Plugin_Initialize(&ARGUMENTS(PJRT_Plugin_Initialize_Args, .extension_start = NULL));
+    return check(api, failure, "start the PJRT plugin", error) < 0 ? NULL : api;
+}
+
 /* A CPU's plugin has a thread for each of its devices at least, and four devices unless it is told otherwise. Other plugins
  * may not know the option. */
-static int create(struct xla_client *client, struct error *error)
+static int create(struct xla_client *client, const struct xla_options *wanted, struct error *error)
 {
     const PJRT_Api *api = client->api;
-    const PJRT_NamedValue one_device = ARGUMENTS(PJRT_NamedValue, .name = "cpu_device_count", .name_size = 16,
-                                                 .type = PJRT_NamedValue_kInt64, .int64_value = 1, .value_size = 1);
+    const PJRT_NamedValue cpu_devices =
+        ARGUMENTS(PJRT_NamedValue, .name = "cpu_device_count", .name_size = 16, .type = PJRT_NamedValue_kInt64,
+                  .int64_value = wanted->cpu_devices > 0 ? wanted->cpu_devices : 1, .value_size = 1);
     PJRT_Client_Create_Args arguments =
-        ARGUMENTS(PJRT_Client_Create_Args, .create_options = &one_device, .num_options = 1);
-    if (check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
+        ARGUMENTS(PJRT_Client_Create_Args, .create_options = &cpu_devices, .num_options = 1);
+    bool is_tpu = xla_options_platform(wanted) != NULL;
+    if (is_tpu || check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
         arguments = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
         if (check(api, api->PJRT_Client_Create(&arguments), "open the PJRT plugin's devices", error) < 0)
             return -1;
@@ -124,44 +142,78 @@ static int create(struct xla_client *client, struct error *error)
     return 0;
 }
 
-static int find_device(struct xla_client *client, struct error *error)
+static int find_devices(struct xla_client *client, const struct xla_options *wanted, struct error *error)
 {
     PJRT_Client_AddressableDevices_Args devices =
         ARGUMENTS(PJRT_Client_AddressableDevices_Args, .client = client->client);
     if (check(client->api, client->api->PJRT_Client_AddressableDevices(&devices), "list devices", error) < 0)
         return -1;
     if (devices.num_addressable_devices == 0)
-        return error_set(error, ERROR_DEVICE, "the PJRT plugin finds no device on this machine");
-    client->device = devices.addressable_devices[0];
+        return error_set(error, ERROR_UNSUPPORTED, "the PJRT plugin finds no device on this machine");
+    if (devices.num_addressable_devices < wanted->tpus)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "the job wants %u TPUs for each worker, and this one finds %zu; lower devices.count, or take "
+                         "a node that has them",
+                         wanted->tpus, devices.num_addressable_devices);
+    client->devices = devices.addressable_devices;
+    client->device_count = wanted->tpus > 0 ? wanted->tpus : 1;
     return 0;
 }
 
-static int describe(struct xla_client *client, struct error *error)
+static int describe(struct xla_client *client, const struct xla_options *wanted, struct error *error)
 {
     PJRT_Client_PlatformName_Args name = ARGUMENTS(PJRT_Client_PlatformName_Args, .client = client->client);
     if (check(client->api, client->api->PJRT_Client_PlatformName(&name), "ask for the platform", error) < 0)
         return -1;
-    snprintf(client->description, sizeof client->description, "%.*s by PJRT %d.%d", (int)name.platform_name_size,
-             name.platform_name, client->api->pjrt_api_version.major_version,
-             client->api->pjrt_api_version.minor_version);
+    char platform[32], number[32] = "";
+    snprintf(platform, sizeof platform, "%.*s", (int)name.platform_name_size, name.platform_name);
+    client->shares_memory = strcmp(platform, "cpu") == 0;
+    const char *needed = xla_options_platform(wanted);
+    if (needed != NULL && strcmp(platform, needed) != 0)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "the job is for TPUs, and the PJRT plugin %s is for %s; leave COXSWAIN_PJRT_PLUGIN out, or "
+                         "set it to the path of libtpu.so",
+                         wanted->plugin, platform);
+    if (client->device_count > 1)
+        snprintf(number, sizeof number, "%u devices of ", client->device_count);
+    snprintf(client->description, sizeof client->description, "%s%s by PJRT %d.%d", number, platform,
+             client->api->pjrt_api_version.major_version, client->api->pjrt_api_version.minor_version);
     return 0;
 }
 
-int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+/* Says so before libtpu is opened, which looks for TPUs for minutes. */
+static int check_tpus(const struct xla_options *wanted, struct error *error)
 {
-    const PJRT_Api *api = find_api(path, error);
-    if (api == NULL)
+    SCOPED_BUFFER tpus;
+    buffer_init(&tpus, 4096);
+    if (xla_options_platform(wanted) == NULL)
+        return 0;
+    if (*wanted->plugin == '\0')
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "the job is for TPUs, and libtpu.so is not in this image; build it in (docs/tpus.md), or set "
+                         "TPU_LIBRARY_PATH to its path");
+    xla_append_tpus(&tpus);
+    if (tpus.length == 0)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "the job is for TPUs, and this machine has none; choose nodes that have some in the worker's "
+                         "template (docs/tpus.md)");
+    return 0;
+}
+
+int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
+{
+    if (check_tpus(options, error) < 0)
         return -1;
-    PJRT_Error *failure = api->PJRT_Plugin_Initialize(&ARGUMENTS(PJRT_Plugin_Initialize_Args, .extension_start = NULL));
-    if (check(api, failure, "start the PJRT plugin", error) < 0)
+    const PJRT_Api *api = open_plugin(options->plugin, error);
+    if (api == NULL)
         return -1;
     struct xla_client *client = memory_allocate(1, sizeof *client);
     *client = (struct xla_client){.api = api};
-    if (create(client, error) < 0) {
+    if (create(client, options, error) < 0) {
         free(client);
         return -1;
     }
-    if (find_device(client, error) < 0 || describe(client, error) < 0) {
+    if (find_devices(client, options, error) < 0 || describe(client, options, error) < 0) {
         xla_client_close(client);
         return -1;
     }
@@ -184,10 +236,16 @@ const char *xla_client_description(const struct xla_client *client)
     return client->description;
 }
 
+bool xla_client_shares_memory(const struct xla_client *client)
+{
+    return client->shares_memory;
+}
+
 /* ---------------------------------------------------------------- executables */
 
-/* A CompileOptionsProto whose executable_build_options (field 3) say num_replicas (4) = num_partitions (5) = 1. */
-static const char compile_options[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01};
+/* A CompileOptionsProto whose executable_build_options (field 3) say num_replicas (4) = num_partitions (5) = 1, with
+ * compile_portable_executable (4): such code runs on each device of the client. */
+static const char compile_options[] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01, 0x20, 0x01};
 
 static int get_executable(const struct xla_client *client, PJRT_LoadedExecutable *loaded,
                           PJRT_Executable **ret_executable, struct error *error)
@@ -201,10 +259,22 @@ static int get_executable(const struct xla_client *client, PJRT_LoadedExecutable
     return result;
 }
 
-static void release_executable(const struct xla_client *client, PJRT_Executable *executable)
+static void release_executable(const PJRT_Api *api, PJRT_Executable *executable)
 {
     PJRT_Executable_Destroy_Args destroy = ARGUMENTS(PJRT_Executable_Destroy_Args, .executable = executable);
-    (void)check(client->api, client->api->PJRT_Executable_Destroy(&destroy), "", NULL);
+    (void)check(api, api->PJRT_Executable_Destroy(&destroy), "", NULL);
+}
+
+/* All 0 if the plugin does not say. */
+static struct xla_memory ask_memory(const PJRT_Api *api, PJRT_Executable *executable)
+{
+    PJRT_Executable_GetCompiledMemoryStats_Args memory =
+        ARGUMENTS(PJRT_Executable_GetCompiledMemoryStats_Args, .executable = executable);
+    if (check(api, api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) < 0)
+        return (struct xla_memory){0};
+    return (struct xla_memory){.arguments = memory.argument_size_in_bytes,
+                               .results = memory.output_size_in_bytes,
+                               .workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes};
 }
 
 /* Reads what the plugin says of the compiled program. */
@@ -215,16 +285,10 @@ static int inspect(struct xla_executable *executable, struct error *error)
     if (get_executable(client, executable->loaded, &program, error) < 0)
         return -1;
     PJRT_Executable_NumOutputs_Args outputs = ARGUMENTS(PJRT_Executable_NumOutputs_Args, .executable = program);
-    PJRT_Executable_GetCompiledMemoryStats_Args memory =
-        ARGUMENTS(PJRT_Executable_GetCompiledMemoryStats_Args, .executable = program);
     int result =
         check(client->api, client->api->PJRT_Executable_NumOutputs(&outputs), "count the program's results", error);
-    if (check(client->api, client->api->PJRT_Executable_GetCompiledMemoryStats(&memory), "", NULL) == 0)
-        executable->memory =
-            (struct xla_memory){.arguments = memory.argument_size_in_bytes,
-                                .results = memory.output_size_in_bytes,
-                                .workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes};
-    release_executable(client, program);
+    executable->memory = ask_memory(client->api, program);
+    release_executable(client->api, program);
     if (result == 0 && outputs.num_outputs > XLA_VALUES_MAX)
         return error_set(error, ERROR_INVALID, "a program with %zu results; at most %d are possible",
                          outputs.num_outputs, XLA_VALUES_MAX);
@@ -246,19 +310,28 @@ static int wrap(struct xla_client *client, PJRT_LoadedExecutable *loaded, struct
     return 0;
 }
 
+/* Compilers say INTERNAL, and UNIMPLEMENTED, of artifacts that they cannot read. */
+static int blame_artifact(struct error *error)
+{
+    if (error != NULL && (error->kind == ERROR_DEVICE || error->kind == ERROR_UNSUPPORTED))
+        error->kind = ERROR_INVALID;
+    return -1;
+}
+
+static PJRT_Program program_of(const void *artifact, size_t bytes)
+{
+    return ARGUMENTS(PJRT_Program, .code = (char *)artifact, .code_size = bytes, .format = "mlir", .format_size = 4);
+}
+
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error)
 {
-    PJRT_Program program =
-        ARGUMENTS(PJRT_Program, .code = (char *)artifact, .code_size = bytes, .format = "mlir", .format_size = 4);
+    PJRT_Program program = program_of(artifact, bytes);
     PJRT_Client_Compile_Args compile =
         ARGUMENTS(PJRT_Client_Compile_Args, .client = client->client, .program = &program,
                   .compile_options = compile_options, .compile_options_size = sizeof compile_options);
-    if (check(client->api, client->api->PJRT_Client_Compile(&compile), "compile", error) < 0) {
-        if (error != NULL && error->kind == ERROR_DEVICE)
-            error->kind = ERROR_INVALID; /* compilers say INTERNAL of artifacts that they cannot read */
-        return -1;
-    }
+    if (check(client->api, client->api->PJRT_Client_Compile(&compile), "compile", error) < 0)
+        return blame_artifact(error);
     return wrap(client, compile.executable, ret_executable, error);
 }
 
@@ -274,7 +347,7 @@ int xla_executable_serialise(const struct xla_executable *executable, struct buf
         result = buffer_append(code, serialise.serialized_bytes, serialise.serialized_bytes_size, error);
         serialise.serialized_executable_deleter(serialise.serialized_executable);
     }
-    release_executable(client, program);
+    release_executable(client->api, program);
     return result;
 }
 
@@ -319,6 +392,7 @@ static const PJRT_Buffer_Type types[] = {
 /* The arguments and results of one run, on the device. */
 struct run {
     struct xla_client *client;
+    PJRT_Device *device;
     unsigned argument_count, result_count;
     PJRT_Buffer **arguments, **results;
     PJRT_Event **released; /* by argument: once the plugin no longer reads host memory */
@@ -351,10 +425,10 @@ static void run_release(struct run *run)
 static int bring(struct run *run, const struct xla_value *arguments, struct error *error)
 {
     for (unsigned i = 0; i < run->argument_count; i++) {
-        PJRT_Client_BufferFromHostBuffer_Args bringing = ARGUMENTS(
-            PJRT_Client_BufferFromHostBuffer_Args, .client = run->client->client, .data = arguments[i].data,
-            .type = types[arguments[i].type], .dims = arguments[i].shape, .num_dims = arguments[i].rank,
-            .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableZeroCopy, .device = run->client->device);
+        PJRT_Client_BufferFromHostBuffer_Args bringing =
+            ARGUMENTS(PJRT_Client_BufferFromHostBuffer_Args, .client = run->client->client, .data = arguments[i].data,
+                      .type = types[arguments[i].type], .dims = arguments[i].shape, .num_dims = arguments[i].rank,
+                      .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableZeroCopy, .device = run->device);
         if (check(run->client->api, run->client->api->PJRT_Client_BufferFromHostBuffer(&bringing), "bring an argument",
                   error) < 0)
             return error_wrap(error, "argument %u", i);
@@ -373,7 +447,7 @@ static int execute(struct run *run, PJRT_LoadedExecutable *loaded, struct error 
     PJRT_LoadedExecutable_Execute_Args arguments =
         ARGUMENTS(PJRT_LoadedExecutable_Execute_Args, .executable = loaded, .options = &options,
                   .argument_lists = &argument_list, .num_devices = 1, .num_args = run->argument_count,
-                  .output_lists = &result_list, .device_complete_events = &done);
+                  .output_lists = &result_list, .device_complete_events = &done, .execute_device = run->device);
     const PJRT_Api *api = run->client->api;
     if (check(api, api->PJRT_LoadedExecutable_Execute(&arguments), "run", error) < 0)
         return -1;
@@ -433,13 +507,18 @@ static int fetch(struct run *run, const struct xla_value *results, struct error 
     return 0;
 }
 
-int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
-                       const struct xla_value *results, unsigned result_count, struct error *error)
+int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
+                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
+                       struct error *error)
 {
+    if (device >= executable->client->device_count)
+        return error_set(error, ERROR_INTERNAL, "a program is run on device %u of %u", device,
+                         executable->client->device_count);
     if (result_count != executable->result_count)
         return error_set(error, ERROR_INVALID, "the program has %u results, and its document says %u",
                          executable->result_count, result_count);
     struct run run = {.client = executable->client,
+                      .device = executable->client->devices[device],
                       .argument_count = argument_count,
                       .result_count = result_count,
                       .arguments = memory_allocate(argument_count + 1, sizeof(PJRT_Buffer *)),
@@ -452,4 +531,126 @@ int xla_executable_run(struct xla_executable *executable, const struct xla_value
                      : 0;
     run_release(&run);
     return result;
+}
+
+/* ---------------------------------------------------------------- topologies */
+
+struct xla_topology {
+    const PJRT_Api *api;
+    PJRT_TopologyDescription *description;
+    unsigned device_count;
+    struct buffer options; /* a CompileOptionsProto */
+};
+
+static void append_varint(struct buffer *out, uint64_t value)
+{
+    unsigned char bytes[10];
+    size_t count = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[count++] = (unsigned char)(value | 0x80);
+    bytes[count++] = (unsigned char)value;
+    (void)buffer_append(out, bytes, count, NULL);
+}
+
+static void append_number(struct buffer *out, unsigned field, uint64_t value)
+{
+    append_varint(out, field << 3);
+    append_varint(out, value);
+}
+
+/* Appends `message` as a field of the outer one. */
+static void append_message(struct buffer *out, unsigned field, const struct buffer *message)
+{
+    append_varint(out, field << 3 | 2);
+    append_varint(out, message->length);
+    (void)buffer_append(out, message->data, message->length, NULL);
+}
+
+/* Writes a CompileOptionsProto by which each device of the slice is a replica: executable_build_options (3) with num_replicas
+ * (4), num_partitions (5) and device_assignment (9), whose replica_count (1), computation_count (2) and computation_devices (3)
+ * hold replica_device_ids (1). */
+static int assign_devices(struct xla_topology *topology, struct error *error)
+{
+    SCOPED_BUFFER replicas, assignment, build;
+    PJRT_TopologyDescription_GetDeviceDescriptions_Args devices =
+        ARGUMENTS(PJRT_TopologyDescription_GetDeviceDescriptions_Args, .topology = topology->description);
+    const PJRT_Api *api = topology->api;
+    buffer_init(&replicas, 1 << 20);
+    buffer_init(&assignment, 1 << 20);
+    buffer_init(&build, 1 << 20);
+    if (check(api, api->PJRT_TopologyDescription_GetDeviceDescriptions(&devices), "list the slice's devices", error) <
+        0)
+        return -1;
+    for (size_t i = 0; i < devices.num_descriptions; i++) {
+        PJRT_DeviceDescription_Id_Args id =
+            ARGUMENTS(PJRT_DeviceDescription_Id_Args, .device_description = devices.descriptions[i]);
+        if (check(api, api->PJRT_DeviceDescription_Id(&id), "ask for a device's number", error) < 0)
+            return -1;
+        append_number(&replicas, 1, (uint64_t)id.id);
+    }
+    topology->device_count = (unsigned)devices.num_descriptions;
+    append_number(&assignment, 1, topology->device_count);
+    append_number(&assignment, 2, 1);
+    append_message(&assignment, 3, &replicas);
+    append_number(&build, 4, topology->device_count);
+    append_number(&build, 5, 1);
+    append_message(&build, 9, &assignment);
+    append_message(&topology->options, 3, &build);
+    return 0;
+}
+
+int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error)
+{
+    (void)setenv("TPU_SKIP_MDS_QUERY", "1", 0); /* libtpu would ask Google's metadata server which machine this is */
+    (void)setenv("TPU_WORKER_HOSTNAMES", "localhost", 0);
+    (void)setenv("TPU_ACCELERATOR_TYPE", "v5litepod-4", 0); /* of this process, whatever it compiles for */
+    (void)setenv("TPU_MIN_LOG_LEVEL", "3", 0);
+    const PJRT_Api *api = open_plugin(plugin, error);
+    if (api == NULL)
+        return -1;
+    char what[64];
+    PJRT_TopologyDescription_Create_Args create =
+        ARGUMENTS(PJRT_TopologyDescription_Create_Args, .topology_name = name, .topology_name_size = strlen(name));
+    snprintf(what, sizeof what, "topology %s", name);
+    if (check(api, api->PJRT_TopologyDescription_Create(&create), what, error) < 0)
+        return blame_artifact(error);
+    struct xla_topology *topology = memory_allocate(1, sizeof *topology);
+    *topology = (struct xla_topology){.api = api, .description = create.topology};
+    buffer_init(&topology->options, 1 << 20);
+    if (assign_devices(topology, error) < 0) {
+        xla_topology_free(topology);
+        return -1;
+    }
+    *ret_topology = topology;
+    return 0;
+}
+
+void xla_topology_free(struct xla_topology *topology)
+{
+    if (topology == NULL)
+        return;
+    PJRT_TopologyDescription_Destroy_Args destroy =
+        ARGUMENTS(PJRT_TopologyDescription_Destroy_Args, .topology = topology->description);
+    (void)check(topology->api, topology->api->PJRT_TopologyDescription_Destroy(&destroy), "", NULL);
+    buffer_release(&topology->options);
+    free(topology);
+}
+
+unsigned xla_topology_device_count(const struct xla_topology *topology)
+{
+    return topology->device_count;
+}
+
+int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
+                         struct xla_memory *ret_memory, struct error *error)
+{
+    PJRT_Program program = program_of(artifact, bytes);
+    PJRT_Compile_Args compile =
+        ARGUMENTS(PJRT_Compile_Args, .topology = topology->description, .program = &program,
+                  .compile_options = topology->options.data, .compile_options_size = topology->options.length);
+    if (check(topology->api, topology->api->PJRT_Compile(&compile), "compile", error) < 0)
+        return blame_artifact(error);
+    *ret_memory = ask_memory(topology->api, compile.executable);
+    release_executable(topology->api, compile.executable);
+    return 0;
 }

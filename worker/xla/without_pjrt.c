@@ -6,9 +6,9 @@
 
 #define REFUSAL "this worker was built without XLA (make XLA=1), which programs need"
 
-int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {
-    (void)path, (void)ret_client;
+    (void)options, (void)ret_client;
     return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
 }
 
@@ -21,6 +21,12 @@ const char *xla_client_description(const struct xla_client *client)
 {
     (void)client;
     return "";
+}
+
+bool xla_client_shares_memory(const struct xla_client *client)
+{
+    (void)client;
+    return true;
 }
 
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
@@ -60,9 +66,34 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
     return (struct xla_memory){0};
 }
 
-int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
-                       const struct xla_value *results, unsigned result_count, struct error *error)
+int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
+                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
+                       struct error *error)
 {
-    (void)executable, (void)arguments, (void)argument_count, (void)results, (void)result_count;
+    (void)executable, (void)device, (void)arguments, (void)argument_count, (void)results, (void)result_count;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error)
+{
+    (void)plugin, (void)name, (void)ret_topology;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+void xla_topology_free(struct xla_topology *topology)
+{
+    (void)topology;
+}
+
+unsigned xla_topology_device_count(const struct xla_topology *topology)
+{
+    (void)topology;
+    return 0;
+}
+
+int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
+                         struct xla_memory *ret_memory, struct error *error)
+{
+    (void)topology, (void)artifact, (void)bytes, (void)ret_memory;
     return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
 }

@@ -11,10 +11,17 @@
 
 #define WORKER_HOSTNAMES "TPU_WORKER_HOSTNAMES"
 #define WORKER_ID "TPU_WORKER_ID"
+#define LONE_HOST "localhost" /* a slice of one host, as Google Kubernetes Engine names it */
 
 static bool is_on_tpus(const struct training_job *job)
 {
     return job->document.devices.type == DEVICE_TYPE_TPU;
+}
+
+/* Our own workers: each pod is a slice of its own, which waits for no other host. */
+static bool is_one_slice(const struct training_job *job)
+{
+    return job->framework != FRAMEWORK_COXSWAIN;
 }
 
 /* By rank, with commas between. */
@@ -29,7 +36,7 @@ static void append_hosts(const struct training_job *job, struct buffer *out)
 
 int environment_tpu_check(const struct training_job *job, struct error *error)
 {
-    if (!is_on_tpus(job))
+    if (!is_on_tpus(job) || !is_one_slice(job))
         return 0;
     SCOPED_BUFFER hosts;
     buffer_init(&hosts, SIZE_MAX / 2);
@@ -48,9 +55,10 @@ void environment_add_tpu(const struct training_job *job, enum role role, int64_t
         return;
     SCOPED_BUFFER hosts;
     buffer_init(&hosts, SIZE_MAX / 2);
-    append_hosts(job, &hosts);
-    environment_add_number(list, WORKER_ID, crew_rank(job, role, index));
-    environment_add(list, WORKER_HOSTNAMES, buffer_text(&hosts));
+    if (is_one_slice(job))
+        append_hosts(job, &hosts);
+    environment_add_number(list, WORKER_ID, is_one_slice(job) ? crew_rank(job, role, index) : 0);
+    environment_add(list, WORKER_HOSTNAMES, is_one_slice(job) ? buffer_text(&hosts) : LONE_HOST);
 }
 
 bool environment_tpu_is_reserved(const char *name)

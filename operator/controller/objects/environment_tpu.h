@@ -3,7 +3,8 @@
  * Sets the environment variables that the TPU runtime (libtpu) needs if a slice spans several
  * hosts: TPU_WORKER_HOSTNAMES, the names of all hosts, and TPU_WORKER_ID, the pod's rank among
  * them. On Google Kubernetes Engine an admission webhook sets them for pods of a Kubernetes Job;
- * the pods of a TrainingJob belong to no Job. environment_build.c adds both to each pod of a job
+ * the pods of a TrainingJob belong to no Job. Our own workers have one slice a pod, of one host: 0 and
+ * localhost. environment_build.c adds both to each pod of a job
  * whose devices are TPUs, except for evaluators, and refuses a job whose list of hosts is too long
  * for a variable.
  */

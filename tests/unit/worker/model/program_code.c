@@ -17,6 +17,7 @@
 
 struct xla_client {
     int open;
+    bool has_own_memory;
 };
 struct xla_executable {
     struct xla_memory memory;
@@ -26,10 +27,11 @@ static int executables;            /* that have not been freed */
 static int loads, loads_that_work; /* how many of them, from the first one on */
 static struct xla_memory memory_of_next[3];
 static unsigned next_memory;
+static unsigned device_of_last; /* call */
 
-int xla_client_open(const char *path, struct xla_client **ret_client, struct error *error)
+int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {
-    (void)path, (void)error;
+    (void)options, (void)error;
     plugin.open++;
     *ret_client = &plugin;
     return 0;
@@ -45,6 +47,11 @@ const char *xla_client_description(const struct xla_client *client)
 {
     (void)client;
     return "plugin of a test";
+}
+
+bool xla_client_shares_memory(const struct xla_client *client)
+{
+    return !client->has_own_memory;
 }
 
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
@@ -90,11 +97,37 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
     return executable->memory;
 }
 
-int xla_executable_run(struct xla_executable *executable, const struct xla_value *arguments, unsigned argument_count,
-                       const struct xla_value *results, unsigned result_count, struct error *error)
+int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
+                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
+                       struct error *error)
 {
     (void)executable, (void)arguments, (void)argument_count, (void)results, (void)result_count, (void)error;
+    device_of_last = device;
     return 0;
+}
+
+int xla_topology_open(const char *path, const char *name, struct xla_topology **ret_topology, struct error *error)
+{
+    (void)path, (void)name, (void)ret_topology;
+    return error_set(error, ERROR_UNSUPPORTED, "no topologies");
+}
+
+void xla_topology_free(struct xla_topology *topology)
+{
+    (void)topology;
+}
+
+unsigned xla_topology_device_count(const struct xla_topology *topology)
+{
+    (void)topology;
+    return 0;
+}
+
+int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
+                         struct xla_memory *ret_memory, struct error *error)
+{
+    (void)topology, (void)artifact, (void)bytes, (void)ret_memory;
+    return error_set(error, ERROR_UNSUPPORTED, "no topologies");
 }
 
 /* ---- a program */
@@ -131,8 +164,10 @@ static struct program *open_program(void)
     cr_assert_not_null(mkdtemp(folder));
     write_file(folder, "program.json", DOCUMENT);
     write_file(folder, "code", "artifact");
-    cr_assert_eq(program_open(folder, PROGRAM_TRAINS | PROGRAM_EVALUATES, &program, &error), 0, "%s", error.message);
-    cr_assert_eq(program_open_engine(program, "plugin", &error), 0, "%s", error.message);
+    cr_assert_eq(program_open(folder, PROGRAM_TRAINS | PROGRAM_EVALUATES, NULL, &program, &error), 0, "%s",
+                 error.message);
+    cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0, "%s",
+                 error.message);
     remove_file(folder, "program.json");
     remove_file(folder, "code");
     rmdir(folder);
@@ -186,6 +221,33 @@ Test(program_code, a_call_holds_its_results_and_copies_of_its_arguments)
     struct xla_memory training = {.results = 1000, .workspace = 100};
     cr_expect_eq(call_bytes(training, (struct xla_memory){.results = 8, .workspace = 500}), 1100 + COPIES);
     cr_expect_eq(call_bytes(training, (struct xla_memory){.results = 8, .workspace = 5000}), 5008 + COPIES);
+}
+
+Test(program_code, of_a_device_with_memory_of_its_own_only_copies_of_arguments_are_in_the_hosts)
+{
+    plugin.has_own_memory = true;
+    struct xla_memory training = {.results = 1000, .workspace = 100};
+    cr_expect_eq(call_bytes(training, training), COPIES);
+    plugin.has_own_memory = false;
+}
+
+Test(program_code, a_call_runs_on_its_device)
+{
+    struct program *program = open_program();
+    float parameters[3 + 18 + 1] = {0}, inputs[4 * 6] = {0}, loss, hits;
+    int32_t targets[4] = {0};
+    struct program_call call = {.parameters = parameters,
+                                .inputs = inputs,
+                                .targets = targets,
+                                .examples = 4,
+                                .device = 2,
+                                .loss = &loss,
+                                .hits = &hits};
+    cr_assert_eq(program_compile(program, NULL), 0);
+    cr_expect_eq(device_of_last, 0);
+    cr_assert_eq(program_run(program, &call, NULL), 0);
+    cr_expect_eq(device_of_last, 2);
+    program_free(program);
 }
 
 Test(program_code, results_are_counted_also_where_the_plugin_does_not_say)

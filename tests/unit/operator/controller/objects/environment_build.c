@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "operator/controller/objects/environment_tpu.h"
 #include "tests/unit/json_of.h"
 
 static struct training_job parse(const char *spec)
@@ -144,6 +145,23 @@ Test(environment, hosts_of_a_tpu_slice)
            ":8476\nJAX_NUM_PROCESSES=2\nJAX_PROCESS_ID=1\nCOORDINATOR_ADDRESS=" HOST("worker", "0")     //
            "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=2\nPROCESS_ID=1\n"
            "TPU_WORKER_ID=1\nTPU_WORKER_HOSTNAMES=" HOST("worker", "0") "," HOST("worker", "1") "\n");
+}
+
+/* A pod of our own worker is a slice by itself, whatever the crew. */
+Test(environment, tpus_of_our_own_worker)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JAX "\"workers\":{\"replicas\":1000},\"devices\":{\"type\":\"TPU\",\"count\":4}");
+    struct error error = ERROR_INIT;
+    struct json *list = json_new_array();
+    job.framework = FRAMEWORK_COXSWAIN;
+    cr_expect_eq(environment_tpu_check(&job, &error), 0, "%s", error.message);
+    environment_add_tpu(&job, ROLE_WORKER, 7, list);
+    cr_expect_str_eq(json_string_at(json_first(list), "name", ""), "TPU_WORKER_ID");
+    cr_expect_str_eq(json_string_at(json_first(list), "value", ""), "0");
+    cr_expect_str_eq(json_string_at(json_next(json_first(list)), "name", ""), "TPU_WORKER_HOSTNAMES");
+    cr_expect_str_eq(json_string_at(json_next(json_first(list)), "value", ""), "localhost");
+    json_free(list);
 }
 
 Test(environment, names_of_a_tpu_slice_have_a_ceiling)
