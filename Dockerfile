@@ -6,6 +6,7 @@
 #   docker build --target worker-cpu  -t coxswain-worker .
 #   docker build --target worker-cuda -t coxswain-worker:cuda .       (GPUs; the CUDA toolkit comes from PyPI)
 #   docker build --target worker-xla-cpu -t coxswain-worker:xla .     (programs, docs/programs.md; the plugin comes from PyPI)
+#   docker build --target worker-tpu  -t coxswain-worker:tpu .        (programs on TPUs, docs/tpus.md; libtpu comes from PyPI)
 #
 # All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
 # SOURCE_DATE_EPOCH (--build-arg, with --output rewrite-timestamp=true or buildah --timestamp) settles the rest.
@@ -70,6 +71,12 @@ COPY deploy deploy
 ARG JOBS
 RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 XLA=1 && strip /out/coxswain-worker
 
+# libtpu has a licence of its own, and is not ours to hand on: whoever builds the image fetches it.
+FROM toolchain AS libtpu
+RUN apt-get install -y -qq --no-install-recommends python3-pip && \
+    python3 -m pip download --quiet --no-deps --only-binary=:all: --dest /wheels libtpu==0.0.52 && \
+    python3 -m zipfile -e /wheels/*.whl /plugin && chmod 755 /plugin/libtpu/libtpu.so && chmod 644 /plugin/libtpu/LICENSE
+
 # ---------------------------------------------------------------- operator: these programs and their libraries, nothing else
 FROM scratch AS operator
 ARG VERSION=0.1.0
@@ -115,6 +122,20 @@ COPY --from=build-xla /plugin/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so /usr/
 COPY --from=build-xla /out/coxswain-worker /usr/bin/
 COPY --from=build /out/coxswain-storage /usr/bin/
 ENV COXSWAIN_PJRT_PLUGIN=/usr/lib/coxswain/pjrt-cpu.so
+ENTRYPOINT ["coxswain-worker"]
+
+FROM worker-base AS worker-tpu
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-worker" \
+      org.opencontainers.image.description="Trains exported programs on TPUs, one worker of a crew" \
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-libtpu" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=libtpu /plugin/libtpu/LICENSE /usr/share/doc/libtpu/
+COPY --from=libtpu /plugin/libtpu/libtpu.so /usr/lib/libtpu.so
+COPY --from=build-xla /out/coxswain-worker /usr/bin/
+COPY --from=build /out/coxswain-storage /usr/bin/
 ENTRYPOINT ["coxswain-worker"]
 
 # The CUDA runtime is linked in, the driver comes from the node; cuBLAS and NCCL are opened when a job wants them.

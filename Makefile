@@ -448,7 +448,7 @@ gpu-test: $(BUILD)/tests/gpu-test $(BUILD)/coxswain-worker $(cuda_libraries) ## 
 gpu-sanitize: $(BUILD)/tests/gpu-test ## with CUDA=1: gpu-test under NVIDIA's compute-sanitizer, where that is installed
 	@BUILD=$(abspath $(BUILD)) CUDA_HOME=$(CUDA_HOME) TEST_SECONDS=7200 $(cuda_environment) tests/run tests/gpu/sanitize
 
-.PHONY: cuda-toolkit check-cuda check-machines check-programs
+.PHONY: cuda-toolkit check-cuda check-machines check-programs check-tpu
 cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
@@ -460,6 +460,9 @@ check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, w
 
 check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check
+
+check-tpu: all ## exported programs compiled ahead of time for five generations of TPUs, by libtpu from PyPI: memory, refusals
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/tpu/check
 
 gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## with CUDA=1: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
 	@BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/peers/bench.py
@@ -660,7 +663,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
+		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/tpu/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
 		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

@@ -395,7 +395,7 @@ def example(name, settings, goals, volumes):
 
 def needs_devices(name):
     with open(os.path.join(ROOT, "deploy", "examples", f"{name}.yaml")) as file:
-        return any(re.search(r"\btype: *GPU|nvidia\.com/gpu", line.split("#")[0]) for line in file)
+        return any(re.search(r"\btype: *[GT]PU|nvidia\.com/gpu", line.split("#")[0]) for line in file)
 
 
 def main():

@@ -15,7 +15,13 @@
                                     how far the worker's weights are from those of PyTorch's own full-batch gradient descent
     export.py load NAME WEIGHTS IMAGES LABELS   how many of the last 100 examples the model itself has right with the worker's
                                     weights, in per cent
+    export.py oversized FOLDER BATCH   the JAX function for TPUs, with an evaluation of 8 million examples at a time, which no TPU of
+                                    16 GiB can hold
+
+PLATFORMS in the environment says for what mlp, keras and towers are exported ("tpu"; default: "cpu").
 """
+import os
+import pathlib
 import sys
 
 import jax
@@ -25,6 +31,7 @@ import numpy as np
 import coxswain_train
 
 WIDTH, CLASSES = 32, 10
+PLATFORMS = os.environ.get("PLATFORMS", "cpu").split(",")
 
 
 def first_parameters(width=WIDTH):
@@ -65,8 +72,28 @@ def example(batch):
 def export_mlp(folder, batch, width=WIDTH):
     images, classes = example(batch)
     coxswain_train.export_jax(
-        folder, losses_of, first_parameters(width), images, classes, batch=batch, classes=CLASSES, predict=most_probable
+        folder,
+        losses_of,
+        first_parameters(width),
+        images,
+        classes,
+        batch=batch,
+        classes=CLASSES,
+        predict=most_probable,
+        platforms=PLATFORMS,
     )
+
+
+def export_oversized(folder, batch):
+    """What is only compiled need not be run first, so that this process needs no such memory."""
+    export_mlp(folder, batch)
+
+    def evaluate(kernel, images):
+        return (images @ kernel).sum(), images.max()
+
+    shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((784, CLASSES), (8_000_000, 784))]
+    exported = jax.export.export(jax.jit(evaluate), platforms=["tpu"])(*shapes)
+    (pathlib.Path(folder) / "evaluate.mlirbc").write_bytes(exported.mlir_module_serialized)
 
 
 def keras_model():
@@ -92,7 +119,7 @@ def export_keras(folder, batch):
     model = keras_model()
     images, classes = example(batch)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch)
+    coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch, platforms=PLATFORMS)
 
 
 USERS, ITEMS = 40, 30
@@ -142,6 +169,7 @@ def export_towers(folder, batch):
         vocabularies=sizes,
         predict=towers_predict,
         scores="logits",
+        platforms=PLATFORMS,
     )
 
 
@@ -266,6 +294,8 @@ if __name__ == "__main__":
         write_towers_data()
     elif sys.argv[1] == "wide":
         export_mlp(sys.argv[2], int(sys.argv[3]), 16383)
+    elif sys.argv[1] == "oversized":
+        export_oversized(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "keras":
         export_keras(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "torch":
