@@ -252,14 +252,41 @@ bool csv_field_is(const struct csv_field *field, const char *text)
     return field->length == strlen(text) && memcmp(field->text, text, field->length) == 0;
 }
 
+/* Reads digits with at most one point, such as "-12.75". Both the digits and the power of ten are exact as doubles, so their quotient is
+ * rounded once, as strtod does, in a tenth of the time. Returns false for other texts. */
+static bool read_plain(const struct csv_field *field, double *ret_number)
+{
+    static const double powers[INTEGER_DIGITS_MAX + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    size_t at = field->length > 0 && field->text[0] == '-', digits = 0, decimals = 0;
+    int64_t number = 0;
+    for (bool point = false; at < field->length; at++) {
+        char byte = field->text[at];
+        if (byte == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (byte < '0' || byte > '9' || ++digits > INTEGER_DIGITS_MAX)
+            return false;
+        number = 10 * number + (byte - '0');
+        decimals += point;
+    }
+    double value = (double)number / powers[decimals];
+    *ret_number = field->length > 0 && field->text[0] == '-' ? -value : value;
+    return digits > 0;
+}
+
 bool csv_number(const struct csv_field *field, double *ret_number)
 {
+    static const char allowed[] = "0123456789+-.eE";
     char text[NUMBER_LENGTH_MAX + 1], *end;
-    if (field->length == 0 || field->length > NUMBER_LENGTH_MAX)
+    if (read_plain(field, ret_number))
+        return true;
+    if (field->length == 0 || field->length > NUMBER_LENGTH_MAX || !strchr(allowed, field->text[0]))
         return false;
     memcpy(text, field->text, field->length);
     text[field->length] = '\0';
-    if (strspn(text, "0123456789+-.eE") != field->length)
+    if (strspn(text, allowed) != field->length)
         return false;
     *ret_number = strtod(text, &end);
     return *end == '\0' && isfinite(*ret_number);
@@ -268,6 +295,8 @@ bool csv_number(const struct csv_field *field, double *ret_number)
 bool csv_is_missing(const struct csv_field *field)
 {
     static const char *const words[] = {"", "NA", "N/A", "NaN", "null", "none", "?"};
+    if (field->length > strlen("null"))
+        return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i]) == field->length && strncasecmp(words[i], field->text, field->length) == 0)
             return true;

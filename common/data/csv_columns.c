@@ -18,7 +18,7 @@ static const char *const booleans[] = {"false", "no", "true", "yes"};
 /* Returns 0 or 1; -1: it is neither. */
 static int boolean_of(const struct csv_field *field)
 {
-    for (size_t i = 0; i < sizeof booleans / sizeof *booleans; i++)
+    for (size_t i = 0; i < sizeof booleans / sizeof *booleans && field->length <= strlen("false"); i++)
         if (strlen(booleans[i]) == field->length && strncasecmp(booleans[i], field->text, field->length) == 0)
             return i >= 2;
     return -1;
@@ -105,11 +105,12 @@ static void add_word(struct csv_column *column, const struct csv_field *field, i
         terminal_text_shorten(field->text, field->length, CSV_SHOWN_MAX, column->word);
     }
     column->booleans += boolean_of(field) >= 0;
-    column->bytes = column->bytes || !is_utf8(field);
     if (csv_labels_add(&column->words, field, NULL) < 0)
         column->many = true;
     else if (column->words.count == known)
         column->repeats = true;
+    else
+        column->bytes = column->bytes || !is_utf8(field);
 }
 
 void csv_columns_add(struct csv_columns *columns, const struct csv *row)
