@@ -125,6 +125,12 @@ static void read_scalar_list(const struct field *field, const struct json *list,
                              const struct field_reader *reader)
 {
     unsigned count = 0;
+    if (field->flags & FIELD_APART) {
+        size_t all = json_count(list), most = (size_t)field->max;
+        void *apart = arena_allocate(reader->arena, all < most ? all : most, sizeof(char *));
+        *(void **)member = apart;
+        member = apart;
+    }
     for (const struct json *item = json_first(list); item && count < field->max; item = json_next(item), count++) {
         if (field->kind == FIELD_STRING_LIST)
             ((const char **)member)[count] = arena_copy_string(reader->arena, json_string(item, ""));

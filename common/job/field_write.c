@@ -59,6 +59,8 @@ static struct json *scalar_list_value(const struct field *field, const void *mem
 {
     if (count == 0)
         return NULL;
+    if (field->flags & FIELD_APART)
+        member = *(const void *const *)member;
     struct json *list = json_new_array();
     for (unsigned i = 0; i < count; i++)
         json_append(list, field->kind == FIELD_STRING_LIST ? json_new_string(((const char *const *)member)[i])

@@ -604,6 +604,7 @@ static const struct field data_fields[] = {
      .kind = FIELD_STRING_LIST,
      MEMBER(data_spec, skipped_columns),
      COMPANION(data_spec, skipped_column_count),
+     .flags = FIELD_APART,
      ONLY_FOR("CSV"),
      RANGE(1, DATA_SKIPPED_MAX),
      BETWEEN(1, NAME_MAX_LENGTH),

@@ -25,7 +25,7 @@ enum field_kind {
     FIELD_TIME,         /* RFC 3339 -> int64_t milliseconds since 1970                      */
     FIELD_OBJECT,       /* of `type`, embedded by value; `companion`: bool, is it there     */
     FIELD_LIST,         /* of `type`; T * in the arena, or T[max] with FIELD_INLINE         */
-    FIELD_STRING_LIST,  /* const char *[max]                                                */
+    FIELD_STRING_LIST,  /* const char *[max], or const char ** in the arena with FIELD_APART */
     FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
     FIELD_SCALAR_LIST,  /* numbers, strings and booleans -> const struct json *, the list   */
     FIELD_OPAQUE,       /* an object with members not in the table -> const struct json * */
@@ -40,6 +40,7 @@ enum field_flag {
     FIELD_INLINE = 16,             /* the list is an array in the struct itself */
     FIELD_OPEN = 32,               /* more words may come: the CRD does not close the list */
     FIELD_PRECISE = 64,            /* a time with fractions of a second */
+    FIELD_APART = 256,             /* the list of strings is not in the struct itself */
     FIELD_MUTABLE_SUSPENDED = 128, /* may change while the job is suspended and has no pods */
 };
 

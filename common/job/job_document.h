@@ -233,9 +233,9 @@ struct data_spec {
     int64_t examples;                          /* synthetic */
     const char *image_feature, *label_feature; /* TFRecord; NULL: "image", "label" */
     struct augmentation_spec augmentation;
-    bool standardize;         /* NPY, CSV */
-    const char *label_column; /* CSV: a name or a number from 1 on; NULL: the last one that is not skipped */
-    const char *skipped_columns[DATA_SKIPPED_MAX]; /* CSV: the same, of columns that the model does not get */
+    bool standardize;                   /* NPY, CSV */
+    const char *label_column;           /* CSV: a name or a number from 1 on; NULL: the last one that is not skipped */
+    const char *const *skipped_columns; /* CSV: the same, of columns that the model does not get */
     unsigned skipped_column_count;
     enum image_resize resize; /* ImageFolder; not said: Stretch */
 };

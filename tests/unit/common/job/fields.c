@@ -97,12 +97,19 @@ static void expect_room_in_the_struct(const struct object_type *type, const stru
                       (field->flags & FIELD_INLINE ? (size_t)field->max * field->type->size : sizeof(void *)),
                   "%s.%s", type->title, field->name);
     if (field->kind == FIELD_STRING_LIST || field->kind == FIELD_INTEGER_LIST)
-        cr_expect(field->size == (size_t)field->max * 8, "%s.%s", type->title, field->name);
+        cr_expect(field->size == (field->flags & FIELD_APART ? sizeof(char **) : (size_t)field->max * 8), "%s.%s",
+                  type->title, field->name);
 }
 
 Test(fields, members_have_the_size_of_their_kind)
 {
     visit_all(expect_room_in_the_struct);
+}
+
+/* The operator copies a parsed job for each look at it. */
+Test(fields, a_parsed_job_is_small)
+{
+    cr_expect_leq(sizeof(struct data_spec), 1024);
 }
 
 static void expect_good_default(const struct object_type *type, const struct field *field)

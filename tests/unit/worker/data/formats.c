@@ -761,7 +761,7 @@ Test(formats, csv_columns_of_words, .init = make_place, .fini = remove_place)
     struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
     struct dataset *dataset = NULL;
     format.input_elements = 4;
-    spec.skipped_columns[0] = "name";
+    spec.skipped_columns = (const char *const[]){"name"};
     spec.skipped_column_count = 1;
     put_text("train.csv", "name,size,city,alone,kind\nAnn,1,Rome,yes,a\nBob,2,Oslo,no,b\nAnn,3,Rome,no,a\n");
     put_text("test.csv", "name,size,city,alone,kind\nCid,4,Bern,true,b\nDan,5,Oslo,false,a\n");
@@ -797,7 +797,7 @@ Test(formats, csv_columns_of_words, .init = make_place, .fini = remove_place)
                   strstr(dataset_notice(dataset), "; 2 fields have such words"),
               "%s", dataset_notice(dataset));
     dataset_free(dataset);
-    spec.skipped_columns[0] = "1"; /* its place, as for names that are empty or have spaces */
+    spec.skipped_columns = (const char *const[]){"1"}; /* its place, as for names that are empty or have spaces */
     put_text("new.csv", ",size,city,alone\nEve,7,Rome,no\n");
     cr_assert_eq(dataset_open_inputs(path_of("new.csv"), &spec, NULL, &format, &known, &dataset, NULL), 0);
     expect_row(dataset, 0, (const float[]){7, 0, 1, 0}, 0);
