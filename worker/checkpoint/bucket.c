@@ -229,6 +229,28 @@ int bucket_put_record(struct bucket *bucket, const struct incarnation_record *ow
                : 0;
 }
 
+/* Two chiefs are told apart by conditional writes alone, and some servers ignore the condition: so the record that was just written is
+ * written once more, with a space at its end, which must fail. */
+static int expect_conditional_writes(struct bucket *bucket, const struct incarnation_record *own, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    SCOPED_FREE char *name = record_name(own->incarnation);
+    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    SCOPED_BUFFER text;
+    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX + 1);
+    if (file_read(path, &text, error) < 0 || buffer_append(&text, " ", 1, error) < 0)
+        return -1;
+    if (s3_put(bucket->client, key, buffer_text(&text), text.length, S3_PUT_IF_ABSENT, &cause) == 0)
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "the server overwrites objects despite If-None-Match, so that two chiefs could not be told apart; "
+            "keep checkpoints on a server with conditional writes, such as AWS or MinIO");
+    if (cause.kind == ERROR_ALREADY_EXISTS)
+        return 0;
+    failed(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
 int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
                  struct incarnation_record *ret_claim, struct error *error)
 {
@@ -238,7 +260,7 @@ int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, in
             lineage_claim(bucket->directory, job_uid, attempt, fencing, ret_claim, error) < 0)
             return -1;
         if (bucket_put_record(bucket, ret_claim, true, &cause) == 0)
-            return 0;
+            return expect_conditional_writes(bucket, ret_claim, error);
         if (cause.kind != ERROR_ALREADY_EXISTS)
             break;
     }

@@ -31,9 +31,10 @@ static struct {
     pthread_mutex_t lock;
     void (*hook)(void); /* called once before the next list of objects is sent; NULL: none */
     struct object objects[OBJECTS];
-    int answered; /* requests so far */
-    int stops_at; /* from this request on, all are refused; -1: none */
-    bool acts;    /* the first of them is carried out */
+    int answered;          /* requests so far */
+    int stops_at;          /* from this request on, all are refused; -1: none */
+    bool acts;             /* the first of them is carried out */
+    bool is_unconditional; /* the server ignores If-None-Match */
 } bucket = {.lock = PTHREAD_MUTEX_INITIALIZER, .stops_at = -1};
 
 static struct scripted_server server;
@@ -90,7 +91,7 @@ static int put(const struct scripted_request *request, const char *key)
     struct object *object = find(key);
     const char *length = strcasestr(request->head, "\r\ncontent-length:"),
                *crc = strcasestr(request->head, "\r\nx-amz-meta-coxswain-crc32c:");
-    if (object && strcasestr(request->head, "\r\nif-none-match:"))
+    if (object && !bucket.is_unconditional && strcasestr(request->head, "\r\nif-none-match:"))
         return 412;
     if (!object)
         object = find("");
@@ -293,6 +294,19 @@ Test(bucket, a_checkpoint_is_committed_once)
     cr_assert_eq(test_save(store, 10, &error), 0, "it has the same tensors: %s", error.message);
     cr_assert_eq(scripted_count(&server, "PUT"), puts, "and is there already");
     checkpoint_store_free(store);
+    scripted_server_stop(&server);
+}
+
+Test(bucket, a_server_that_ignores_conditions_is_refused)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store;
+    struct error error = ERROR_INIT;
+    start_server();
+    bucket.is_unconditional = true;
+    cr_assert_lt(open_chief(directory, 1, &store, &error), 0);
+    cr_expect_eq(error.kind, ERROR_UNSUPPORTED, "%s", error.message);
+    cr_expect(strstr(error.message, "conditional writes"), "%s", error.message);
     scripted_server_stop(&server);
 }
 
