@@ -14,6 +14,7 @@
 #include "common/job/enum_words.h"
 #include "common/job/job_document.h"
 #include "common/memory.h"
+#include "common/terminal_text.h"
 
 /* Labels with few different values are classes; with more, only if there are several examples of each. */
 #define CLASSES_FEW 10
@@ -219,12 +220,6 @@ static void table_release(struct table *table)
     csv_release(&table->csv);
 }
 
-static const char *shorten(const struct csv_field *field, char shown[TEXT_SHOWN + 1])
-{
-    snprintf(shown, TEXT_SHOWN + 1, "%.*s", field->length > TEXT_SHOWN ? TEXT_SHOWN : (int)field->length, field->text);
-    return shown;
-}
-
 /* Sets an error about the label of a line: "line 3, column 2 (height): the label is missing". */
 static int refuse_label(const struct table *table, int64_t line, const char *cell, const char *reason,
                         struct error *error)
@@ -254,7 +249,7 @@ static int take_label(struct table *table, struct error *error)
         table->whole = table->whole && number == trunc(number);
     } else if (table->word_line == 0) {
         table->word_line = table->csv.line;
-        shorten(cell, table->word);
+        terminal_text_shorten(cell->text, cell->length, TEXT_SHOWN, table->word);
     }
     table->many = table->many || csv_labels_add(&table->labels, cell, NULL) < 0;
     return 0;
