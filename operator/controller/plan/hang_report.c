@@ -10,11 +10,14 @@
 #define STACK_LINE_MAX 2048
 #define QUOTED_BYTES 300 /* of each stack; a note has 1024 */
 #define QUOTED_PODS 3
+#define REPORT_MS (30 * 60 * 1000) /* the pods have ended by then, or are on a node that is gone */
 
-static bool deadline_made(const struct job_status *status, enum condition_type type)
+/* A job that failed long ago may still have its pods: an operator that is restarted does not know that it was reported. */
+static bool deadline_made(const struct planning *planning, enum condition_type type)
 {
-    const struct condition *condition = &status->conditions[type];
+    const struct condition *condition = &planning->next->conditions[type];
     return condition->status == CONDITION_TRUE && condition->reason &&
+           planning->now_ms - condition->last_transition_ms < REPORT_MS &&
            strcmp(condition->reason, "ProgressDeadlineExceeded") == 0;
 }
 
@@ -22,9 +25,9 @@ static bool deadline_made(const struct job_status *status, enum condition_type t
 static int64_t hung_attempt(const struct planning *planning)
 {
     const struct job_status *next = planning->next;
-    int64_t attempt = deadline_made(next, CONDITION_FAILED)       ? next->attempt
-                      : deadline_made(next, CONDITION_RESTARTING) ? next->attempt - 1
-                                                                  : 0;
+    int64_t attempt = deadline_made(planning, CONDITION_FAILED)       ? next->attempt
+                      : deadline_made(planning, CONDITION_RESTARTING) ? next->attempt - 1
+                                                                      : 0;
     bool is_foreign = planning->job->framework != FRAMEWORK_COXSWAIN;
     return is_foreign && attempt > planning->input->hang_told_attempt ? attempt : 0;
 }

@@ -52,6 +52,10 @@ Test(hang_report, the_pod_that_the_others_wait_for_is_named_first)
                              "(train.py:7); pod digits-worker-0-1 was at all_reduce (train.py:7); pod "
                              "digits-worker-2-1 was at all_reduce (train.py:7)");
     cr_expect(scene.plan.tells_hang);
+    scene.input.now_ms += 3600000;
+    scene_plan(&scene);
+    cr_expect_str_eq(note(), "", "it is too old, and another operator may have said it");
+    scene.input.now_ms -= 3600000;
     scene.input.hang_told_attempt = 1;
     scene_plan(&scene);
     cr_expect_str_eq(note(), "", "it is said once");
