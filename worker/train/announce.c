@@ -37,8 +37,11 @@ static void say_data(const struct trainer *trainer)
 
 static void say_crew(const struct trainer *trainer)
 {
-    char devices[32] = "";
-    if (trainer->device_count > 1)
+    char devices[48] = "";
+    if (trainer->job->devices.type == DEVICE_TYPE_TPU)
+        snprintf(devices, sizeof devices, "%u TPU%s each, and on the host ", trainer->device_count,
+                 trainer->device_count == 1 ? "" : "s");
+    else if (trainer->device_count > 1)
         snprintf(devices, sizeof devices, "%u devices each: ", trainer->device_count);
     const struct crew *crew = &trainer->crew;
     char bounds[48] = "";

@@ -63,6 +63,8 @@ Test(arguments, nonsense_is_named)
         {"--describe-model", "--predict=1", "--describe-model: not with"},
         {"--data", "x.npy", "--data: is for --predict"},
         {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
+        {"--compile-program=x", "--compiled-on-tpus=65", "--compiled-on-tpus"},
+        {"--job=x", "--topology=v5e:2x2", "--topology: is for --compile-program"},
         {"--predict=3", "--generate=x", "one at a time"},
         {"--prompt-file=x", "--generate=x", "one at a time"},
         {"--prompt-file=x", "--predict=3", "one at a time"},

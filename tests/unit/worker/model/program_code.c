@@ -27,7 +27,8 @@ static int executables;            /* that have not been freed */
 static int loads, loads_that_work; /* how many of them, from the first one on */
 static struct xla_memory memory_of_next[3];
 static unsigned next_memory;
-static unsigned device_of_last; /* call */
+static unsigned device_of_last;   /* call */
+static char artifact_of_last[16]; /* compilation */
 
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {
@@ -57,7 +58,8 @@ bool xla_client_shares_memory(const struct xla_client *client)
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error)
 {
-    (void)client, (void)artifact, (void)bytes, (void)error;
+    (void)client, (void)error;
+    snprintf(artifact_of_last, sizeof artifact_of_last, "%.*s", (int)bytes, (const char *)artifact);
     *ret_executable = memory_allocate(1, sizeof **ret_executable);
     (*ret_executable)->memory = memory_of_next[next_memory++ % 3];
     executables++;
@@ -223,6 +225,43 @@ Test(program_code, a_call_holds_its_results_and_copies_of_its_arguments)
     cr_expect_eq(call_bytes(training, (struct xla_memory){.results = 8, .workspace = 5000}), 5008 + COPIES);
 }
 
+#define OF_TPUS                                                                                                        \
+    "{\"format\":\"coxswain-program/1\",\"batch\":4,\"parameters\":[{\"name\":\"scale\",\"shape\":[]}],"               \
+    "\"input\":{\"type\":\"float32\",\"shape\":[6]},\"target\":{\"type\":\"int32\",\"shape\":[],\"classes\":3},"       \
+    "\"entries\":{\"evaluate\":{\"file\":\"code\",\"platforms\":{\"tpu\":\"code.tpu\",\"cuda\":\"../code\"}}}}"
+
+/* What is compiled for that platform. */
+static const char *compiled(const char *folder, const char *platform)
+{
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(program_open(folder, PROGRAM_EVALUATES, platform, &program, &error), 0, "%s", error.message);
+    cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0);
+    cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
+    program_free(program);
+    return artifact_of_last;
+}
+
+Test(program_code, a_function_may_have_a_file_for_a_platform)
+{
+    char folder[] = "/tmp/program-XXXXXX";
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_not_null(mkdtemp(folder));
+    write_file(folder, "program.json", OF_TPUS);
+    write_file(folder, "code", "artifact");
+    write_file(folder, "code.tpu", "for TPUs");
+    cr_expect_str_eq(compiled(folder, "tpu"), "for TPUs");
+    cr_expect_str_eq(compiled(folder, NULL), "artifact");
+    cr_expect_str_eq(compiled(folder, "rocm"), "artifact");
+    cr_expect_eq(program_open(folder, PROGRAM_EVALUATES, "cuda", &program, &error), -1);
+    cr_expect_not_null(strstr(error.message, "entries.evaluate.platforms.cuda: must be the name"), "%s", error.message);
+    remove_file(folder, "program.json");
+    remove_file(folder, "code");
+    remove_file(folder, "code.tpu");
+    rmdir(folder);
+}
+
 Test(program_code, of_a_device_with_memory_of_its_own_only_copies_of_arguments_are_in_the_hosts)
 {
     plugin.has_own_memory = true;
@@ -231,22 +270,31 @@ Test(program_code, of_a_device_with_memory_of_its_own_only_copies_of_arguments_a
     plugin.has_own_memory = false;
 }
 
-Test(program_code, a_call_runs_on_its_device)
+Test(program_code, a_graph_runs_the_program_on_its_device_of_the_engine)
 {
     struct program *program = open_program();
-    float parameters[3 + 18 + 1] = {0}, inputs[4 * 6] = {0}, loss, hits;
+    struct device *device = NULL;
+    struct device_stream *stream = NULL;
+    struct graph *graph = NULL;
+    struct error error = ERROR_INIT;
+    float parameters[3 + 18 + 1] = {0}, inputs[4 * 6] = {0};
     int32_t targets[4] = {0};
-    struct program_call call = {.parameters = parameters,
-                                .inputs = inputs,
-                                .targets = targets,
-                                .examples = 4,
-                                .device = 2,
-                                .loss = &loss,
-                                .hits = &hits};
+    struct loss_sums sums;
+    const struct graph_pass pass = {
+        .parameters = parameters, .inputs = inputs, .targets = targets, .examples = 4, .sums = &sums};
     cr_assert_eq(program_compile(program, NULL), 0);
     cr_expect_eq(device_of_last, 0);
-    cr_assert_eq(program_run(program, &call, NULL), 0);
+    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &device, NULL), 0);
+    cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
+    const struct graph_options options = {
+        .device = device, .program = program, .program_device = 2, .max_examples = 4, .evaluation_only = true};
+    cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
+    cr_assert_eq(graph_evaluate(graph, stream, &pass, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_synchronise(stream, &error), 0, "%s", error.message);
     cr_expect_eq(device_of_last, 2);
+    graph_free(graph);
+    device_stream_free(stream);
+    device_close(device);
     program_free(program);
 }
 
