@@ -140,7 +140,7 @@ static void advise_another(const char *again)
             "  %s --set metadata.name=ANOTHER\n"
             "or forget the earlier one, and go on from its checkpoints if there are any:\n"
             "  %s --fresh\n"
-            "or without them (volumes given by --volume stay):\n"
+            "or without them (this deletes all volumes in its state directory; those of --volume stay):\n"
             "  %s --fresh --delete-volumes\n",
             again, again, again);
 }

@@ -10,6 +10,8 @@
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
 
+#define VOLUMES_TEXT_MAX 4096
+
 /* scandir's, in the order of their names; `ret_names` is released with names_free. */
 static int names_read(const char *directory, struct dirent ***ret_names)
 {
@@ -48,6 +50,14 @@ void earlier_volumes(const char *state, struct buffer *out)
             append_claims(directory, spaces[i]->d_name, out);
     }
     names_free(spaces, count);
+}
+
+bool earlier_volumes_are_several(const char *state)
+{
+    SCOPED_BUFFER names;
+    buffer_init(&names, VOLUMES_TEXT_MAX);
+    earlier_volumes(state, &names);
+    return strchr(buffer_text(&names), ',') != NULL;
 }
 
 int64_t earlier_checkpoint(const char *checkpoints)

@@ -7,12 +7,16 @@
 #ifndef COXSWAIN_CLI_EARLIER_FILES_H
 #define COXSWAIN_CLI_EARLIER_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/buffer.h"
 
 /* Appends the volumes in a state directory, as in "default/digits, default/runs". */
 void earlier_volumes(const char *state, struct buffer *out);
+
+/* Whether there are several of them, so that `--delete-volumes` would delete more than one, such as data beside checkpoints. */
+bool earlier_volumes_are_several(const char *state);
 
 /* Returns the highest step of the checkpoints in the directory; -1 if it has none. */
 int64_t earlier_checkpoint(const char *checkpoints);

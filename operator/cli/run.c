@@ -164,11 +164,11 @@ static struct storage_place place_of(const struct run *run)
         .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
 }
 
-/* Whether --delete-volumes removes the directory. */
-static bool lies_in_state(const struct run *run, const char *directory)
+/* Whether --delete-volumes removes the directory, and with it no other volume, such as one with data. */
+static bool is_deleted_alone(const struct run *run, const char *directory)
 {
     SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
-    return strncmp(directory, volumes, strlen(volumes)) == 0;
+    return strncmp(directory, volumes, strlen(volumes)) == 0 && !earlier_volumes_are_several(run->state);
 }
 
 /* Tells the user why the new job does not begin at step 0. */
@@ -179,7 +179,7 @@ static void tell_checkpoints(const struct run *run, const char *directory, int64
             "cox run: %s goes on from the checkpoints of an earlier run, up to step %lld, in %s; to begin at step 0: "
             "%s--set spec.coxswain.checkpoint.path=ANOTHER\n",
             run->manifest.name, (long long)step, shown,
-            lies_in_state(run, directory) ? "--fresh --delete-volumes, or " : "");
+            is_deleted_alone(run, directory) ? "--fresh --delete-volumes, or " : "");
 }
 
 static int apply(struct run *run, struct error *error)
@@ -297,7 +297,7 @@ static void say_anew(const struct run *run, const char *checkpoints)
     bool has_checkpoints = checkpoints && earlier_checkpoint(checkpoints) >= 0;
     if (!has_checkpoints)
         printf("To train it anew:\n  %s --fresh\n", run->options->resume);
-    else if (lies_in_state(run, checkpoints))
+    else if (is_deleted_alone(run, checkpoints))
         printf("To train it anew, without its checkpoints (this deletes them):\n  %s --fresh --delete-volumes\n",
                run->options->resume);
     else
@@ -328,7 +328,7 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         .deleted = run->view.deleted,
         .misfit =
             strstr(run->view.message, CHECKPOINT_MISFIT) != NULL && strstr(run->view.message, "init.path ") == NULL,
-        .own_checkpoints = checkpoints && lies_in_state(run, checkpoints),
+        .own_checkpoints = checkpoints && is_deleted_alone(run, checkpoints),
         .accuracy = run->view.accuracy,
         .weights = export_file(&place, run->manifest.effective, run->view.name_space),
         .killed_at_step = run->preemption.step,

@@ -9,6 +9,7 @@
 #include "common/job/training_class.h"
 #include "common/memory.h"
 #include "common/yaml.h"
+#include "operator/cli/earlier_files.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
@@ -158,6 +159,12 @@ static void say_earlier(const struct run_place *place, const struct training_swe
         return;
     }
     bool has_checkpoints = json_at(sweep->template, "coxswain.checkpoint") != NULL;
+    if (has_checkpoints && earlier_volumes_are_several(place->state)) {
+        printf("To run it anew, without the checkpoints of its trials, give it another name:\n"
+               "  %s --set metadata.name=ANOTHER\n",
+               place->options->resume);
+        return;
+    }
     printf("To run it anew%s, add --set spec.maxTrials=N for more trials:\n  %s --fresh%s\n",
            has_checkpoints ? ", without the checkpoints of its trials (this deletes the volumes in its state directory)"
                            : "",

@@ -59,6 +59,19 @@ verdict $? "no loss cost more than one step"
 end scaled && fixed fixed && same_end scaled fixed
 verdict $? "the elastic crew ends in the same bits as a fixed one" "$(log_of "$(member scaled-on 0)" | tail -n 5)"
 
+# A table with words in a column and as labels: each newcomer numbers them as the crew does.
+awk 'BEGIN { split("red green blue", colour, " "); print "colour,width,height,kind"
+    for (i = 0; i < 700; i++) print colour[i * 7 % 3 + 1] "," i % 11 "," i % 13 "," (i * 7 % 3 == 1 ? "plum" : "pear") }' >table.csv
+data='"format":"CSV","storage":"digits","train":{"files":"table.csv"},"labelColumn":"kind","validation":{"last":100}'
+model='"inputShape":[5],"layers":[{"type":"Dense","units":16},{"type":"ReLU"},{"type":"Dense","units":2}]'
+delay table 10
+crew table 1 "$endless"
+await_step table 50 && scale table 3 && until_true 60 sizes_end_in table 0 3
+verdict $? "newcomers are taken in where the examples are a table with words" "$(sizes table) $(log_of "$(member table 0)" | tail -n 3)"
+end table && fixed tablefixed && same_end table tablefixed
+verdict $? "and it ends in the same bits as a fixed crew" "$(log_of "$(member table-on 0)" | tail -n 5)"
+data='' model=''
+
 # ---- ParameterServer
 
 # says JOB PATTERN TIMES: worker 0 does, so often at least

@@ -53,6 +53,9 @@ verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err && grep -q '^again had finished before this command; nothing was trained now' out &&
     grep -q '^  .* run job.yaml --state state --fresh --delete-volumes$' out
 verdict $? "once more, and it is done already" "$(said)"
+mkdir -p state/volumes/default/digits
+run 0 && ! grep -q -- --delete-volumes out err && grep -q -- '--fresh --set spec.coxswain.checkpoint.path=ANOTHER$' out && rmdir state/volumes/default/digits
+verdict $? "beside a volume with data it is not suggested to delete all volumes" "$(said)"
 
 run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.coxswain: .*is immutable' err &&
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&

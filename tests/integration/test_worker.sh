@@ -202,6 +202,15 @@ training: {steps: 1, batchSize: 1048576, optimizer: {type: AdamW}}
 strategy: {type: OneDevice}
 YAML
 refused 72 'parameters 5942 MiB' hopeless
+awk 'BEGIN { for (j = 0; j < 2000; j++) row = row j % 7 ","; for (i = 0; i < 20000; i++) print row i % 2 }' >table.csv
+cat >table.yaml <<YAML
+model: {inputShape: [2000], layers: [{type: Dense, units: 2}]}
+data: {format: CSV, train: {files: $work/table.csv}}
+training: {steps: 1, batchSize: 10, optimizer: {type: SGD}}
+strategy: {type: OneDevice}
+YAML
+(ulimit -d 131072 && refused 72 'the table takes 153 MiB in memory' table)
+rm table.csv
 
 job notfinite
 sed -i 's|type: AdamW, learningRate: "[^"]*"|type: SGD, learningRate: "1000", weightDecay: "1"|' notfinite.yaml

@@ -33,9 +33,11 @@ worker_template() {
 }
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
-# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and, with a comma behind each, bounds
+# model (an mlp), data (in the storage digits), shards (12), held (100 of the 700 digits, for validation), strategy, and, with a comma behind each, bounds
 # (minReplicas and maxReplicas), more (further members of the spec) and ours (further members of its section coxswain).
 crew() {
+    local examples=${data:-}
+    [[ -n $examples ]] || examples="\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},\"validation\":{\"last\":${held:-100}}"
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
         \"spec\":{\"workers\":{\"replicas\":$2,${bounds:-}$(worker_template "$1")},${more:-}
         \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
@@ -43,8 +45,7 @@ crew() {
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
         \"coxswain\":{${ours:-}\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},
         \"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
-        \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
-            \"validation\":{\"last\":${held:-100}}},
+        \"data\":{$examples},
         \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
             \"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"2e-4\"}},
         \"checkpoint\":{\"storage\":\"runs\",\"path\":\"${4:-$1}\",\"everySteps\":100,\"keep\":2},

@@ -13,6 +13,7 @@ import traceback
 import urllib.request
 from urllib.parse import urlsplit
 
+import audit
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -90,6 +91,25 @@ def size(page, width, height):
 
 def shot(page, name):
     page.save_screenshot(f"{SHOTS}/{name}.png")
+
+
+def audited(page, view):
+    """In both colour schemes."""
+    found = []
+    for word in ("dark", "light"):
+        scheme(page, word)
+        found += [f"{word}: {one}" for one in (audit.violations(page) if audit.AXE else [])]
+    if audit.AXE:
+        check(f"{view}: axe-core finds nothing serious", not found, found)
+    check(f"{view}: tables, charts and controls have names for a screen reader", not (unnamed := audit.unnamed(page)), unnamed)
+
+
+def audit_works(page):
+    """A picture and a button without words are found, so that an audit without findings means something."""
+    page.execute_script("document.getElementById('main').insertAdjacentHTML('beforeend', '<div id=nameless><img src=\\'data:,\\'><button></button></div>')")
+    found = audit.violations(page) if audit.AXE else ["image-alt", "button-name"]
+    check("the audit finds what has no name", all(any(one.startswith(rule) for one in found) for rule in ("image-alt", "button-name")) and "button" in audit.unnamed(page), found)
+    page.execute_script("document.getElementById('nameless').remove()")
 
 
 def text(page, selector):
@@ -219,11 +239,13 @@ def tabs(page):
     page.find_element(By.ID, "tab-log").click()
     check("the log has the lines of all pods", until(lambda: "worker-0 |" in text(page, "#log") and "worker-1 |" in text(page, "#log")), text(page, "#panel-log"))
     shot(page, "log")
+    audited(page, "log")
     page.find_element(By.ID, "log-filter").send_keys("loss")
     check("and a filter", until(lambda: all("loss" in line for line in text(page, "#log").splitlines()) and text(page, "#log")), text(page, "#log"))
     page.find_element(By.ID, "tab-pods").click()
     check("pods and conditions are tables", until(lambda: "digits-worker-1-" in text(page, "#panel-pods") and "CrewComplete" in text(page, "#panel-pods")), text(page, "main"))
     shot(page, "pods")
+    audited(page, "pods")
     page.find_element(By.ID, "tab-layers").click()
     check("the layers are those of the worker", until(lambda: "then 4 layers with 12,730 parameters" in text(page, "#layers-said")), text(page, "#panel-layers"))
     rows = [row.text for row in page.find_elements(By.CSS_SELECTOR, "#layers tbody tr")]
@@ -231,8 +253,10 @@ def tabs(page):
     boxes = page.execute_script("return [...document.querySelectorAll('#layer-graph g.box')].map((box) => [...box.querySelectorAll('text')].map((word) => word.textContent).filter(Boolean).join(' '))")
     check("and as a diagram, from the input down", len(boxes) == 5 and boxes[0] == "Input 28x28x1" and boxes[2].startswith("Dense") and boxes[2].endswith("16 12,560 parameters"), boxes)
     shot(page, "layers")
+    audited(page, "layers")
     page.find_element(By.ID, "tab-manifest").click()
     check("the manifest is there", until(lambda: "kind: TrainingJob" in text(page, "#panel-manifest")), text(page, "main"))
+    audited(page, "manifest")
     page.find_element(By.ID, "tab-curves").click()
 
 
@@ -265,6 +289,7 @@ def crew(page):
         timeline(figure, host, {members: [], paces: []}, []);
         return figure.textContent;"""))
     shot(page, "crew")
+    audited(page, "crew")
 
 
 def use_of_models(page):
@@ -287,6 +312,7 @@ def use_of_models(page):
     check("with their pictures, and in words", len(inks) == 24 and all(width == 28 and shades > 5 and "taken for" in words for width, shades, words in inks), inks)
     size(page, 1280, 1130)
     shot(page, "use-classifier")
+    audited(page, "classifier")
     size(page, 1280, 950)
     open_job(page, "verse")
     until(lambda: "Succeeded" in text(page, "h2"))
@@ -297,11 +323,13 @@ def use_of_models(page):
     page.find_element(By.ID, "prompt").send_keys("Sphinx of <b>black</b>")
     page.execute_script("document.getElementById('temperature').value = 0; document.getElementById('tokens').value = 40")
     page.find_element(By.ID, "use-go").click()
-    check("a text model continues the prompt, as text", until(lambda: text(page, "#generated").startswith("Sphinx of <b>black</b>") and len(text(page, "#generated")) > 30), text(page, "#panel-use"))
+    check("a text model continues the prompt, as text", until(lambda: "It took" in text(page, "#use-said") and text(page, "#generated").startswith("Sphinx of <b>black</b>") and len(text(page, "#generated")) > 30), text(page, "#panel-use"))
     first = text(page, "#generated")
+    page.execute_script("document.getElementById('use-said').textContent = ''")
     page.find_element(By.ID, "use-go").click()
-    check("with temperature 0 the text is the same each time", until(lambda: "It took" in text(page, "#use-said")) and text(page, "#generated") == first, text(page, "#generated"))
+    check("with temperature 0 the text is the same each time", until(lambda: "It took" in text(page, "#use-said") and text(page, "#generated") == first), text(page, "#generated"))
     shot(page, "use-text")
+    audited(page, "text model")
     page.find_element(By.ID, "tab-layers").click()
     check("a transformer's residual branches are drawn", until(lambda: page.find_elements(By.CSS_SELECTOR, "#layer-graph .pass")), text(page, "#panel-layers"))
     size(page, 1280, 1000)
@@ -332,6 +360,7 @@ def actions(page):
     check("Resume lets it go on", until(lambda: "Running" in text(page, "h2")), text(page, "main"))
     page.find_element(By.ID, "delete").click()
     until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+    audited(page, "dialog")
     page.find_element(By.CSS_SELECTOR, "#confirm button[value=no]").click()
     time.sleep(1)
     check("Delete asks, and takes no for an answer", api("GET", JOBS + "/digits")["metadata"].get("deletionTimestamp") is None)
@@ -364,6 +393,7 @@ def compare(page):
     check("and the fields of their specs that differ, no others", lines == ["coxswain.training.optimizer.learningRate 0.001 0.1"], lines)
     check("and how they are", "Succeeded" in text(page, "#numbers") and "60/60" in text(page, "#numbers"), text(page, "#numbers"))
     shot(page, "compare")
+    audited(page, "comparison")
     found = page.execute_script("return differences([{a: [1, {b: 2}], c: {}}, {a: [1, {b: 3}], c: {}, d: null}])")
     check("fields in lists, and those that one alone has, are found", found == [["a.1.b", 2, 3], ["d", None, None]], found)
     page.get(URL.split("?")[0] + "#/compare/default/rates-0/default/nobody")
@@ -380,6 +410,12 @@ def runs_of_this_machine(page):
     os.makedirs(home, exist_ok=True)
     environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
     environment.pop("KUBECONFIG", None)
+    rates = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "rates"}, "spec": {"parallelism": 2, "algorithm": {"type": "Grid"},
+             "parameters": [{"path": "coxswain.training.optimizer.learningRate", "values": [0.01, 0.1, 0.3]}, {"path": "coxswain.model.width", "values": [8, 16]}],
+             "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}}
+    with open(f"{home}/rates.json", "w") as file:
+        json.dump(rates, file)
+    subprocess.run(["cox", "run", f"{home}/rates.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
     for name, rate in (("slow", 0.01), ("quick", 0.2)):
         spec = {**training(200), "strategy": {"type": "OneDevice"}}
         spec["training"] = {**spec["training"], "optimizer": {"type": "SGD", "learningRate": rate}}
@@ -387,7 +423,7 @@ def runs_of_this_machine(page):
         with open(f"{home}/{name}.json", "w") as file:
             json.dump(manifest, file)
         subprocess.run(["cox", "run", f"{home}/{name}.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
-    server = subprocess.Popen(["cox", "ui"], env=environment, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
     try:
         server.stdout.readline()
         url = server.stdout.readline().strip()
@@ -397,6 +433,7 @@ def runs_of_this_machine(page):
         check("with score and disk", "Score" in head and "Disk" in head and "Metric" not in head and " %" in row and " MB" in row, head + row)
         check("and says that nothing can be changed", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
         shot(page, "runs")
+        audited(page, "runs")
         for name in ("slow", "quick"):
             until(lambda: page.find_element(By.CSS_SELECTOR, f".rows .row:not([hidden]) input[aria-label='compare {name}']")).click()
         page.find_element(By.LINK_TEXT, "quick").click()
@@ -414,6 +451,15 @@ def runs_of_this_machine(page):
         lines = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#differences tbody tr")]
         check("by what differs in their specs", lines == ["coxswain.training.optimizer.learningRate 0.01 0.2"], lines)
         shot(page, "runs-compare")
+        page.get(url.split("?")[0] + "#/")
+        until(lambda: page.find_element(By.LINK_TEXT, "rates")).click()
+        check("a sweep that has ended has its parallel coordinates", until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#parallel line.axis")) == 3 and page.find_elements(By.CSS_SELECTOR, "#parallel path.chosen")), text(page, "main"))
+        check("and all its trials", until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")) == 6) and "rates is complete" in text(page, "#why"), text(page, "main"))
+        shot(page, "runs-sweep")
+        audited(page, "sweep of a run")
+        page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
+        check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and page.find_elements(By.CSS_SELECTOR, "#loss path.curve")), text(page, "main"))
+        check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
     finally:
         server.terminate()
         server.wait(30)
@@ -587,7 +633,7 @@ def sweep(page):
     shot(page, "sweep-light")
     scheme(page, "dark")
     shot(page, "sweep-dark")
-    scheme(page, "light")
+    audited(page, "sweep")
     page.find_element(By.ID, "tab-best").click()
     check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))
 
@@ -707,6 +753,8 @@ def pictures(page):
     for word in ("light", "dark"):
         scheme(page, word)
         shot(page, "list-" + word)
+    audited(page, "list")
+    audit_works(page)
     size(page, 420, 800)
     shot(page, "list-narrow")
     open_job(page, "digits")
@@ -721,6 +769,9 @@ def pictures(page):
         scheme(page, word)
         time.sleep(0.3)
         shot(page, "job-" + word)
+    audited(page, "job")
+    regions = audit.live_regions(page)
+    check("what changes by itself is in live regions", {"connection": "status", "trouble": "alert", "said": "status", "failed": "status"}.items() <= regions.items(), regions)
 
 
 def scripts_are_silent(page):

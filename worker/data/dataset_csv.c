@@ -508,7 +508,13 @@ static int take_values(struct csv_dataset *dataset, struct filling *filling, str
 {
     const struct row_taker taker = {take_row, filling};
     dataset->columns = csv_columns_width(filling->columns);
-    dataset->values = memory_allocate((size_t)(table->columns.rows * dataset->columns), sizeof *dataset->values);
+    size_t cells = (size_t)(table->columns.rows * dataset->columns);
+    dataset->values = calloc(cells ? cells : 1, sizeof *dataset->values);
+    if (!dataset->values)
+        return error_set(error, ERROR_NO_SPACE,
+                         "the table takes %zu MiB in memory, more than this process may have; give it a larger memory "
+                         "limit, or leave columns out with data.skipColumns",
+                         (cells * sizeof *dataset->values >> 20) + 1);
     if (walk(table, &taker, error) < 0)
         return -1;
     for (unsigned i = 0; i < table->set.count; i++)

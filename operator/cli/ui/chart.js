@@ -72,6 +72,7 @@ function decimate(points, low, high) {
 // Empties a figure but for its caption: the title, a key for each of the series, and a text about values, which is returned.
 function writeCaption(figure, title, keyed) {
     const caption = document.createElement("figcaption");
+    figure.setAttribute("aria-label", title);
     const part = (className, text) => {
         const element = document.createElement("span");
         element.className = className;

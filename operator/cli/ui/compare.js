@@ -85,12 +85,12 @@ function compareView(places) {
 
     function write() {
         const known = jobs.filter((job) => job.document);
-        writeTable(numbers, ["Job", "State", "Step", "Loss", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
+        writeTable(numbers, "Jobs", ["Job", "State", "Step", "Loss", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
             const row = job.document.row;
             return [make("a", {class: "key " + job.className, href: addressOf("job", job.namespace, job.name, job.run), text: job.label}),
                 make("span", {class: "state " + (job.gone ? "wait" : stateClass(row.STATE)), text: job.gone ? "deleted" : row.STATE}), row.STEP || "", row.LOSS || "", row.THROUGHPUT || "", took(row), row.RESTARTS || "", row.STRATEGY || ""];
         }), "Reading…");
-        writeTable(fields, ["Field", ...known.map((job) => job.label)], differences(known.map((job) => job.document.spec))
+        writeTable(fields, "Differences of the specs", ["Field", ...known.map((job) => job.label)], differences(known.map((job) => job.document.spec))
             .map(([path, ...values]) => [path, ...values.map((value) => value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value))]),
         known.length < jobs.length ? "Reading…" : "Their specs are equal.");
     }

@@ -111,7 +111,7 @@ function confusionTable(matrix, nameOf) {
             return make("td", {class: `number ${i === j ? "hit" : "miss"}-${level}`, text: count || "", title: count ? `${count} of class ${nameOf(i)} were taken for ${nameOf(j)}` : null});
         }), make("td", {class: "number", text: sum === 0 ? "" : Math.round(100 * row[i] / sum) + " %"}));
     });
-    return make("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "confusion matrix"}, make("table", {class: "confusion", id: "confusion"}, make("thead", {}, head), make("tbody", {}, ...body)));
+    return make("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "confusion matrix"}, make("table", {class: "confusion", id: "confusion", "aria-label": "Confusion matrix"}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
 function exampleOf(one, nameOf) {

@@ -116,11 +116,12 @@ function writeCell(cell, content) {
     setText(old, content.textContent);
 }
 
-function writeTable(host, titles, lines, empty) {
+// name: what a screen reader calls the table.
+function writeTable(host, name, titles, lines, empty) {
     const head = lines.length === 0 ? empty : titles.join("\n");
     if (host.head !== head) {
         host.head = head;
-        host.replaceChildren(lines.length === 0 ? make("p", {class: "empty", text: empty}) : make("div", {class: "scroll", tabindex: 0}, make("table", {},
+        host.replaceChildren(lines.length === 0 ? make("p", {class: "empty", text: empty}) : make("div", {class: "scroll", tabindex: 0}, make("table", {"aria-label": name},
             make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col", text: title})))), make("tbody", {}))));
     }
     const body = host.querySelector("tbody");
@@ -494,7 +495,7 @@ function topOf(kind, place, stored) {
 }
 
 function tabs(names, chosen) {
-    const list = make("div", {role: "tablist"});
+    const list = make("div", {role: "tablist", "aria-label": "Views"});
     const panels = {};
     const show = (name) => {
         for (const tab of list.children) {
@@ -519,7 +520,7 @@ function tabs(names, chosen) {
     return {list, panels, show};
 }
 
-const writeConditions = (host, conditions) => writeTable(host, ["Condition", "Status", "Since", "Reason", "Message"],
+const writeConditions = (host, conditions) => writeTable(host, "Conditions", ["Condition", "Status", "Since", "Reason", "Message"],
     conditions.map((one) => [one.type, one.status, since(one.time), one.reason, one.message]), "No operator has looked at it yet.");
 
 // The points of a job's charts: loss, throughput, loss and accuracy on held-out examples.
@@ -613,9 +614,9 @@ function jobView(place) {
     function writePods() {
         const podLines = document_.pods.map((pod) => [`${pod.role} ${pod.index}`, pod.name + (pod.current ? "" : " (replaced)"), pod.state, since(pod.created), pod.node, pod.why]);
         const events = [...document_.events].reverse().slice(0, 100).map((event) => [since(event.time), event.type, event.reason, event.about + ": " + event.note]);
-        writeTable(podTable, ["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods.");
+        writeTable(podTable, "Pods", ["Place", "Pod", "State", "Age", "Node", "Why it failed"], podLines, "There are no pods.");
         writeConditions(conditions, document_.conditions);
-        writeTable(eventTable, ["Age", "Type", "Reason", "What"], events, "There are no events any more: a cluster keeps them for an hour.");
+        writeTable(eventTable, "Events", ["Age", "Type", "Reason", "What"], events, "There are no events any more: a cluster keeps them for an hour.");
         const places = ["", ...new Set(document_.pods.map((pod) => `${pod.role}/${pod.index}`))];
         if (places.length !== logPod.options.length || places.some((value, i) => logPod.options[i].value !== value)) {
             const chosen = logPod.value;
@@ -629,7 +630,7 @@ function jobView(place) {
         setText(layersSaid, `Input ${model.input}, then ${model.layers.length} layers with ${model.parameters.toLocaleString("en")} parameters. Shapes are those of one example; the bars compare the numbers of parameters; orange lines are connections that skip layers.`);
         layerFigure.hidden = false;
         layerGraph(layerFigure, model);
-        writeTable(layerTable, ["Layer", "Type", "Output", "Parameters", "Reads"], model.layers.map((layer, i) => {
+        writeTable(layerTable, "Layers", ["Layer", "Type", "Output", "Parameters", "Reads"], model.layers.map((layer, i) => {
             const usual = layer.inputs.length === 1 && layer.inputs[0] === i - 1;
             return [layer.name, layer.type, layer.output, layer.parameters ? layer.parameters.toLocaleString("en") : "", usual ? "" : layer.inputs.map(nameOf).join(", ")];
         }), "The model has no layers.");
@@ -734,7 +735,7 @@ function sweepView(place) {
             if (trial.best) cells.className = "best";
             return cells;
         });
-        writeTable(trials, ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.");
+        writeTable(trials, "Trials", ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.");
         setText(more, shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`);
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);
@@ -772,7 +773,7 @@ function sweepView(place) {
         };
         const found = document_.parameters.map((name, i) => [name, shareOf(i)])
             .filter(([, share]) => share !== null).sort((a, b) => b[1] - a[1]);
-        writeTable(shares, ["Parameter", "Share", ""], found.map(([name, share]) => [name, make("progress", {max: 1, value: share.toFixed(3), "aria-label": `share of ${name}`}), Math.round(100 * share) + " %"]),
+        writeTable(shares, "What explains the objective", ["Parameter", "Share", ""], found.map(([name, share]) => [name, make("progress", {max: 1, value: share.toFixed(3), "aria-label": `share of ${name}`}), Math.round(100 * share) + " %"]),
             `This needs ${TRIALS_FOR_SHARE} trials that have succeeded.`);
         setText(shareNote, found.length === 0 ? "" : "How much of the variance of the objective's ranks each parameter explains by itself. Parameters that matter only together are not found.");
     }

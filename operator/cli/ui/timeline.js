@@ -59,7 +59,7 @@ function timeline(figure, table, crew, marks) {
     for (const step of ticks(low, high, 6).filter(Number.isInteger))
         svg("text", {x: Math.min(screenX(step), right - 12), y: height - 6, "text-anchor": "middle"}, picture).textContent = step.toLocaleString("en");
     const newest = columns[columns.length - 1];
-    writeTable(table, ["Member", "Own part of a step", "Waiting and communication", "Late"], crew.members.map((name, i) => {
+    writeTable(table, "Members of the crew", ["Member", "Own part of a step", "Waiting and communication", "Late"], crew.members.map((name, i) => {
         const known = columns.filter((one) => one.own[i] !== null), late = known.filter((one) => one.late[i]).length, own = newest.own[i];
         return [name, own === null ? "not in the crew" : `${own.toFixed(1)} of ${newest.stepMs.toFixed(1)} ms`, own === null ? "" : Math.round(100 * (1 - shareOf(own, newest.stepMs))) + " %",
             late === 0 ? "never" : `in ${Math.round(100 * late / known.length)} % of the time` + (newest.late[i] ? ", also now" : "")];
