@@ -24,6 +24,8 @@
 #define CHECKPOINT_DIRECTORY_FORMAT                                                                                    \
     CHECKPOINT_STEP_PREFIX "%08lld.attempt-%lld.incarnation-%lld" /* step, attempt, incarnation: long long */
 #define CHECKPOINT_SAVING_PREFIX ".saving-"
+/* Local folder of a save of ParameterServer to a bucket: attempt, incarnation, number of the save. */
+#define CHECKPOINT_SHARDS_FORMAT CHECKPOINT_SAVING_PREFIX "shards.%u.%u.%u"
 #define CHECKPOINT_REPLACED_PREFIX ".replaced-"
 #define CHECKPOINT_BAD_PREFIX ".bad-"
 #define CHECKPOINT_MANIFEST "manifest.json"

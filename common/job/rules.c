@@ -407,14 +407,6 @@ static bool checkpoint_writable(const struct json *self, const struct json *old)
     return storage_writable(self, "checkpoint.storage");
 }
 
-static bool checkpoint_volume(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return storage_is_volume(self, "checkpoint.storage") ||
-           !(rule_is(self, "strategy.type", "ParameterServer") || rule_is(self, "strategy.type", "Pipeline") ||
-             rule_boolean(self, "strategy.shardedOptimizer"));
-}
-
 static bool export_storage(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1128,16 +1120,6 @@ const struct rule rules[] = {
      .holds = checkpoint_writable,
      .cel = OURS WRITABLE("coxswain.checkpoint"),
      .message = "is read-only; save to a storage that can be written"},
-    {.name = "CheckpointVolume",
-     .in_documents = true,
-     .about = &training_job_spec_type,
-     .field = "coxswain.checkpoint.storage",
-     .holds = checkpoint_volume,
-     .cel = OURS IN_A_VOLUME("coxswain.checkpoint") " || (" STRATEGY ".type != 'ParameterServer' && " STRATEGY
-                                                    ".type != 'Pipeline' && !" SHARDED ")",
-     .message = "is object storage, and with ParameterServer, Pipeline or shardedOptimizer several pods write a "
-                "checkpoint together in a folder that all of them see; save to a volume that they share, such as a "
-                "persistentVolumeClaim"},
     {.name = "ExportStorage",
      .in_documents = true,
      .about = &training_job_spec_type,

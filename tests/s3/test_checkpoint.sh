@@ -10,59 +10,14 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/training.sh"
 . "$root/tests/s3/server.sh"
+. "$root/tests/s3/jobs.sh"
 finish_also() {
     s3_end
 }
 s3_start
 proxy_start
 training_start
-secret() {
-    api "$1" "api/v1/namespaces/default/secrets${4:-}" "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"bucket\"},
-        \"stringData\":{\"AWS_ACCESS_KEY_ID\":\"$2\",\"AWS_SECRET_ACCESS_KEY\":\"$3\"}}" >secret.json
-}
 secret POST first-key first-secret-of-the-test
-
-# job_of NAME [WORKERS [KEEP [MORE]]]: 60 steps with a checkpoint each 10 steps, of 20 MB, so that it is uploaded in parts; MORE is more of
-# the section coxswain
-job_of() {
-    [[ -e $1.delay ]] || delay "$1" 40 # so that no save has to be skipped because the one before is still being uploaded
-    api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"workers\":{\"replicas\":${2:-1},$(worker_template "$1")},\"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
-        \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
-            {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}},
-            {\"name\":\"bucket\",\"s3\":{\"endpoint\":\"$proxy_endpoint\",\"bucket\":\"runs\",\"prefix\":\"some/jobs\",
-                \"secretRef\":{\"name\":\"bucket\"}}}],
-        \"coxswain\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"model\":{\"preset\":\"mlp\",\"width\":2048},
-            \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"}},
-            \"training\":{\"steps\":60,\"batchSize\":24,\"logicalShards\":4,\"seed\":7,\"optimizer\":{\"type\":\"AdamW\",\"learningRate\":\"2e-4\"}},
-            \"checkpoint\":{\"storage\":\"bucket\",\"everySteps\":10,\"keep\":${3:-2}},
-            \"export\":{\"storage\":\"runs\",\"path\":\"$1.safetensors\"}${4:-}}}}" >answer.json
-    grep -q '"uid"' answer.json || cat answer.json
-}
-
-# objects JOB: the names of its objects
-objects() {
-    storage list "some/jobs/$1/" | sed "s:^[0-9]* some/jobs/$1/::"
-}
-
-# committed JOB [STEP]: the names of its committed checkpoints
-committed() {
-    objects "$1" | sed -n "s:^\(step-0*${2:-[0-9]}[^/]*\)/manifest.json:\1:p"
-}
-
-proxy_has() {
-    grep -q "$1" proxy.log
-}
-
-kill_chief() {
-    local process
-    process=$(process_of "$(member "$1" 0)")
-    [[ $process ]] && kill -KILL "$process"
-}
-
-ends_with_same_weights() {
-    wait_for "$1" state Succeeded 20 && same_weights undisturbed "$1"
-}
 
 job_of undisturbed
 wait_for undisturbed state Succeeded 20 && [[ -s runs/undisturbed.safetensors ]] && [[ $(committed undisturbed 60) ]]
@@ -178,5 +133,3 @@ secret PUT second-key wrong /bucket
 job_of refused
 wait_for refused state Failed 30 && job_says refused 'correct AWS_SECRET_ACCESS_KEY'
 verdict $? "wrong credentials fail the job with a sentence" "$(api GET "$jobs_path/refused" | tail -c 1500)"
-strategy='"type":"MultiWorkerMirrored","shardedOptimizer":true' job_of sharded 2 | grep -q 'is object storage, and with ParameterServer, Pipeline or shardedOptimizer several pods'
-verdict $? "strategies that write in several pods are refused" "$(cat answer.json)"

@@ -7,8 +7,10 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/contract/environment.h"
+#include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/s3_transfer.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/lineage.h"
@@ -18,11 +20,13 @@
 #define CONNECTIONS S3_SETTINGS_CONNECTIONS
 #define CLAIM_TRIES 64
 #define REFRESH_TRIES 8
+#define QUICK_MS 5000
 
 struct bucket {
-    struct s3_client *client;
+    struct s3_client *client, *quick; /* quick: gives up early */
     char *directory;
-    char *prefix; /* ends in a slash */
+    char *prefix;   /* ends in a slash */
+    uint32_t owner; /* checksum of the job's UID */
 };
 
 /* To the caller, an answer that refuses a request is like a disk that fails: nothing shows that a checkpoint is damaged. */
@@ -42,13 +46,18 @@ static int failed(struct error *error)
 int bucket_open_at(const char *variable, const char *text, const char *prefix, const char *directory,
                    struct bucket **ret_bucket, struct error *error)
 {
-    struct s3_client *client;
-    SCOPED_FREE char *own = NULL;
-    if (s3_settings_open(variable, text, &client, &own, error) < 0)
+    struct s3_client *client, *quick;
+    SCOPED_FREE char *own = NULL, *same = NULL;
+    if (s3_settings_open(variable, text, 0, &client, &own, error) < 0)
         return -1;
+    if (s3_settings_open(variable, text, QUICK_MS, &quick, &same, error) < 0) {
+        s3_client_free(client);
+        return -1;
+    }
     const char *chosen = prefix ? prefix : own;
     struct bucket *bucket = memory_allocate(1, sizeof *bucket);
     bucket->client = client;
+    bucket->quick = quick;
     bucket->directory = memory_copy_string(directory);
     bucket->prefix = memory_format("%s%s", chosen, *chosen ? "/" : "");
     *ret_bucket = bucket;
@@ -63,12 +72,33 @@ int bucket_open(const char *text, const char *directory, struct bucket **ret_buc
 void bucket_free(struct bucket *bucket)
 {
     s3_client_free(bucket->client);
+    s3_client_free(bucket->quick);
     free(bucket->directory);
     free(bucket->prefix);
     free(bucket);
 }
 
-static char *key_of(const struct bucket *bucket, const char *name)
+void bucket_set_job(struct bucket *bucket, const char *job_uid)
+{
+    bucket->owner = crc32c(0, job_uid, strlen(job_uid));
+}
+
+uint32_t bucket_owner(const struct bucket *bucket)
+{
+    return bucket->owner;
+}
+
+struct s3_client *bucket_client(const struct bucket *bucket)
+{
+    return bucket->client;
+}
+
+struct s3_client *bucket_quick_client(const struct bucket *bucket)
+{
+    return bucket->quick;
+}
+
+char *bucket_key(const struct bucket *bucket, const char *name)
 {
     return memory_format("%s%s", bucket->prefix, name);
 }
@@ -76,7 +106,7 @@ static char *key_of(const struct bucket *bucket, const char *name)
 /* Lists the objects whose names in the job's directory begin with `start`. */
 static int list_objects(struct bucket *bucket, const char *start, struct s3_list *ret_list, struct error *error)
 {
-    SCOPED_FREE char *prefix = key_of(bucket, start);
+    SCOPED_FREE char *prefix = bucket_key(bucket, start);
     return s3_list(bucket->client, prefix, OBJECTS_MAX, ret_list, error) < 0 ? failed(error) : 0;
 }
 
@@ -160,7 +190,7 @@ static int refresh_once(struct bucket *bucket, bool for_chief, struct error *err
 {
     struct s3_list list;
     SCOPED(downloads_release) struct downloads downloads = {0};
-    SCOPED_FREE char *start = key_of(bucket, "");
+    SCOPED_FREE char *start = bucket_key(bucket, "");
     if (s3_list(bucket->client, start, OBJECTS_MAX, &list, error) < 0)
         return -1;
     int result = file_each_entry(bucket->directory, remove_stored, bucket, error);
@@ -187,25 +217,69 @@ int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error)
     return error_set(error, cause.kind, "%s", cause.message);
 }
 
+/* Adds the shards that the manifest at `path` names; `keys` keeps their keys. What is wrong with a manifest its reader finds. */
+static void add_shards(const struct bucket *bucket, const char *path, struct downloads *downloads, char ***ret_keys,
+                       unsigned *ret_count)
+{
+    struct manifest manifest;
+    struct checkpoint_part_key key;
+    uint32_t owner;
+    *ret_count = 0;
+    *ret_keys = NULL;
+    if (checkpoint_image_manifest(path, &manifest, NULL) < 0)
+        return;
+    char **keys = memory_allocate(manifest.file_count + 1, sizeof *keys);
+    for (unsigned i = 0; i < manifest.file_count; i++) {
+        const struct manifest_file *file = &manifest.files[i];
+        if (!bucket_shard_name_parse(file->name, &key, &owner))
+            continue;
+        SCOPED_FREE char *below = memory_format(BUCKET_SHARDS "%s", file->name);
+        keys[*ret_count] = bucket_key(bucket, below);
+        const struct s3_object object = {.key = keys[*ret_count], .size = file->bytes};
+        add_download(downloads, &object, file_path_join(path, file->name));
+        ++*ret_count;
+    }
+    manifest_release(&manifest);
+    *ret_keys = keys;
+}
+
+static int fetch_files(struct bucket *bucket, const char *path, const struct s3_list *list, struct error *error)
+{
+    SCOPED(downloads_release) struct downloads downloads = {0};
+    struct error cause = ERROR_INIT;
+    char **keys;
+    unsigned count;
+    for (size_t i = 0; i < list->count; i++) {
+        struct checkpoint_name parsed;
+        const char *file;
+        if (parse_key(bucket, list->objects[i].key, &parsed, &file) && strcmp(file, CHECKPOINT_MANIFEST) != 0)
+            add_download(&downloads, &list->objects[i], file_path_join(path, file));
+    }
+    add_shards(bucket, path, &downloads, &keys, &count);
+    int result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, &cause);
+    while (count > 0)
+        free(keys[--count]);
+    free(keys);
+    if (result == 0)
+        return 0;
+    if (cause.kind == ERROR_NOT_FOUND) /* a manifest without its shard is as good as none */
+        cause.kind = ERROR_CORRUPT;
+    bucket_translate(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
 int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
 {
     struct s3_list list;
-    SCOPED(downloads_release) struct downloads downloads = {0};
     char start[CHECKPOINT_NAME_MAX + 1];
     checkpoint_name_format(name, start);
     SCOPED_FREE char *path = file_path_join(bucket->directory, start);
     snprintf(start + strlen(start), 2, "/");
     if (list_objects(bucket, start, &list, error) < 0)
         return -1;
-    for (size_t i = 0; i < list.count; i++) {
-        struct checkpoint_name parsed;
-        const char *file;
-        if (parse_key(bucket, list.objects[i].key, &parsed, &file) && strcmp(file, CHECKPOINT_MANIFEST) != 0)
-            add_download(&downloads, &list.objects[i], file_path_join(path, file));
-    }
-    int result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, error);
+    int result = fetch_files(bucket, path, &list, error);
     s3_list_release(&list);
-    return result < 0 ? failed(error) : 0;
+    return result;
 }
 
 /* ---- records */
@@ -218,7 +292,7 @@ static char *record_name(int64_t incarnation)
 int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error)
 {
     SCOPED_FREE char *name = record_name(own->incarnation);
-    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    SCOPED_FREE char *key = bucket_key(bucket, name), *path = file_path_join(bucket->directory, name);
     SCOPED_BUFFER text;
     buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
     if (file_read(path, &text, error) < 0)
@@ -235,7 +309,7 @@ static int expect_conditional_writes(struct bucket *bucket, const struct incarna
 {
     struct error cause = ERROR_INIT;
     SCOPED_FREE char *name = record_name(own->incarnation);
-    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    SCOPED_FREE char *key = bucket_key(bucket, name), *path = file_path_join(bucket->directory, name);
     SCOPED_BUFFER text;
     buffer_init(&text, INCARNATION_RECORD_BYTES_MAX + 1);
     if (file_read(path, &text, error) < 0 || buffer_append(&text, " ", 1, error) < 0)
@@ -338,15 +412,30 @@ static bool has_same_files(const char *left, size_t left_length, const char *rig
     return same;
 }
 
+/* Whether all files are shards, which have names of their own: then no object of an earlier checkpoint is replaced. */
+static bool has_only_shards(const struct buffer *text)
+{
+    struct manifest manifest;
+    struct checkpoint_part_key key;
+    uint32_t owner;
+    if (manifest_parse(buffer_text(text), text->length, &manifest, NULL) < 0)
+        return false;
+    bool result = true;
+    for (unsigned i = 0; i < manifest.file_count; i++)
+        result = result && bucket_shard_name_parse(manifest.files[i].name, &key, &owner);
+    manifest_release(&manifest);
+    return result;
+}
+
 /* Only this chief uses its checkpoints' names. If the bucket has this one, the crew had returned to an older step, or the answer to an
- * earlier commit was lost. One with the same tensors stays. */
+ * earlier commit was lost. One with the same tensors stays, one with only shards is replaced by the commit itself (ret_found). */
 static int find_earlier(struct bucket *bucket, const char *key, const struct buffer *manifest, bool *ret_done,
-                        struct error *error)
+                        bool *ret_found, struct error *error)
 {
     struct error cause = ERROR_INIT;
     SCOPED_BUFFER found;
     buffer_init(&found, MANIFEST_BYTES_MAX);
-    *ret_done = false;
+    *ret_done = *ret_found = false;
     if (s3_get_whole(bucket->client, key, &found, &cause) < 0) {
         if (cause.kind == ERROR_NOT_FOUND)
             return 0;
@@ -354,14 +443,16 @@ static int find_earlier(struct bucket *bucket, const char *key, const struct buf
         return error_set(error, cause.kind, "%s", cause.message);
     }
     *ret_done = has_same_files(buffer_text(manifest), manifest->length, buffer_text(&found), found.length);
-    return *ret_done || s3_delete(bucket->client, key, error) == 0 ? 0 : failed(error);
+    *ret_found = has_only_shards(manifest);
+    return *ret_done || *ret_found || s3_delete(bucket->client, key, error) == 0 ? 0 : failed(error);
 }
 
 static int put_manifest(struct bucket *bucket, const char *key, const struct buffer *manifest, const char *name,
-                        struct error *error)
+                        bool replaces, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    if (s3_put(bucket->client, key, buffer_text(manifest), manifest->length, S3_PUT_IF_ABSENT, &cause) == 0)
+    if (s3_put(bucket->client, key, buffer_text(manifest), manifest->length,
+               replaces ? S3_PUT_ALWAYS : S3_PUT_IF_ABSENT, &cause) == 0)
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS)
         return error_set(error, ERROR_STALE, "another process has committed checkpoint %s%s", bucket->prefix, name);
@@ -379,16 +470,16 @@ int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, con
     SCOPED_FREE char *key = memory_format("%s%s/" CHECKPOINT_MANIFEST, bucket->prefix, text);
     struct upload upload = {.bucket = bucket, .name = text, .path = path};
     SCOPED_BUFFER manifest;
-    bool done;
+    bool done, replaces;
     buffer_init(&manifest, MANIFEST_BYTES_MAX);
     if (file_read(local, &manifest, error) < 0 || bucket_check(bucket, own, error) < 0 ||
-        find_earlier(bucket, key, &manifest, &done, error) < 0)
+        find_earlier(bucket, key, &manifest, &done, &replaces, error) < 0)
         return -1;
     if (done)
         return 0;
     if (file_each_entry(path, upload_file, &upload, error) < 0 || bucket_check(bucket, own, error) < 0)
         return -1;
-    return put_manifest(bucket, key, &manifest, text, error);
+    return put_manifest(bucket, key, &manifest, text, replaces, error);
 }
 
 struct publication {
@@ -406,7 +497,7 @@ static int check_publication(const void *context, struct error *error)
 
 int bucket_put_file(struct bucket *bucket, const char *name, const struct incarnation_record *own, struct error *error)
 {
-    SCOPED_FREE char *key = key_of(bucket, name), *path = file_path_join(bucket->directory, name);
+    SCOPED_FREE char *key = bucket_key(bucket, name), *path = file_path_join(bucket->directory, name);
     struct publication publication = {.bucket = bucket, .own = own};
     if (s3_upload_if(bucket->client, key, path, CONNECTIONS, check_publication, &publication, error) == 0)
         return 0;
@@ -467,6 +558,81 @@ static int shrink(const void *context, const char *entry, struct error *error)
     return file_each_entry(path, remove_tensors, path, error);
 }
 
+int bucket_drop(struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
+{
+    SCOPED_FREE char *path = local_path(bucket, name);
+    return file_each_entry(path, remove_tensors, path, error);
+}
+
+/* The names of the files that the manifests of the local copy list, one after the other, each behind a slash. */
+struct named_files {
+    const char *directory;
+    struct buffer *names;
+};
+
+static int add_names(const void *context, const char *entry, struct error *error)
+{
+    const struct named_files *named = context;
+    struct checkpoint_name name;
+    struct manifest manifest;
+    if (checkpoint_name_parse(entry, &name) < 0)
+        return 0;
+    SCOPED_FREE char *path = file_path_join(named->directory, entry);
+    if (checkpoint_image_manifest(path, &manifest, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < manifest.file_count; i++)
+        buffer_format(named->names, "/%s/", manifest.files[i].name);
+    manifest_release(&manifest);
+    return 0;
+}
+
+/* The shard or the message about one (".failed", "called.…") that an object is; NULL if it is neither. */
+static const char *shard_of(const struct bucket *bucket, const char *key, struct checkpoint_part_key *ret_key,
+                            uint32_t *ret_owner)
+{
+    const char *name = key + strlen(bucket->prefix);
+    if (strncmp(name, BUCKET_SHARDS, strlen(BUCKET_SHARDS)) != 0)
+        return NULL;
+    name += strlen(BUCKET_SHARDS);
+    *ret_key = (struct checkpoint_part_key){0};
+    SCOPED_FREE char *shard = memory_copy_bytes(name, strcspn(name, "/"));
+    char *end = strstr(shard, ".failed");
+    if (end)
+        *end = '\0';
+    long long step = 0;
+    if (sscanf(shard, "called.%8x.%u.%u.%u.%18lld", ret_owner, &ret_key->attempt, &ret_key->incarnation,
+               &ret_key->counter, &step) == 5)
+        ret_key->step = step;
+    else if (!bucket_shard_name_parse(shard, ret_key, ret_owner))
+        return NULL;
+    return name;
+}
+
+static int remove_shards(struct bucket *bucket, const struct s3_list *list, const struct checkpoint_name *newest,
+                         const struct incarnation_record *own, struct error *error)
+{
+    SCOPED_BUFFER names;
+    const struct named_files named = {bucket->directory, &names};
+    buffer_init(&names, (size_t)OBJECTS_MAX * BUCKET_SHARD_NAME_MAX);
+    if (file_each_entry(bucket->directory, add_names, &named, error) < 0)
+        return -1;
+    for (size_t i = 0; i < list->count; i++) {
+        struct checkpoint_part_key key;
+        uint32_t owner;
+        const char *name = shard_of(bucket, list->objects[i].key, &key, &owner);
+        /* Another job's are older, since a claim of it would have ended this chief. */
+        bool may_come =
+            name && owner == bucket->owner &&
+            (key.incarnation > own->fencing || (key.incarnation == own->fencing && key.step > newest->step));
+        if (!name || may_come)
+            continue;
+        SCOPED_FREE char *wanted = memory_format("/%s/", name);
+        if (!strstr(buffer_text(&names), wanted) && s3_delete(bucket->client, list->objects[i].key, error) < 0)
+            return failed(error);
+    }
+    return 0;
+}
+
 int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
                  struct error *error)
 {
@@ -479,6 +645,8 @@ int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, co
         result = remove_retired(bucket, &list, own, true, error);
     if (result == 0)
         result = remove_retired(bucket, &list, own, false, error);
+    if (result == 0)
+        result = remove_shards(bucket, &list, newest, own, error);
     s3_list_release(&list);
     return result;
 }

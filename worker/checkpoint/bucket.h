@@ -6,7 +6,8 @@
  *
  * A checkpoint is committed by its manifest, which is uploaded after all its other files, and only if there is no such object yet. A chief
  * claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that number.
- * Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
+ * What other processes write are shards, whose names are never used twice (bucket_shards.h); a commit whose files are all shards replaces the
+ * manifest of an earlier one in one step. Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
  * objects as soon as they are written, as AWS and MinIO do.
  *
  * Life cycle: open, refresh, claim, refresh, then commits; free. Calls block for as long as the network takes. They may run in several
@@ -33,6 +34,9 @@ void bucket_free(struct bucket *bucket);
  * of each committed checkpoint a directory with the manifest. Other local checkpoints are removed. */
 int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error);
 
+/* Removes the tensors of a checkpoint from the local copy, which keeps its manifest. */
+int bucket_drop(struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
+
 /* Uploads this chief's record from the local copy. A new one (`is_new`) is refused with ERROR_ALREADY_EXISTS if there is a record of that number. */
 int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error);
 
@@ -44,8 +48,9 @@ int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, stru
 int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
                   struct error *error);
 
-/* Removes the checkpoints, manifests first, and the records that the local copy no longer has, and the tensors of all local checkpoints but
- * `newest`, so that the local copy stays small. Removes nothing if a newer chief has claimed the bucket. */
+/* Removes the checkpoints, manifests first, the records and the shards that the local copy no longer has, and the tensors of all local
+ * checkpoints but `newest`, so that the local copy stays small. Shards of this chief for steps after `newest` stay: they may be about to be
+ * committed. Removes nothing if a newer chief has claimed the bucket. */
 int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
                  struct error *error);
 
@@ -56,6 +61,15 @@ int bucket_check(struct bucket *bucket, const struct incarnation_record *own, st
  * or as a newer one, by its incarnation. */
 int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
                  struct incarnation_record *ret_claim, struct error *error);
+
+/* Names the job whose shards (bucket_shards.h) this process writes and removes. "": a run without an operator. */
+void bucket_set_job(struct bucket *bucket, const char *job_uid);
+
+/* For bucket_shards.c: the checksum of that job's UID, the client, one that gives up after a few seconds, and the key of an object in the job's directory (free() it). */
+struct s3_client *bucket_client(const struct bucket *bucket);
+struct s3_client *bucket_quick_client(const struct bucket *bucket);
+uint32_t bucket_owner(const struct bucket *bucket);
+char *bucket_key(const struct bucket *bucket, const char *name);
 
 /* Changes the error of an upload or a download into those above. */
 void bucket_translate(struct error *error);

@@ -39,6 +39,7 @@ struct checkpoint_store {
     bool copying;    /* the caller's tensors are still being read */
     struct checkpoint_part_key part_key;
     unsigned part_ranks;                   /* 0: no parts */
+    unsigned shard_saves;                  /* saves of checkpoint_shards_begin so far */
     struct checkpoint_part_key failed_key; /* of the last save that failed */
     unsigned failed_ranks;                 /* 0: none, or its parts are gone */
     atomic_bool parts_given_up;
@@ -74,6 +75,8 @@ static int take_over(const struct checkpoint_options *options, struct bucket **r
     if (file_make_directories(options->directory, error) < 0 ||
         (options->bucket && bucket_open(options->bucket, options->directory, ret_bucket, error) < 0))
         return -1;
+    if (*ret_bucket)
+        bucket_set_job(*ret_bucket, options->job_uid);
     if (claim(options, *ret_bucket, ret_own, error) == 0 && checkpoint_remove_leftovers(options->directory, error) == 0)
         return 0;
     if (*ret_bucket)
@@ -259,6 +262,11 @@ int checkpoint_store_fetch(const struct checkpoint_store *store, const struct ch
     return store->bucket ? bucket_fetch(store->bucket, name, error) : 0;
 }
 
+struct bucket *checkpoint_store_bucket(const struct checkpoint_store *store)
+{
+    return store->bucket;
+}
+
 int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error)
 {
     return store->bucket ? bucket_put_file(store->bucket, file, &store->own, error) : 0;
@@ -283,6 +291,8 @@ static int copy_tensors(struct checkpoint_store *store, struct error *error)
 static void keep_parts(struct checkpoint_store *store, const struct checkpoint_name *name, bool moved_aside)
 {
     char text[CHECKPOINT_NAME_MAX];
+    if (store->bucket) /* shards stay in the bucket */
+        return;
     checkpoint_name_format(name, text);
     SCOPED_FREE char *path = memory_format("%s/%s%s", store->directory, moved_aside ? CHECKPOINT_BAD_PREFIX : "", text);
     checkpoint_parts_give_back(store->directory, path, &store->part_key, store->part_ranks, &store->manifest);
@@ -312,6 +322,7 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
         .step = store->manifest.step, .attempt = store->own.attempt, .incarnation = store->own.incarnation};
     const struct checkpoint_parts parts = {.key = &store->part_key,
                                            .ranks = store->part_ranks,
+                                           .bucket = store->bucket,
                                            .patience = {.given_up = &store->parts_given_up,
                                                         .hurry_ms = &store->parts_hurry_ms,
                                                         .ask = store->ask_rank,
@@ -554,8 +565,11 @@ int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory
 {
     if (store->own.state != INCARNATION_DECIDED)
         return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
-    SCOPED_FREE char *directory = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.incarnation-%lld",
-                                                store->directory, (long long)store->own.incarnation);
+    SCOPED_FREE char *directory =
+        store->bucket ? memory_format("%s/" CHECKPOINT_SHARDS_FORMAT, store->directory, (unsigned)store->own.attempt,
+                                      (unsigned)store->own.fencing, ++store->shard_saves)
+                      : memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.incarnation-%lld", store->directory,
+                                      (long long)store->own.incarnation);
     if (file_remove_directory(directory, error) < 0 || file_make_directories(directory, error) < 0)
         return error_wrap(error, "prepare a checkpoint");
     *ret_directory = memory_copy_string(directory);
@@ -588,9 +602,13 @@ int checkpoint_shards_commit(struct checkpoint_store *store, const char *directo
                      ? checkpoint_replace_directory(store->directory, directory, &store->own, manifest, &cause)
                      : checkpoint_commit_directory(store->directory, directory, &store->own, manifest, &cause);
     manifest->job_uid = NULL;
+    if (result == 0)
+        result = upload(store, &name, &cause);
     if (result == 0) {
         verified_set_add(&store->verified, &name);
         retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);
+        if (store->bucket)
+            bucket_prune(store->bucket, &name, &store->own, NULL);
     }
     for (unsigned i = 0; i < manifest->file_count; i++)
         bytes += manifest->files[i].bytes;

@@ -31,6 +31,7 @@
 
 struct checkpoint_store;
 
+struct bucket;
 struct checkpoint_part_key;
 /* Whether a rank of the key's generation can still write its part. A rank that has moved on to a
  * newer generation finishes a part that it has begun, and begins no other. A lost rank writes
@@ -95,6 +96,8 @@ int checkpoint_store_check(const struct checkpoint_store *store, struct error *e
 /* Does nothing without a bucket. Else downloads the files of a checkpoint, of which the local copy may have only the manifest. */
 int checkpoint_store_fetch(const struct checkpoint_store *store, const struct checkpoint_name *name,
                            struct error *error);
+/* The bucket of the store, for as long as the store lives; NULL: there is none. */
+struct bucket *checkpoint_store_bucket(const struct checkpoint_store *store);
 /* Does nothing without a bucket. Else uploads a file of the directory other than a checkpoint's: the best weights or the export record. */
 int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error);
 
@@ -151,7 +154,8 @@ struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
 void checkpoint_store_forget_step(struct checkpoint_store *store);
 
 /* Commit a checkpoint whose files other processes have written. `begin` creates a directory (free()
- * the path); each process writes its file there, syncs it, and reports its size and digest.
+ * the path); each process writes its file there, syncs it, and reports its size and digest. With a bucket, its name is CHECKPOINT_SHARDS_FORMAT,
+ * and each process uploads its file as the shard that the name gives (bucket_shards.h).
  * `manifest` lists the files; `commit` makes them visible. If a checkpoint of the same step was
  * committed last, `commit` replaces it if `replaces` is set, else removes the new files and
  * succeeds. Both calls wait for the disk. */

@@ -40,8 +40,10 @@ static int fill_directory(const char *directory, const char *saving, struct mani
 {
     if (file_make_directories(saving, error) < 0 || write_shard(saving, manifest, tensors, count, error) < 0)
         return -1;
-    if (parts &&
-        checkpoint_parts_collect(directory, saving, parts->key, parts->ranks, &parts->patience, manifest, error) < 0)
+    if (parts && (parts->bucket ? checkpoint_parts_await_shards(parts->bucket, parts->key, parts->ranks,
+                                                                &parts->patience, manifest, error)
+                                : checkpoint_parts_collect(directory, saving, parts->key, parts->ranks,
+                                                           &parts->patience, manifest, error)) < 0)
         return -1;
     return write_manifest(saving, manifest, error);
 }

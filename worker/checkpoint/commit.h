@@ -18,6 +18,7 @@
 struct checkpoint_parts {
     const struct checkpoint_part_key *key;
     unsigned ranks;
+    struct bucket *bucket; /* the parts are shards there (bucket_shards.h); NULL: they are in the directory */
     struct checkpoint_parts_patience patience;
 };
 

@@ -14,6 +14,7 @@
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/snapshot.h"
 
@@ -21,6 +22,10 @@
 #define LATE_NS (30 * (int64_t)1000000000)
 #define BEGUN_NS (2 * (int64_t)1000000000) /* from the vote to the first byte of the file */
 #define LOOK_NS 10000000L
+#define LOOK_IN_BUCKET_NS 250000000L
+#define SHARD_WAIT_NS (900 * (int64_t)1000000000)
+#define SHARD_MOVED_NS                                                                                                 \
+    (60 * (int64_t)1000000000) /* an upload that a rank has begun before it moved on takes so long at most */
 #define SUM_TEXT_MAX 512
 #define FAILED_WORD "failed " /* in place of a digest; errno and the reason follow */
 
@@ -52,8 +57,9 @@ static char *sum_path(const char *part)
 
 struct part_writer {
     char *directory;
-    char *path;  /* of the part last begun */
-    char *older; /* and of the one before, of the same generation */
+    struct bucket *bucket; /* NULL: none */
+    char *path;            /* of the part last begun */
+    char *older;           /* and of the one before, of the same generation */
     struct snapshot snapshot;
     struct checkpoint_part_key key;
     pthread_t thread;
@@ -62,9 +68,10 @@ struct part_writer {
     struct error result;
 };
 
-struct part_writer *part_writer_new(const char *directory)
+struct part_writer *part_writer_new(const char *directory, struct bucket *bucket)
 {
     struct part_writer *writer = memory_allocate(1, sizeof *writer);
+    writer->bucket = bucket;
     writer->directory = memory_copy_string(directory);
     return writer;
 }
@@ -77,6 +84,16 @@ static int write_sum(const char *part, uint32_t crc, int64_t bytes, struct error
     return file_replace(sum, text, (size_t)length, error);
 }
 
+static int upload_part(const struct part_writer *writer, struct error *error)
+{
+    char name[BUCKET_SHARD_NAME_MAX];
+    if (bucket_shard_name(writer->bucket, &writer->key, name, error) < 0 ||
+        bucket_put_shard(writer->bucket, writer->path, name, error) < 0)
+        return -1;
+    file_calls.unlink(writer->path);
+    return 0;
+}
+
 static int write_part(struct part_writer *writer, struct error *error)
 {
     uint32_t crc;
@@ -86,7 +103,7 @@ static int write_part(struct part_writer *writer, struct error *error)
                           &bytes, error) < 0 ||
         disk_file_check(writer->path, crc, bytes, error) < 0)
         return -1;
-    return write_sum(writer->path, crc, bytes, error);
+    return writer->bucket ? upload_part(writer, error) : write_sum(writer->path, crc, bytes, error);
 }
 
 /* Removes what is left of the part first, since the disk may be full. Ignores failures. */
@@ -95,7 +112,13 @@ static void report_failure(const struct part_writer *writer)
     char text[SUM_TEXT_MAX];
     const struct error *why = &writer->result;
     SCOPED_FREE char *sum = sum_path(writer->path);
+    char name[BUCKET_SHARD_NAME_MAX];
     file_calls.unlink(writer->path);
+    if (writer->bucket) {
+        if (bucket_shard_name(writer->bucket, &writer->key, name, NULL) == 0)
+            bucket_put_failure(writer->bucket, name, why);
+        return;
+    }
     int length = snprintf(text, sizeof text, FAILED_WORD "%d %.400s\n", why->os_error, why->message);
     file_replace(sum, text, (size_t)length, NULL);
 }
@@ -373,6 +396,65 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
             return -1;
     for (part.rank = 1; part.rank < ranks; part.rank++) {
         if (take_part(directory, saving, &part, &files[part.rank - 1], error) < 0)
+            return -1;
+        manifest->file_count++;
+    }
+    return 0;
+}
+
+static int64_t shard_wait_ns(const struct checkpoint_parts_patience *patience)
+{
+    bool is_told = patience->wait_ms > 0 || (patience->hurry_ms && atomic_load(patience->hurry_ms) > 0);
+    return is_told ? wait_ns(patience) : SHARD_WAIT_NS;
+}
+
+/* A rank writes before it leaves, so its fate is asked before the shard is looked for. */
+static int await_shard(struct bucket *bucket, const struct checkpoint_part_key *key,
+                       const struct checkpoint_parts_patience *patience, struct manifest_file *file,
+                       struct error *error)
+{
+    int64_t told = 0, since = clock_monotonic_ns(), moved_ns = 0;
+    char rank[CHECKPOINT_RANK_NAME_MAX];
+    if (bucket_shard_name(bucket, key, file->name, error) < 0)
+        return -1;
+    name_rank(patience, key, rank);
+    for (;;) {
+        enum checkpoint_rank_fate fate = ask_rank(patience, key);
+        bool given_up = atomic_load(patience->given_up);
+        int found = bucket_look_for_shard(bucket, file, error);
+        if (found != 0)
+            return found > 0 ? 0 : error_wrap(error, "%s", rank);
+        int64_t now = clock_monotonic_ns();
+        moved_ns = fate == RANK_HAS_MOVED_ON && moved_ns == 0 ? now : moved_ns;
+        if (fate == RANK_IS_LOST)
+            return error_set(error, ERROR_UNAVAILABLE, "%s was lost before it wrote its part of step %lld", rank,
+                             (long long)key->step);
+        if (moved_ns != 0 && now - moved_ns > SHARD_MOVED_NS)
+            return error_set(error, ERROR_UNAVAILABLE,
+                             "%s moved on to a newer generation without writing its part of step %lld", rank,
+                             (long long)key->step);
+        if (given_up)
+            return error_set(error, ERROR_CANCELLED,
+                             "gave up waiting for the parts of step %lld: the crew that held them is gone",
+                             (long long)key->step);
+        if (now - since > shard_wait_ns(patience))
+            return error_set(
+                error, ERROR_TIMEOUT,
+                "%s has not uploaded its part of step %lld within %.1f s; check its connection to the bucket", rank,
+                (long long)key->step, (double)shard_wait_ns(patience) / 1e9);
+        report_if_late(patience, key, now - since, &told);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_IN_BUCKET_NS}, NULL);
+    }
+}
+
+int checkpoint_parts_await_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks,
+                                  const struct checkpoint_parts_patience *patience, struct manifest *manifest,
+                                  struct error *error)
+{
+    struct checkpoint_part_key part = *key;
+    manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
+    for (part.rank = 1; part.rank < ranks; part.rank++) {
+        if (await_shard(bucket, &part, patience, &manifest->files[manifest->file_count], error) < 0)
             return -1;
         manifest->file_count++;
     }

@@ -33,8 +33,11 @@ struct checkpoint_part_key {
 
 struct part_writer;
 
-/* Creates a writer. The directory need not exist yet. */
-struct part_writer *part_writer_new(const char *directory);
+struct bucket;
+
+/* Creates a writer. The directory need not exist yet. With a bucket (may be NULL), which must outlive the writer, parts are uploaded as
+ * shards (bucket_shards.h), and the file in the directory is removed. */
+struct part_writer *part_writer_new(const char *directory, struct bucket *bucket);
 /* Waits for a running save, then frees. */
 void part_writer_free(struct part_writer *writer);
 /* Whether a save is running; the next would wait for it. */
@@ -72,6 +75,11 @@ struct checkpoint_parts_patience {
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);
+/* Does the same with the shards in a bucket, which stay there. How much of a shard is uploaded cannot be seen: the wait lasts
+ * 15 minutes at most, unless hurry_ms says otherwise. */
+int checkpoint_parts_await_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks,
+                                  const struct checkpoint_parts_patience *patience, struct manifest *manifest,
+                                  struct error *error);
 /* ---- for any rank */
 
 /* Asks all ranks to write their parts of the last step. A rank calls this if it must leave and

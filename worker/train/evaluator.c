@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
 #include "common/crc32c.h"
+#include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -18,6 +19,7 @@
 #include "worker/train/stop.h"
 
 #define LOOK_EVERY_NS 200000000L
+#define LOOK_IN_BUCKET_NS ((int64_t)2000000000)
 #define BAD_AGAIN_NS ((int64_t)30000000000) /* reading a bad checkpoint costs as much as reading a good one */
 
 static int score(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
@@ -80,11 +82,31 @@ static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, 
     memory->again_ns = clock_monotonic_ns() + BAD_AGAIN_NS;
 }
 
+/* Copies the manifests of checkpoints in a bucket, every two seconds. A failure is as if there were no new checkpoint. */
+static void look_in_bucket(struct trainer *trainer, struct evaluator_memory *memory)
+{
+    struct error cause = ERROR_INIT;
+    if (!trainer->bucket || clock_monotonic_ns() < memory->bucket_ns)
+        return;
+    if (bucket_refresh(trainer->bucket, false, &cause) < 0)
+        report_warn(trainer->report, "no new checkpoint is seen: %s", cause.message);
+    memory->bucket_ns = clock_monotonic_ns() + LOOK_IN_BUCKET_NS;
+}
+
+static int open_image(const struct trainer *trainer, const struct checkpoint_name *name, const char *path,
+                      struct checkpoint_image *ret_image, struct error *error)
+{
+    return trainer->bucket && bucket_fetch(trainer->bucket, name, error) < 0
+               ? -1
+               : checkpoint_image_open(path, name, ret_image, error);
+}
+
 int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, struct error *error)
 {
     struct evaluator_sight newest;
     struct checkpoint_name name;
     struct error cause = ERROR_INIT;
+    look_in_bucket(trainer, memory);
     if (!find_newest(trainer, &newest, &name) || is_same(&newest, &memory->scored) ||
         (is_same(&newest, &memory->bad) && clock_monotonic_ns() < memory->again_ns))
         return 0;
@@ -92,7 +114,9 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
     struct checkpoint_image image;
-    if (checkpoint_image_open(path, &name, &image, &cause) < 0) {
+    if (open_image(trainer, &name, path, &image, &cause) < 0) {
+        memory->bucket_ns = 0; /* it may have been removed */
+        look_in_bucket(trainer, memory);
         pass_over(trainer, memory, &newest, &cause);
         return 0;
     }
@@ -100,6 +124,8 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
     if (result == 0)
         memory->scored = identify(trainer, &image.manifest);
     checkpoint_image_release(&image);
+    if (trainer->bucket)
+        bucket_drop(trainer->bucket, &name, NULL);
     return result < 0 ? -1 : 1;
 }
 

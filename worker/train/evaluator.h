@@ -23,6 +23,7 @@ struct evaluator_memory {
     struct evaluator_sight scored; /* the last one scored */
     struct evaluator_sight bad;    /* could not be read; reported once, tried again … */
     int64_t again_ns;              /* … at this time (CLOCK_MONOTONIC) */
+    int64_t bucket_ns;             /* when to look into the bucket again, if the job has one */
 };
 #define EVALUATOR_MEMORY_INIT                                                                                          \
     {                                                                                                                  \

@@ -19,7 +19,7 @@ int export_objects_open(const char *settings, const char *path, struct export_ob
 {
     struct s3_client *client;
     char *key;
-    if (s3_settings_open(ENV_EXPORT_S3, settings, &client, &key, error) < 0)
+    if (s3_settings_open(ENV_EXPORT_S3, settings, 0, &client, &key, error) < 0)
         return -1;
     struct export_objects *objects = memory_allocate(1, sizeof *objects);
     objects->client = client;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
@@ -10,6 +12,8 @@
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/saving.h"
+
+#define UPLOAD_SECONDS 900 /* the longest that the chief waits for shards on their way to a bucket */
 
 /* Describes each server's tickets, so that every update counts once in a run that resumes from this
  * checkpoint. */
@@ -91,6 +95,10 @@ int64_t ps_chief_written(void *context, const char *directory)
 {
     const struct trainer *trainer = context;
     uint64_t progress = 0;
+    struct stat began;
+    /* How much is uploaded cannot be seen; a server itself ends an upload that makes no progress. */
+    if (checkpoint_store_bucket(trainer->store))
+        return stat(directory, &began) == 0 && time(NULL) - began.st_mtime < UPLOAD_SECONDS ? time(NULL) : 0;
     for (unsigned i = 0; i < trainer->crew.server_count; i++) {
         SCOPED_FREE char *path = memory_format("%s/" CHECKPOINT_SHARD_FORMAT, directory, (int)i);
         progress += (uint64_t)disk_file_progress(path);

@@ -7,6 +7,7 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -102,10 +103,14 @@ int ps_state_load(void *context, const char *checkpoint, struct variables *varia
     struct checkpoint_image image;
     if (!checkpoint_image_is_at(checkpoint, &name))
         return error_set(error, ERROR_INVALID, "%s is not a checkpoint", checkpoint);
-    if (checkpoint_image_open(checkpoint, &name, &image, error) < 0)
+    struct bucket *bucket = is_own(trainer, checkpoint) ? trainer->bucket : NULL;
+    if ((bucket && (bucket_refresh(bucket, false, error) < 0 || bucket_fetch(bucket, &name, error) < 0)) ||
+        checkpoint_image_open(checkpoint, &name, &image, error) < 0)
         return error_wrap(error, "read %s", checkpoint);
     int result = read_image(variables, &image, error);
     checkpoint_image_release(&image);
+    if (bucket)
+        bucket_drop(bucket, &name, NULL); /* room for this server's shards */
     if (result < 0)
         return fail_misfit(trainer, checkpoint, name.step, error);
     report_say(trainer->report, "starts from the checkpoint of step %lld", (long long)name.step);
@@ -153,16 +158,43 @@ static void collect(struct shard *shard, const struct variables *copy)
         }
 }
 
-int ps_state_store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
-                   int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+static int write_shard(const char *directory, const char *name, const struct variables *copy, int64_t *ret_bytes,
+                       uint32_t *ret_crc, struct error *error)
 {
-    (void)context;
     struct shard shard = {0};
-    snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
-    SCOPED_FREE char *path = file_path_join(directory, ret_name);
+    SCOPED_FREE char *path = file_path_join(directory, name);
     collect(&shard, copy);
     int result = safetensors_write(path, shard.tensors, shard.count, NULL, DISK_FILE_CACHED, ret_crc, ret_bytes, error);
     free(shard.tensors);
     free(shard.names);
     return result < 0 ? -1 : disk_file_check(path, *ret_crc, *ret_bytes, error);
+}
+
+/* `directory` is the chief's; this server has a local folder of the same name, of which its file is uploaded. */
+static int upload_shard(const struct trainer *trainer, const char *directory, const struct variables *copy,
+                        char name[64], int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+{
+    const char *slash = strrchr(directory, '/'), *folder = slash ? slash + 1 : directory;
+    struct checkpoint_part_key key = {.rank = (unsigned)copy->options.server};
+    if (sscanf(folder, CHECKPOINT_SHARDS_FORMAT, &key.attempt, &key.incarnation, &key.counter) != 3)
+        return error_set(error, ERROR_INVALID, "the chief saves to %s, which names no save to a bucket", directory);
+    SCOPED_FREE char *local = file_path_join(trainer->checkpoint_directory, folder);
+    if (bucket_shard_name(trainer->bucket, &key, name, error) < 0 || file_make_directories(local, error) < 0)
+        return -1;
+    SCOPED_FREE char *path = file_path_join(local, name);
+    int result = write_shard(local, name, copy, ret_bytes, ret_crc, error);
+    if (result == 0)
+        result = bucket_put_shard(trainer->bucket, path, name, error);
+    file_remove_directory(local, NULL);
+    return result;
+}
+
+int ps_state_store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
+                   int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+{
+    const struct trainer *trainer = context;
+    if (trainer->bucket)
+        return upload_shard(trainer, directory, copy, ret_name, ret_bytes, ret_crc, error);
+    snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
+    return write_shard(directory, ret_name, copy, ret_bytes, ret_crc, error);
 }

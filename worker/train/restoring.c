@@ -8,6 +8,7 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
+#include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/train/finished_examples.h"
@@ -254,10 +255,14 @@ static int take_base(struct trainer *trainer, const char *base, struct error *er
         return error_set(error, ERROR_INVALID, "the chief goes on from checkpoint %s, which this rank has no place for",
                          base);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, base);
-    if (checkpoint_image_open(path, &name, &image, error) < 0)
+    if ((trainer->bucket &&
+         (bucket_refresh(trainer->bucket, false, error) < 0 || bucket_fetch(trainer->bucket, &name, error) < 0)) ||
+        checkpoint_image_open(path, &name, &image, error) < 0)
         return error_wrap(error, "checkpoint %s, which the chief has chosen", base);
     int result = state_tensors_restore(&trainer->state, &image, error);
     checkpoint_image_release(&image);
+    if (trainer->bucket)
+        bucket_drop(trainer->bucket, &name, NULL); /* room for this rank's parts */
     return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/train/averaging.h"
@@ -361,12 +362,21 @@ int saving_finish(struct trainer *trainer, struct error *error)
 
 /* ---- a boundary that the crew has left, or wants to */
 
+static struct bucket *bucket_of(const struct trainer *trainer)
+{
+    return trainer->store ? checkpoint_store_bucket(trainer->store) : trainer->bucket;
+}
+
 void saving_call(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
     const struct checkpoint_part_key key = part_key(trainer);
     bool writes = trainer_is_chief(trainer) || writes_part(trainer);
-    if (writes && checkpoint_parts_call(trainer->checkpoint_directory, &key, &cause) < 0)
+    struct bucket *bucket = bucket_of(trainer);
+    if (!writes)
+        return;
+    if ((bucket ? bucket_call_parts(bucket, &key, &cause)
+                : checkpoint_parts_call(trainer->checkpoint_directory, &key, &cause)) < 0)
         report_warn(trainer->report, "who is not asked to leave will not save step %lld: %s", (long long)key.step,
                     cause.message);
 }
@@ -374,8 +384,12 @@ void saving_call(struct trainer *trainer)
 bool saving_is_called(const struct trainer *trainer)
 {
     const struct checkpoint_part_key key = part_key(trainer);
-    return trainer->checkpoint_directory && strategy_writers(trainer->strategy) > 1 &&
-           strategy_is_whole(trainer->strategy) && checkpoint_parts_are_called(trainer->checkpoint_directory, &key);
+    struct bucket *bucket = bucket_of(trainer);
+    if (!trainer->checkpoint_directory || strategy_writers(trainer->strategy) == 1 ||
+        !strategy_is_whole(trainer->strategy))
+        return false;
+    return bucket ? bucket_parts_are_called(bucket, &key)
+                  : checkpoint_parts_are_called(trainer->checkpoint_directory, &key);
 }
 
 /* Verifies every byte: a manifest alone does not prove that the checkpoint is complete. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "worker/checkpoint/bucket.h"
 #include "worker/model/program.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/best.h"
@@ -67,6 +68,8 @@ void trainer_release(struct trainer *trainer)
     for (unsigned i = 0; i < trainer->device_count; i++)
         device_close(trainer->devices[i].device);
     part_writer_free(trainer->parts);
+    if (trainer->bucket)
+        bucket_free(trainer->bucket);
     free(trainer->stages);
     if (trainer->report)
         report_free(trainer->report);

@@ -35,6 +35,7 @@
 
 struct abandonment;
 struct best;
+struct bucket;
 struct export_objects;
 struct program;
 
@@ -52,6 +53,7 @@ struct trainer {
     char *init_path;                       /* NULL: start from fresh parameters */
     struct report *report;
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
+    struct bucket *bucket;     /* of ranks other than the chief, to read checkpoints and to write shards; NULL: none */
     struct part_writer *parts; /* for ranks other than the chief that hold a part of the state; NULL: no checkpoints */
     struct step_plan plan;
     int64_t recorded_shards;                              /* of the checkpoint to resume from; 0: there is none */

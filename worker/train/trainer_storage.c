@@ -58,15 +58,14 @@ int trainer_open_paths(struct trainer *trainer, struct error *error)
 }
 
 /* All ranks read from the newest manifest how a batch is divided (trainer_plan.c). */
-static int copy_manifests(const struct trainer *trainer, struct error *error)
+static int copy_manifests(struct trainer *trainer, struct error *error)
 {
-    struct bucket *bucket;
     if (file_make_directories(trainer->checkpoint_directory, error) < 0 ||
-        bucket_open(trainer->identity->checkpoint_s3, trainer->checkpoint_directory, &bucket, error) < 0)
+        bucket_open(trainer->identity->checkpoint_s3, trainer->checkpoint_directory, &trainer->bucket, error) < 0)
         return -1;
-    int result = bucket_refresh(bucket, false, error);
-    bucket_free(bucket);
-    return result < 0 ? error_wrap(error, "read the manifests of checkpoints") : 0;
+    bucket_set_job(trainer->bucket, trainer->identity->job_uid);
+    return bucket_refresh(trainer->bucket, false, error) < 0 ? error_wrap(error, "read the manifests of checkpoints")
+                                                             : 0;
 }
 
 int trainer_open_store(struct trainer *trainer, struct error *error)
@@ -76,7 +75,7 @@ int trainer_open_store(struct trainer *trainer, struct error *error)
     if (!trainer_is_chief(trainer)) {
         if (trainer->identity->checkpoint_s3 && copy_manifests(trainer, error) < 0)
             return -1;
-        trainer->parts = part_writer_new(trainer->checkpoint_directory);
+        trainer->parts = part_writer_new(trainer->checkpoint_directory, trainer->bucket);
         return 0;
     }
     const struct checkpoint_options options = {

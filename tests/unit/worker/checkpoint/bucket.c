@@ -14,6 +14,7 @@
 #include "common/memory.h"
 #include "tests/unit/s3_server.h"
 #include "tests/unit/worker/checkpoint/directory.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 
 #define OBJECTS 64
@@ -71,14 +72,15 @@ static void get(struct scripted_request *request, const struct object *object)
 {
     char head[512];
     if (!object) {
-        scripted_reply(request, 404, "<Error><Code>NoSuchKey</Code></Error>");
+        bool has_body = strncmp(request->line, "HEAD", 4) != 0;
+        scripted_reply(request, 404, has_body ? "<Error><Code>NoSuchKey</Code></Error>" : "");
         return;
     }
     snprintf(head, sizeof head,
              "HTTP/1.1 200 X\r\nContent-Length: %zu\r\nETag: \"%u\"\r\nx-amz-meta-coxswain-crc32c: %s\r\n\r\n",
              object->length, object->version, object->crc);
     scripted_send(request, head);
-    for (size_t sent = 0; sent < object->length;) {
+    for (size_t sent = strncmp(request->line, "HEAD", 4) == 0 ? object->length : 0; sent < object->length;) {
         ssize_t count = send(request->descriptor, object->bytes + sent, object->length - sent, MSG_NOSIGNAL);
         if (count <= 0)
             break;
@@ -127,7 +129,7 @@ static void serve(struct scripted_request *request)
         scripted_reply(request, 400, "<Error><Code>InvalidRequest</Code></Error>");
     else if (strstr(request->line, "list-type=2"))
         list(request);
-    else if (strncmp(request->line, "GET", 3) == 0)
+    else if (strncmp(request->line, "GET", 3) == 0 || strncmp(request->line, "HEAD", 4) == 0)
         get(request, find(key));
     else
         scripted_reply(request, status, status == 412 ? "<Error><Code>PreconditionFailed</Code></Error>" : "");
@@ -174,6 +176,13 @@ static int64_t run_chief(const char *directory, int64_t incarnation, const int64
     return committed;
 }
 
+static void expect_weight(const struct checkpoint_image *image)
+{
+    const struct safetensors_tensor *tensor = checkpoint_image_find(image, "weight");
+    for (size_t i = 0; i < tensor->bytes / sizeof(float); i++)
+        cr_assert_eq(((const float *)tensor->data)[i], (float)image->manifest.step, "a wrong value was loaded");
+}
+
 /* What a chief on a new node starts from, whose values are checked. */
 static int64_t restored(const char *directory, int64_t incarnation)
 {
@@ -182,15 +191,13 @@ static int64_t restored(const char *directory, int64_t incarnation)
     struct error error = ERROR_INIT;
     int64_t step = -1;
     cr_assert_eq(open_chief(directory, incarnation, &store, &error), 0, "%s", error.message);
-    if (checkpoint_restore(store, NULL, NULL, &image, &error) == 0) {
-        const struct safetensors_tensor *tensor = checkpoint_image_find(&image, "weight");
+    bool found = checkpoint_restore(store, NULL, NULL, &image, &error) == 0;
+    if (found) {
         step = image.manifest.step;
-        for (size_t i = 0; i < tensor->bytes / sizeof(float); i++)
-            cr_assert_eq(((const float *)tensor->data)[i], (float)step, "a wrong value was loaded");
+        expect_weight(&image);
         checkpoint_image_release(&image);
-    } else {
-        cr_assert_eq(error.kind, ERROR_NOT_FOUND, "%s", error.message);
     }
+    cr_assert(found || error.kind == ERROR_NOT_FOUND, "%s", error.message);
     checkpoint_store_free(store);
     return step;
 }
@@ -368,6 +375,209 @@ Test(bucket, an_older_chief_replaces_no_best_weights)
     checkpoint_store_free(first);
     checkpoint_store_free(hook_chief);
     scripted_server_stop(&server);
+}
+
+/* ---- shards of other ranks */
+
+static struct checkpoint_store *shard_chief;
+static struct part_writer *shard_writer;
+static struct bucket *shard_bucket;
+
+/* The chief and rank 1, each with a folder of its own. */
+static void open_crew(const char *directory, int64_t incarnation)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *settings = memory_format(
+        "{\"endpoint\":\"http://127.0.0.1:%d\",\"bucket\":\"runs\",\"prefix\":\"jobs/one\"}", server.port);
+    SCOPED_FREE char *folder = memory_format("%s/rank-1", directory);
+    cr_assert_eq(open_chief(directory, incarnation, &shard_chief, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(shard_chief, false, &error), 0, "%s", error.message);
+    cr_assert_eq(file_make_directories(folder, &error), 0);
+    cr_assert_eq(bucket_open(settings, folder, &shard_bucket, &error), 0, "%s", error.message);
+    bucket_set_job(shard_bucket, "job");
+    shard_writer = part_writer_new(folder, shard_bucket);
+}
+
+static void close_crew(void)
+{
+    part_writer_free(shard_writer);
+    bucket_free(shard_bucket);
+    checkpoint_store_free(shard_chief);
+}
+
+/* All values are the step. */
+static const struct safetensors_tensor *tensor_of(const char *name, int64_t step)
+{
+    static float values[2];
+    static struct safetensors_tensor tensors[2];
+    int index = strcmp(name, "part") == 0;
+    values[index] = (float)step;
+    tensors[index] = (struct safetensors_tensor){.name = name,
+                                                 .dtype = SAFETENSORS_F32,
+                                                 .shape = {1},
+                                                 .rank = 1,
+                                                 .data = &values[index],
+                                                 .bytes = sizeof values[index]};
+    return &tensors[index];
+}
+
+static struct checkpoint_part_key key_of(int64_t step, uint32_t counter)
+{
+    return (struct checkpoint_part_key){.attempt = 1, .incarnation = 1, .counter = counter, .step = step, .rank = 1};
+}
+
+static void begin_save(int64_t step, uint32_t counter)
+{
+    const struct checkpoint_part_key key = key_of(step, counter);
+    const struct manifest manifest = {.step = step, .workers = 2, .logical_shards = 2};
+    enum checkpoint_start start;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(
+        checkpoint_save_with_parts(shard_chief, &manifest, tensor_of("weight", step), 1, &key, 2, &start, &error), 0,
+        "%s", error.message);
+    cr_assert_eq(start, CHECKPOINT_STARTED);
+    checkpoint_fence(shard_chief);
+}
+
+static int write_part(int64_t step, uint32_t counter, struct error *error)
+{
+    const struct checkpoint_part_key key = key_of(step, counter);
+    return part_writer_save(shard_writer, &key, tensor_of("part", step), 1, error) < 0
+               ? -1
+               : part_writer_wait(shard_writer, error);
+}
+
+static void save_together(int64_t step, uint32_t counter)
+{
+    struct error error = ERROR_INIT;
+    begin_save(step, counter);
+    cr_assert_eq(write_part(step, counter, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_wait(shard_chief, &error), 0, "%s", error.message);
+}
+
+static void expect_part(const struct checkpoint_image *image)
+{
+    const struct safetensors_tensor *part = checkpoint_image_find(image, "part");
+    cr_assert(part && *(const float *)part->data == (float)image->manifest.step);
+}
+
+/* The step of the newest checkpoint that a chief on a new node loads, whose part is checked; -1: none. */
+static int64_t restored_with_part(const char *directory, int64_t incarnation)
+{
+    struct checkpoint_store *store;
+    struct checkpoint_image image;
+    int64_t step = -1;
+    cr_assert_eq(open_chief(directory, incarnation, &store, NULL), 0);
+    if (checkpoint_restore(store, NULL, NULL, &image, NULL) == 0) {
+        step = image.manifest.step;
+        expect_part(&image);
+        checkpoint_image_release(&image);
+    }
+    checkpoint_store_free(store);
+    return step;
+}
+
+Test(bucket, a_checkpoint_is_committed_when_the_shard_of_each_rank_is_there)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    start_server();
+    open_crew(directory, 1);
+    begin_save(10, 7);
+    usleep(400000);
+    cr_expect_eq(count_objects("/manifest.json"), 0, "rank 1 has not written");
+    cr_assert_eq(write_part(10, 7, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_wait(shard_chief, &error), 0, "%s", error.message);
+    cr_expect_eq(count_objects("/manifest.json"), 1);
+    cr_expect_eq(count_objects(".1.1.7.10.safetensors"), 1);
+    save_together(20, 7);
+    save_together(30, 8);
+    cr_expect_eq(count_objects("/shards/"), 2, "keep: 2");
+    SCOPED_FREE char *left = memory_format("%s/rank-1/.part-1.1.8-step-00000030-rank-00001", directory);
+    cr_expect_lt(access(left, F_OK), 0, "what is uploaded takes no room");
+    cr_expect_eq(restored_with_part(directory, 2), 30);
+    close_crew();
+    scripted_server_stop(&server);
+}
+
+Test(bucket, a_rank_that_cannot_write_its_shard_says_so)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    start_server();
+    open_crew(directory, 1);
+    SCOPED_FREE char *folder = memory_format("%s/rank-1", directory);
+    cr_assert_eq(file_remove_directory(folder, &error), 0);
+    cr_assert_eq(file_write(folder, "", 0, &error), 0);
+    begin_save(10, 1);
+    cr_assert_lt(write_part(10, 1, NULL), 0);
+    cr_assert_lt(checkpoint_wait(shard_chief, &error), 0);
+    cr_expect(strstr(error.message, "rank 1: save this rank's part of step 10"), "%s", error.message);
+    cr_expect_eq(count_objects("/manifest.json"), 0);
+    close_crew();
+    scripted_server_stop(&server);
+}
+
+/* A rank of an older generation writes late, when the step is committed; and one writes for a save that is still to come. */
+Test(bucket, late_shards_change_nothing_and_are_removed)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    start_server();
+    open_crew(directory, 1);
+    save_together(10, 7);
+    const struct checkpoint_part_key late = key_of(10, 6);
+    cr_assert_eq(part_writer_save(shard_writer, &late, tensor_of("part", 99), 1, &error), 0, "%s", error.message);
+    cr_assert_eq(part_writer_wait(shard_writer, &error), 0, "%s", error.message);
+    cr_expect_eq(count_objects("/shards/"), 2);
+    cr_assert_eq(write_part(30, 7, &error), 0, "%s", error.message);
+    save_together(20, 7);
+    cr_expect_eq(count_objects(".1.1.6.10.safetensors"), 0, "no checkpoint has it");
+    cr_expect_eq(count_objects(".30.safetensors"), 1, "it may be committed yet");
+    begin_save(30, 7);
+    cr_assert_eq(checkpoint_wait(shard_chief, &error), 0, "%s", error.message);
+    cr_expect_eq(restored_with_part(directory, 2), 30);
+    close_crew();
+    scripted_server_stop(&server);
+}
+
+Test(bucket, a_checkpoint_without_its_shard_is_passed_over)
+{
+    const char *directory = test_directory();
+    start_server();
+    open_crew(directory, 1);
+    save_together(10, 1);
+    save_together(20, 1);
+    for (int i = 0; i < OBJECTS; i++)
+        if (strstr(bucket.objects[i].key, ".20.safetensors"))
+            bucket.objects[i].key[0] = '\0';
+    cr_expect_eq(restored_with_part(directory, 2), 10);
+    close_crew();
+    scripted_server_stop(&server);
+}
+
+Test(bucket, the_names_of_shards_are_strict)
+{
+    char name[BUCKET_SHARD_NAME_MAX];
+    struct bucket *opened;
+    uint32_t owner;
+    struct checkpoint_part_key key = {.attempt = 1, .incarnation = 5, .counter = 7, .step = 30, .rank = 3}, parsed;
+    cr_assert_eq(bucket_open("{\"endpoint\":\"http://x\",\"bucket\":\"runs\"}", "/tmp", &opened, NULL), 0);
+    bucket_set_job(opened, "job");
+    cr_assert_eq(bucket_shard_name(opened, &key, name, NULL), 0);
+    cr_assert(bucket_shard_name_parse(name, &parsed, &owner), "%s", name);
+    cr_assert(parsed.rank == 3 && parsed.incarnation == 5 && parsed.counter == 7 && parsed.step == 30);
+    cr_assert_eq(owner, bucket_owner(opened));
+    bucket_set_job(opened, "another");
+    cr_assert_neq(owner, bucket_owner(opened), "two jobs in one directory have no name in common");
+    static const char *const others[] = {
+        "shard-3.00000000.1.5.7.30.safetensors", "shard-00003.00000000.1.5.7.-3.safetensors",
+        "shard-00003.00000000.1.5.7.30.safetensors.failed", "rank-00003.safetensors", ""};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_not(bucket_shard_name_parse(others[i], &parsed, &owner), "%s", others[i]);
+    key = (struct checkpoint_part_key){UINT32_MAX, UINT32_MAX, UINT32_MAX, INT64_MAX, 99999};
+    cr_assert_lt(bucket_shard_name(opened, &key, name, NULL), 0);
+    bucket_free(opened);
 }
 
 Test(bucket, settings_that_are_wrong_are_named)

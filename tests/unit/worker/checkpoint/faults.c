@@ -403,7 +403,7 @@ Test(faults, a_save_after_one_that_reads_back_differently_finds_the_parts_again,
 {
     const char *directory = test_directory();
     struct checkpoint_store *store = test_open(directory, 1);
-    struct part_writer *writer = part_writer_new(directory);
+    struct part_writer *writer = part_writer_new(directory, NULL);
     struct error error = ERROR_INIT;
     static const float value = 7;
     const struct safetensors_tensor tensor = {

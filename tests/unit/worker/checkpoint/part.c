@@ -30,7 +30,7 @@ static void open_directory(void)
 {
     snprintf(directory, sizeof directory, "/tmp/coxswain-part-XXXXXX");
     cr_assert(mkdtemp(directory));
-    writer = part_writer_new(directory);
+    writer = part_writer_new(directory, NULL);
     error = (struct error)ERROR_INIT;
 }
 
@@ -315,7 +315,7 @@ Test(part, the_part_before_the_last_is_still_there_to_be_taken, .timeout = 60)
 Test(part, that_belongs_to_a_failed_save_waits_for_the_next_of_that_step, .timeout = 60)
 {
     const struct checkpoint_part_key keys[] = {{1, 2, 3, 10, 1}, {1, 2, 3, 10, 2}};
-    struct part_writer *second = part_writer_new(directory);
+    struct part_writer *second = part_writer_new(directory, NULL);
     save(&keys[0]);
     cr_expect_eq(collect_at_once(&keys[0], 3), -1);
     save_with(second, &keys[1]);

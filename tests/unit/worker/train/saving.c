@@ -36,7 +36,7 @@ Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 6
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     struct strategy strategy = {.operations = &shared_operations, .world = {.rank = 1, .size = 2}};
     const struct trainer trainer = {
-        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory)};
+        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory, NULL)};
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
     held_disk_hold();
     cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);
@@ -67,7 +67,7 @@ Test(saving, a_rank_whose_part_could_not_be_written_has_not_saved_it, .timeout =
     const struct checkpoint_part_key key = {.rank = 1};
     struct strategy strategy = {.operations = &shared_operations, .world = {.rank = 1, .size = 2}};
     struct trainer trainer = {
-        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory)};
+        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory, NULL)};
     struct error error = ERROR_INIT;
     file_calls.write = write_to_full_disk;
     cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);

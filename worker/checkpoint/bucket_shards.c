@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/bucket_shards.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/s3_transfer.h"
+#include "worker/checkpoint/s3_settings.h"
+
+#define FAILURE_MAX 512
+#define SHARD_FORMAT "shard-%05u.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld.safetensors"
+
+static int print_name(uint32_t owner, const struct checkpoint_part_key *key, char name[BUCKET_SHARD_NAME_MAX])
+{
+    return snprintf(name, BUCKET_SHARD_NAME_MAX, SHARD_FORMAT, key->rank, owner, key->attempt, key->incarnation,
+                    key->counter, (long long)key->step) < BUCKET_SHARD_NAME_MAX
+               ? 0
+               : -1;
+}
+
+int bucket_shard_name(const struct bucket *bucket, const struct checkpoint_part_key *key,
+                      char name[BUCKET_SHARD_NAME_MAX], struct error *error)
+{
+    return print_name(bucket_owner(bucket), key, name) == 0
+               ? 0
+               : error_set(error, ERROR_INVALID, "the numbers of step %lld are too long for the name of a shard",
+                           (long long)key->step);
+}
+
+bool bucket_shard_name_parse(const char *name, struct checkpoint_part_key *ret_key, uint32_t *ret_owner)
+{
+    struct checkpoint_part_key key = {0};
+    uint32_t owner;
+    long long step = -1;
+    char exact[BUCKET_SHARD_NAME_MAX];
+    if (sscanf(name, "shard-%9u.%8" SCNx32 ".%" SCNu32 ".%" SCNu32 ".%" SCNu32 ".%18lld", &key.rank, &owner,
+               &key.attempt, &key.incarnation, &key.counter, &step) != 6 ||
+        step < 0)
+        return false;
+    key.step = step;
+    *ret_key = key;
+    *ret_owner = owner;
+    return print_name(owner, &key, exact) == 0 && strcmp(exact, name) == 0;
+}
+
+static char *shard_key(const struct bucket *bucket, const char *name, const char *suffix)
+{
+    SCOPED_FREE char *below = memory_format(BUCKET_SHARDS "%s%s", name, suffix);
+    return bucket_key(bucket, below);
+}
+
+static int failed(struct error *error)
+{
+    bucket_translate(error);
+    return -1;
+}
+
+int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, struct error *error)
+{
+    SCOPED_FREE char *key = shard_key(bucket, name, "");
+    return s3_upload(bucket_client(bucket), key, path, S3_SETTINGS_CONNECTIONS, error) < 0 ? failed(error) : 0;
+}
+
+void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why)
+{
+    char text[FAILURE_MAX];
+    SCOPED_FREE char *key = shard_key(bucket, name, ".failed");
+    int length = snprintf(text, sizeof text, "%d %.400s", why->os_error, why->message);
+    s3_put(bucket_quick_client(bucket), key, text, (size_t)length, S3_PUT_ALWAYS, NULL);
+}
+
+/* Returns -1 with the writer's own reason if it has said that the shard will not come. */
+static int look_for_failure(struct bucket *bucket, const char *name, struct error *error)
+{
+    SCOPED_FREE char *key = shard_key(bucket, name, ".failed");
+    SCOPED_BUFFER text;
+    struct error cause = ERROR_INIT;
+    char *words;
+    buffer_init(&text, FAILURE_MAX);
+    if (s3_get_whole(bucket_client(bucket), key, &text, &cause) < 0 && cause.kind == ERROR_NOT_FOUND)
+        return 0;
+    if (cause.kind != ERROR_NONE) {
+        bucket_translate(&cause);
+        return error_set(error, cause.kind, "%s", cause.message);
+    }
+    int number = (int)strtol(buffer_text(&text), &words, 10);
+    error_set(error, number == ENOSPC || number == EDQUOT ? ERROR_NO_SPACE : ERROR_SYSTEM, "%s",
+              words + strspn(words, " "));
+    if (error)
+        error->os_error = number;
+    return -1;
+}
+
+int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, struct error *error)
+{
+    SCOPED_FREE char *key = shard_key(bucket, file->name, "");
+    struct s3_head head;
+    struct error cause = ERROR_INIT;
+    if (s3_head(bucket_client(bucket), key, &head, &cause) < 0) {
+        if (cause.kind == ERROR_NOT_FOUND)
+            return look_for_failure(bucket, file->name, error);
+        bucket_translate(&cause);
+        return error_set(error, cause.kind, "%s", cause.message);
+    }
+    if (!head.has_crc || head.size <= 0)
+        return error_set(error, ERROR_SYSTEM, "the server does not report the checksum that %s was uploaded with", key);
+    file->bytes = head.size;
+    file->crc32c = head.crc;
+    return 1;
+}
+
+static char *call_key(const struct bucket *bucket, const struct checkpoint_part_key *key)
+{
+    SCOPED_FREE char *name =
+        memory_format(BUCKET_SHARDS "called.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld",
+                      bucket_owner(bucket), key->attempt, key->incarnation, key->counter, (long long)key->step);
+    return bucket_key(bucket, name);
+}
+
+int bucket_call_parts(struct bucket *bucket, const struct checkpoint_part_key *key, struct error *error)
+{
+    SCOPED_FREE char *name = call_key(bucket, key);
+    return s3_put(bucket_quick_client(bucket), name, "\n", 1, S3_PUT_ALWAYS, error) < 0 ? failed(error) : 0;
+}
+
+bool bucket_parts_are_called(struct bucket *bucket, const struct checkpoint_part_key *key)
+{
+    SCOPED_FREE char *name = call_key(bucket, key);
+    struct s3_head head;
+    return s3_head(bucket_quick_client(bucket), name, &head, NULL) == 0;
+}
