@@ -11,7 +11,7 @@
  *
  * `error_set` and `error_wrap` return -1, so that a failure reads as one line.
  * Library code never logs and never exits: only `main`, the reconcile loop and
- * the training loop speak to a person. A `struct error` is a plain value; it
+ * the training loop print messages. A `struct error` is a plain value; it
  * owns nothing and need not be released. A caller that does not care may pass
  * NULL.
  */
@@ -71,7 +71,7 @@ int error_set(struct error *error, enum error_kind kind, const char *format, ...
  * ENOENT ERROR_NOT_FOUND); appends ": " and errno's text. Returns -1. */
 int error_set_errno(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts "context: " in front of the message as the error climbs. Returns -1. */
+/* Puts "context: " in front of the message, before the error is returned to the caller. Returns -1. */
 int error_wrap(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The result is always -1: said here so that compilers and analysers, which see one file at a time,

@@ -121,7 +121,7 @@ static int open_partial(struct incoming *state, size_t index, const struct s3_do
     if (state->file < 0)
         return error_set_errno(error, "create %s", state->partial);
     if (file->size > 0 && (errno = posix_fallocate(state->file, 0, file->size)) != 0)
-        return error_set_errno(error, "make room for the %lld bytes of %s", (long long)file->size, file->key);
+        return error_set_errno(error, "allocate %lld bytes on disk for %s", (long long)file->size, file->key);
     state->pieces = memory_allocate((size_t)(file->size / RANGE_BYTES) + 1, sizeof *state->pieces);
     return 0;
 }

@@ -19,10 +19,11 @@ struct terminal_text {
 /* Returns what to print for the next byte: the byte itself, or a question mark. */
 unsigned char terminal_text_next(struct terminal_text *text, unsigned char byte);
 
-/* Appends a whole text. */
+/* Appends a whole text, made safe. */
 void terminal_text_append(struct buffer *out, const char *text, size_t length);
 
-/* Writes at most `most` bytes of a text and a NUL to `shown`, which has most + 1 bytes. Returns `shown`. */
+/* Writes the first `most` bytes of a text, made safe, and a NUL to `shown`, which has room for most + 1 bytes. Returns
+ * `shown`. */
 const char *terminal_text_shorten(const char *text, size_t length, size_t most, char *shown);
 
 #endif

@@ -59,10 +59,14 @@ void csv_release(struct csv *csv);
  * the first object's fields, none of them an object or an array. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
-/* Whether the row read last, the first one of the table, names the columns. In JSON Lines it always does. In text it does if none of its
- * fields is a number, unless the thousand rows below have one of its words again in the same column, and no number where it has words; or if
- * those fields that are numbers have only digits, and the last one is a word that no row below has in its last column, where
- * rows have only numbers or some have the same. */
+/* Whether the table's first row, which must be the row read last, names the columns. In JSON Lines it always does. In text
+ * there are two cases. If none of its fields is a number, it does, unless it looks like an example: one of the thousand
+ * rows below repeats some but not all of its words in the same columns, and none has a number where it has a word. If it
+ * has numbers, it names the columns if all of these hold:
+ * - its numbers consist of digits alone, such as 2020;
+ * - its last field is neither a number nor missing;
+ * - there are rows below it, and none of them has that last field as its own last field;
+ * - the last fields of these rows are all numbers, or at least two of them are equal (so they are labels). */
 bool csv_is_header(const struct csv *csv);
 /* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */
 bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column);

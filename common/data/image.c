@@ -83,7 +83,8 @@ int image_read(const uint8_t *bytes, size_t length, int64_t channels, struct ima
 {
     SCOPED(image_release) struct image image = {.pixels = NULL};
     if (channels != 1 && channels != 3 && channels != 4)
-        return error_set(error, ERROR_INVALID, "an image has 1 (grey), 3 (RGB) or 4 channels (RGB and alpha), not %lld",
+        return error_set(error, ERROR_INVALID,
+                         "images can be read with 1 channel (grey), 3 (RGB) or 4 (RGB and alpha), not %lld",
                          (long long)channels);
     if (decode(bytes, length, false, &image, error) < 0 || convert(&image, channels, error) < 0)
         return -1;

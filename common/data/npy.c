@@ -116,7 +116,7 @@ static int measure(struct npy *npy, size_t left, struct error *error)
     int64_t bytes = npy->item_bytes;
     for (unsigned i = 0; i < npy->rank; i++)
         if (__builtin_mul_overflow(bytes, npy->shape[i], &bytes))
-            return error_set(error, ERROR_INVALID, "its shape is far too large");
+            return error_set(error, ERROR_INVALID, "its shape is too large: it would have more than 2^63 - 1 bytes");
     if ((uint64_t)bytes != left)
         return error_set(error, ERROR_CORRUPT, "its shape asks for %lld bytes, but %zu follow the header",
                          (long long)bytes, left);

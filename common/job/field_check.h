@@ -10,8 +10,9 @@
 #include "common/job/fields.h"
 #include "common/job/violations.h"
 
-/* `old`: what the object was before an update, for the rules that compare; else NULL. Members that the table does not
- * know are violations only with `refuse_unknown`: an API server prunes them. */
+/* Adds a violation for each invalid field of `object`. `old`: the object before an update, for the rules that compare the
+ * two; NULL if there was none. `refuse_unknown`: members that the table does not have are violations; otherwise they are
+ * ignored, because an API server removes them. */
 void fields_check(const struct object_type *type, const struct json *object, const struct json *old,
                   bool refuse_unknown, struct violations *violations);
 

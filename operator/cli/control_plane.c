@@ -217,7 +217,8 @@ static int operator_restart(struct control_plane *plane, const struct error *end
 {
     int64_t now_ms = clock_now_ms(), *oldest_ms = &plane->restarts_ms[plane->restarts % CONTROL_PLANE_RESTARTS];
     if (*oldest_ms > 0 && now_ms - *oldest_ms < CONTROL_PLANE_RESTARTS_MS)
-        return error_set(error, ERROR_UNAVAILABLE, "%s; it had been started again %d times within %lld minutes",
+        return error_set(error, ERROR_UNAVAILABLE,
+                         "%s; not restarted, because it was already restarted %d times within %lld minutes",
                          ended->message, CONTROL_PLANE_RESTARTS, CONTROL_PLANE_RESTARTS_MS / 60000);
     *oldest_ms = now_ms;
     plane->restarts++;

@@ -330,7 +330,8 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
     if (result < 0)
         return -1;
     if (table->columns.rows == 0)
-        return error_set(error, ERROR_INVALID, "a table has a row for each example, with values and a label");
+        return error_set(error, ERROR_INVALID,
+                         "the table has no rows; write one for each example, with values and a label");
     if (skipped)
         leave_identifiers_out(table, skipped);
     if (check_index(table, error) < 0 || (skipped ? csv_columns_finish(&table->columns, choice, error)

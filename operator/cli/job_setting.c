@@ -113,9 +113,9 @@ static int refuse_member(const struct object_type *type, const char *name, struc
         buffer_format(&choices, "%s%s", choices.length > 0 ? ", " : "", at.field->name);
     const char *meant = field_nearest(type, name);
     if (meant)
-        return error_set(error, ERROR_INVALID, "there is no %s; did you mean %s? There are %s", name, meant,
+        return error_set(error, ERROR_INVALID, "there is no field %s; did you mean %s? The fields are %s", name, meant,
                          buffer_text(&choices));
-    return error_set(error, ERROR_INVALID, "there is no %s; there are %s", name, buffer_text(&choices));
+    return error_set(error, ERROR_INVALID, "there is no field %s; the fields are %s", name, buffer_text(&choices));
 }
 
 static int shape_member(struct shape *shape, const char *name, struct error *error)
@@ -298,7 +298,9 @@ static int path_follow(struct json *job, const char *path, bool make, struct sha
         *word = next;
         place.name = word->element ? NULL : word->text;
         if (words == 0 && *path == '\0')
-            return error_set(error, ERROR_INVALID, "%s as a whole is the manifest's", word->text);
+            return error_set(error, ERROR_INVALID,
+                             "%s cannot be set as a whole; change it in the manifest, or set one of its fields",
+                             word->text);
     }
     *ret_shape = shape;
     *ret_place = place;

@@ -9,15 +9,15 @@
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 
-#define FIRST_ROOM 16
+#define FIRST_CAPACITY 16
 
 /* ---------------------------------------------------------------- the trials */
 
 void sweep_view_add(struct sweep_view *view, const struct trial_line *line)
 {
-    if (view->count == view->room) {
-        view->room = view->room ? 2 * view->room : FIRST_ROOM;
-        view->trials = memory_resize(view->trials, view->room, sizeof *view->trials);
+    if (view->count == view->capacity) {
+        view->capacity = view->capacity ? 2 * view->capacity : FIRST_CAPACITY;
+        view->trials = memory_resize(view->trials, view->capacity, sizeof *view->trials);
     }
     view->trials[view->count++] = line;
 }

@@ -16,7 +16,7 @@
 struct sweep_view {
     const struct training_sweep *sweep; /* borrowed */
     const struct trial_line **trials;   /* by number after sweep_view_complete */
-    size_t count, room;
+    size_t count, capacity;
     struct trial_line **own; /* lines that sweep_view_complete has made */
     size_t own_count;
 };

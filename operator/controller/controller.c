@@ -929,8 +929,9 @@ static void node_watch_failed(void *context, const struct error *error)
         return;
     controller->nodes_refused = true;
     if (refusal->kind != ERROR_NOT_FOUND)
-        log_info("nodes cannot be watched: pods stay on nodes that are about to be removed", "why", refusal->message,
-                 NULL);
+        log_info("nodes cannot be watched, so pods stay on nodes that are about to be removed; allow the operator to "
+                 "list and watch nodes",
+                 "why", refusal->message, NULL);
     look_at_all(controller);
 }
 

@@ -222,7 +222,7 @@ static void released(void *context, const struct error *error)
 {
     struct operator_state *state = context;
     if (error)
-        log_warning("the lease could not be given up", "why", error->message, NULL);
+        log_warning("the lease could not be released", "why", error->message, NULL);
     event_loop_stop(state->loop);
 }
 

@@ -405,7 +405,8 @@ static void renewed(void *context, const struct kube_answer *answer)
     if (!take_answer(server, answer))
         return;
     if (answer->error)
-        log_warning("the renewed authority could not be stored", "why", answer->error->message, NULL);
+        log_warning("the renewed CA certificate could not be stored in its Secret; it is used all the same", "why",
+                    answer->error->message, NULL);
     begin_serving(server);
 }
 

@@ -191,6 +191,6 @@ int bootstrap_definitions(struct registry *registry, const char *path, struct er
 {
     struct stat status;
     if (stat(path, &status) < 0)
-        return error_set_errno(error, "no CustomResourceDefinitions at %s", path);
+        return error_set_errno(error, "cannot read CustomResourceDefinitions from %s", path);
     return S_ISDIR(status.st_mode) ? load_directory(registry, path, error) : load_file(registry, path, error);
 }

@@ -172,8 +172,10 @@ static int add_value_from(struct environment *environment, const char *name, con
         return add_config_key(environment, name, json_member(from, "configMapKeyRef"), "configmaps", source, error);
     if (json_member(from, "secretKeyRef"))
         return add_config_key(environment, name, json_member(from, "secretKeyRef"), "secrets", source, error);
-    return error_set(error, ERROR_UNSUPPORTED, "env %s: this node knows fieldRef, configMapKeyRef and secretKeyRef",
-                     name);
+    return error_set(
+        error, ERROR_UNSUPPORTED,
+        "env %s: the embedded control plane supports only fieldRef, configMapKeyRef and secretKeyRef in valueFrom",
+        name);
 }
 
 static int add_all_of(struct environment *environment, const struct json *from, const struct environment_source *source,

@@ -190,7 +190,7 @@ static int apply_one(struct json **root, const struct json *operation, struct er
 int patch_apply_json(struct json **target, const struct json *patch, struct error *error)
 {
     if (json_type(patch) != JSON_ARRAY || json_count(patch) > PATCH_OPERATIONS_MAX)
-        return error_set(error, ERROR_INVALID, "a JSON patch is an array of at most %d operations",
+        return error_set(error, ERROR_INVALID, "a JSON patch must be an array of at most %d operations",
                          PATCH_OPERATIONS_MAX);
     for (const struct json *operation = json_first(patch); operation; operation = json_next(operation))
         if (apply_one(target, operation, error) < 0)

@@ -283,5 +283,5 @@ int protobuf_body_parse(const void *bytes, size_t length, struct json **ret_obje
         object = NULL;
         return 0;
     }
-    return error_set(error, ERROR_UNSUPPORTED, "a %s is not taken as protobuf; send JSON", kind);
+    return error_set(error, ERROR_UNSUPPORTED, "objects of kind %s are not accepted as protobuf; send JSON", kind);
 }

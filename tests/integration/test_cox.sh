@@ -159,7 +159,7 @@ follower=
 verdict $? "the operator runs none" "$(said)"
 
 example=$root/deploy/examples/gpt2.yaml
-cox 1 run "$example" --set spec.coxswain.trainin.steps=3 && grep -q 'there is no trainin; did you mean training? There are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
+cox 1 run "$example" --set spec.coxswain.trainin.steps=3 && grep -q 'there is no field trainin; did you mean training? The fields are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
 verdict $? "run --set names what could stand in a path" "$(said)"
 cox 2 run "$example" --set && cox 1 run "$example" --set spec.coxswain.training.steps && grep -q 'is not PATH=VALUE' err
 verdict $? "and says how one is written" "$(said)"

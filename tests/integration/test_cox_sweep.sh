@@ -136,7 +136,7 @@ cox 1 run hopeless.yaml --kubeconfig "$KUBECONFIG" && printed '^hopeless has fai
 verdict $? "a sweep that fails is exit code 1" "$(said)"
 cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
 verdict $? "and has no best trial" "$(said)"
-cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no trainnig; did you mean training? There are' err &&
+cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no field trainnig; did you mean training? The fields are' err &&
     cox 1 run grid.yaml --state third --volume data=/tmp && grep -q 'the job has no claim' err && cat grid.yaml >two.yaml && echo --- >>two.yaml &&
     cat hopeless.yaml >>two.yaml && cox 1 run two.yaml && grep -q 'more than one TrainingJob or TrainingSweep' err
 verdict $? "what is wrong with a manifest is told" "$(said)"

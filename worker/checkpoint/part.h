@@ -58,13 +58,13 @@ bool part_writer_has_begun(const struct part_writer *writer, const struct checkp
 /* How long the chief waits for parts. */
 struct checkpoint_parts_patience {
     const atomic_bool *given_up;        /* once set, the wait ends */
-    checkpoint_ask_rank ask;            /* NULL: RANK_STAYS */
+    checkpoint_ask_rank ask;            /* whether a rank can still write its part; NULL: every rank can */
     void *context;                      /* for the callbacks */
-    checkpoint_name_rank name;          /* NULL: "rank 1" */
+    checkpoint_name_rank name;          /* names a rank in messages; NULL: "rank 1" */
     checkpoint_report_late report_late; /* NULL: late parts are not reported */
     int64_t late_ms;                    /* time between two reports; 0: 30 s */
     int64_t wait_ms;                    /* longest time without progress of a part (disk_file_progress); 0: 2 min */
-    const atomic_llong *hurry_ms;       /* used in place of wait_ms unless NULL or 0 */
+    const atomic_llong *hurry_ms;       /* once above 0, replaces wait_ms (checkpoint_hurry_parts); NULL: never */
 };
 
 /* Waits for the parts of ranks [1, ranks), as long as each of them makes progress. Once all are

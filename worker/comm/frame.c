@@ -61,7 +61,7 @@ int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct fr
                         struct error *error)
 {
     if (!sealed(bytes, FRAME_HEADER_BYTES, FRAME_MAGIC))
-        return error_set(error, ERROR_CORRUPT, "a frame's header fails its check");
+        return error_set(error, ERROR_CORRUPT, "the header of a received frame has a wrong checksum or magic number");
     if (bytes[4] < FRAME_CONTRIBUTION || bytes[4] > FRAME_MESSAGE || get_u32(bytes + 28) > FRAME_PAYLOAD_MAX)
         return error_set(
             error, ERROR_CORRUPT,

@@ -31,7 +31,7 @@ struct rpc_stream {
     struct rpc_stream *previous, *next; /* in the rpc's list */
     grpc_call *call;
     grpc_channel *channel;       /* a client's own; NULL in a server */
-    struct rpc_dialled *dialled; /* likewise */
+    struct rpc_dialled *dialled; /* a client's: why its connection could not be established; NULL in a server */
     struct pod_identity caller;  /* server: who opened it, if it `has_caller` */
     bool has_caller;
     struct rpc_stream_events events;
@@ -73,13 +73,13 @@ struct rpc {
     pthread_t thread;
     bool has_thread;
     struct heartbeat heartbeat;
-    rpc_tick *tick;
+    rpc_tick *tick; /* called on the thread about every tick_ms, and soon after rpc_wake; may be NULL */
     void *tick_context;
     int64_t tick_ms;
-    int64_t read_until_ms;
-    bool has_written; /* gRPC was given something since the connections were last looked after */
-    atomic_bool ticks;
-    grpc_channel *wake_channel;
+    int64_t read_until_ms;      /* all that arrived before this time (clock_monotonic_ms) has been read and handled */
+    bool has_written;           /* gRPC was given data that rpc_connections_carry has not moved to the sockets yet */
+    atomic_bool ticks;          /* rpc_start_ticks was called */
+    grpc_channel *wake_channel; /* never connected; rpc_wake starts an empty batch on its call to wake the thread */
     grpc_call *wake_call;
     atomic_bool wake_pending;
     atomic_bool stopping;

@@ -31,20 +31,21 @@ struct transfer_channel {
 struct lane_transfers {
     struct transfer_channel *channels;
     unsigned channel_count;
-    struct transfer *under_way, **under_way_end; /* in the order of their starts */
+    struct transfer *under_way, **under_way_end; /* until transfers_retire, in the order of their starts */
     struct parked_frame *parked, **parked_end;
     size_t parked_bytes;
 };
 
 void lane_transfers_init(struct lane_transfers *transfers);
 void lane_transfers_release(struct lane_transfers *transfers);
-/* Finds where the payload of a FRAME_MESSAGE belongs. Returns 1 if found, 0 if there is no room for it yet, -1 if it is not a valid next
- * frame (ERROR_CORRUPT). */
+/* Sets *ret_bytes to where the payload of a FRAME_MESSAGE is to be read to: the memory of the receive that waits for it,
+ * or a new parked frame. Returns 0 if no receive waits and the limit of parked bytes is reached, otherwise 1. ERROR_CORRUPT
+ * if the frame's sequence number or length is not the next one expected. */
 int lane_transfers_place(struct lane_transfers *transfers, unsigned rank, const struct frame_header *header,
                          unsigned char **ret_bytes, struct error *error);
-/* Returns whether there is room for the frame's payload. */
+/* Returns whether a receive waits for the frame's payload, or it can be parked. */
 bool lane_transfers_wants(const struct lane_transfers *transfers, const struct frame_header *header);
-/* Takes note that the whole payload is at the place that lane_transfers_place returned. */
+/* Counts the frame as received, once its whole payload is at `bytes`, which lane_transfers_place returned. */
 void lane_transfers_finish(struct lane_transfers *transfers, const struct frame_header *header, unsigned char *bytes);
 /* Returns whether a receive from the peer is incomplete. */
 bool lane_transfers_awaits(const struct lane_transfers *transfers);

@@ -2,8 +2,10 @@
  *
  * Defines the functions that each kind of device implements: the CPU (cpu/) and CUDA (cuda/).
  * device.c and communicator.c forward every call of device.h and communicator.h to them through
- * these tables; a pointer may be NULL only where its comment says so. A backend's own structs for
- * devices, streams and events begin with struct device, device_stream and device_event.
+ * these tables. A member is documented at the function of the same name: `reach` at device_reach in
+ * device.h, `prepare` at communicator_prepare in communicator.h. A pointer may be NULL only where
+ * its comment says so. A backend's own structs for devices, streams and events begin with struct
+ * device, device_stream and device_event.
  */
 #ifndef COXSWAIN_DEVICE_BACKEND_H
 #define COXSWAIN_DEVICE_BACKEND_H
@@ -11,8 +13,8 @@
 #include "worker/device/communicator.h"
 #include "worker/device/device.h"
 
-/* Notes that a thread is stuck in a call of NCCL and has been left behind
- * (communicator_is_stuck). */
+/* Records that a thread does not return from a call of NCCL and was abandoned; from then on
+ * communicator_is_stuck returns true. */
 void communicator_tell_stuck(void);
 
 /* communicator.h */
@@ -29,8 +31,8 @@ struct communicator_backend {
 };
 
 struct device_backend {
-    bool memory_is_shared;
-    bool finishes_products;
+    bool memory_is_shared;  /* the host can read and write the device's memory */
+    bool finishes_products; /* a matrix product that also computes the GELU after it is faster */
     const struct communicator_backend *communicators; /* NULL: devices of this kind communicate through the host only */
     void (*close)(struct device *device);
     const char *(*arithmetic)(const struct device *device);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Implements --predict: applies a trained model to held-out examples and prints to standard output.
- * For one example it prints the picture, the most probable classes and the true class; for all
- * examples, the metrics of an evaluation in the format that the job itself uses. New examples
- * (--data) need no labels: for all of them it prints a line each, which begins with the file's name if
- * each example is a file. For the rows of a table it prints a CSV table instead: of the most probable
- * classes and their probabilities, or of the values. If new examples have labels, their accuracy, or
- * RMSE and MAE, follow on stderr. With --outputs it prints, instead, an NPY file
- * (common/data/npy.h) of the model's outputs for one or all of the examples, in their order. With
- * --json it prints the metrics of all held-out examples as JSON, for the page of `cox ui` and programs:
- * {"examples","loss","accuracy"|"perplexity"} and, of a classifier, "classes" (their names, if the
- * data has names), "confusion" and "worst" (class_report.h), the latter with a "picture" (picture.h)
- * of each image.
+ * Implements --predict: applies a trained model to examples and prints what it predicts, or how well it does.
+ *
+ * Which examples, and what is printed to standard output:
+ * - one held-out example: its picture, the most probable classes and the true class;
+ * - all held-out examples: the metrics of an evaluation, in the same format as the job's;
+ * - new examples (--data), with or without labels: a line for each, which begins with the file's name if each example
+ *   is a file. For the rows of a table, a CSV table instead: the most probable classes and their probabilities, or the
+ *   values. If the examples have labels, their accuracy, or RMSE and MAE, are printed to stderr.
+ *
+ * With --outputs: instead, an NPY file (common/data/npy.h) of the model's outputs for the examples, in their order.
+ * With --json: the metrics of all held-out examples as JSON, for the page of `cox ui` and for programs:
+ * {"examples","loss","accuracy"|"perplexity"}; for a classifier also "classes" (their names, if the data has names),
+ * "confusion" and "worst" (class_report.h), which has a "picture" (picture.h) of each image.
  */
 #ifndef COXSWAIN_INFERENCE_PREDICT_H
 #define COXSWAIN_INFERENCE_PREDICT_H

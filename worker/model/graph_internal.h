@@ -38,15 +38,18 @@ struct graph_node {
     int fused_norm; /* of a sum: the layer norm */
     int fused_sum;  /* of a batch norm: the sum, which alone is stored */
     int run_by;     /* a fused layer: the layer whose launch computes it; else NO_LAYER */
-    bool masks_sum; /* a batch norm whose backward launch also masks by the rectifier of the sum after it */
-    /* On that rectifier: the gradient from its first reader stays in the spare block until the
-     * batch norm's launch adds it. */
+    /* Of a batch norm that is followed by a sum and its rectifier (ReLU): the batch norm's backward
+     * launch also computes the rectifier's, which sets gradients to 0 where the output is 0. */
+    bool masks_sum;
+    /* Of that rectifier: the gradient from the first layer that reads its output is kept in the
+     * spare block until the batch norm's launch adds it. */
     bool waits;
     bool needs_gradient;  /* the layer or one before it has parameters */
     bool own;             /* this graph runs the layer; false: another part does */
     bool held;            /* its parameters are in the layout */
     bool recomputed;      /* the backward pass computes the output again (graph_recompute.c) */
     unsigned segment_end; /* if recomputed: the layer at which the backward pass does so */
+    /* Blocks: the output, its gradient, and layer_kind.kept values, which the backward pass reads. */
     int output, gradient, kept;
     int repeated;        /* block: the recomputed output; NO_BLOCK: the output was kept */
     int recomputed_kept; /* block: the recomputed layer_kind.kept values */
@@ -72,7 +75,7 @@ struct graph {
     struct parameter_layout layout;
 
     struct memory_block *blocks;
-    bool *block_stays; /* by block: each slot has its own, which is kept from forward to backward */
+    bool *block_stays; /* by block: each slot has its own, which is kept from the forward to the backward pass */
     unsigned block_count;
     int workspace, spare, loss_workspace;   /* blocks: for any launch, for a second gradient, for the loss */
     int batch_inputs, batch_targets;        /* blocks: the batch, copied to the device; NO_BLOCK if memory is shared */
@@ -91,7 +94,7 @@ struct graph {
     int head_gradient;
 
     bool is_stage, recompute;
-    unsigned part, slots;
+    unsigned part, slots;                      /* slots: micro-batches of a pipeline that may be in flight at a time */
     struct graph_crossing *values, *gradients; /* of all parts of the partition */
     unsigned value_count, gradient_count;
     int64_t slot_bytes;
@@ -112,7 +115,8 @@ int graph_take_stage(struct graph *graph, const struct graph_options *options, s
 void graph_lay_out_parameters(struct graph *graph);
 /* Places and allocates the arena. */
 int graph_plan_memory(struct graph *graph, struct error *error);
-/* Cuts the layout into buckets, and creates their events. */
+/* Divides the gradients into buckets, ranges that can be reduced while the backward pass goes on
+ * (graph.h), and creates their events. */
 int graph_plan_buckets(struct graph *graph, struct error *error);
 
 /* Returns the layer whose memory holds this layer's output, following in-place layers;

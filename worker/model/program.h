@@ -60,11 +60,13 @@ void program_set_environment(int threads);
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
-/* Compiles the functions and calls each once, with zeros, so that a document that is not true is refused here. */
+/* Compiles the functions and calls each once, with zeros, so that a document that does not match them is refused here,
+ * before training. */
 int program_compile(struct program *program, struct error *error);
-/* Appends the compiled functions; and takes over what program_serialise has given, instead of compiling. It is machine
- * code: the caller knows who wrote it. After a failure the program may still be compiled. */
+/* Appends the compiled functions to `code`, for program_load in another process. */
 int program_serialise(const struct program *program, struct buffer *code, struct error *error);
+/* Loads compiled functions from program_serialise, instead of program_compile. They are machine code: the caller must
+ * trust their source. If it fails, program_compile may still be called. */
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
 /* Frees the functions as they were exported, which nobody needs once they are compiled. */

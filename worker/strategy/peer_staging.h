@@ -33,8 +33,8 @@ void peer_staging_plan(const struct device *device, int64_t elements, struct mem
 int peer_staging_wait(struct peer_staging *staging, struct error *error);
 /* Saves the parameters before an update, on the device. */
 int peer_staging_keep(struct peer_staging *staging, struct error *error);
-/* After the update: scales its change by `share`, as peer_replica_share_out does, and copies the
- * change to the host's array. */
+/* To be called after the update: scales the update's change of the parameters by `share` (see
+ * peer_replica_share_out) and copies the scaled change to the host's array `change`. */
 int peer_staging_share_out(struct peer_staging *staging, float share, struct error *error);
 /* Adds the inbox to the parameters. */
 int peer_staging_take_in(struct peer_staging *staging, struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/error_exit_code.h"
 
-enum exit_code error_exit_code(const struct error *error, enum exit_code code)
+enum exit_code error_exit_code(const struct error *error, enum exit_code otherwise)
 {
     switch (error->kind) {
     case ERROR_STALE:
@@ -13,13 +13,13 @@ enum exit_code error_exit_code(const struct error *error, enum exit_code code)
     case ERROR_CANCELLED:
         return EXIT_CODE_LEFT;
     case ERROR_NO_SPACE:
-        return code == EXIT_CODE_NOT_STORED ? code : EXIT_CODE_NO_MEMORY;
+        return otherwise == EXIT_CODE_NOT_STORED ? otherwise : EXIT_CODE_NO_MEMORY;
     case ERROR_UNSUPPORTED:
-        return code == EXIT_CODE_NO_CHECKPOINT ? code : EXIT_CODE_NO_DEVICE;
+        return otherwise == EXIT_CODE_NO_CHECKPOINT ? otherwise : EXIT_CODE_NO_DEVICE;
     case ERROR_CONFLICT:
         return EXIT_CODE_BAD_JOB;
     case ERROR_NOT_FOUND: /* during a step only a file with examples can disappear */
-        return code == EXIT_CODE_INTERNAL ? EXIT_CODE_BAD_DATA : code;
+        return otherwise == EXIT_CODE_INTERNAL ? EXIT_CODE_BAD_DATA : otherwise;
     case ERROR_NOT_FINITE:
         return EXIT_CODE_NOT_FINITE;
     case ERROR_DEVICE:
@@ -27,6 +27,6 @@ enum exit_code error_exit_code(const struct error *error, enum exit_code code)
     case ERROR_INTERNAL:
         return EXIT_CODE_INTERNAL;
     default:
-        return code;
+        return otherwise;
     }
 }

@@ -9,8 +9,8 @@
 #include "common/contract/exit_code.h"
 #include "common/error.h"
 
-/* Returns the exit code for `error`. Kinds of errors with an exit code of their own determine it;
- * for all others it is `code`. */
-enum exit_code error_exit_code(const struct error *error, enum exit_code code);
+/* Returns the exit code for `error`: that of its kind or, if the kind has none or a less precise
+ * one, `otherwise`, the caller's code for what it was doing. */
+enum exit_code error_exit_code(const struct error *error, enum exit_code otherwise);
 
 #endif

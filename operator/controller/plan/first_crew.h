@@ -7,11 +7,11 @@
  * (--leader-elect is required). No other operator has acted on such a job, so the cache cannot lack
  * any history, and the decision is always the same: attempt 1, incarnation 1, every pod. So
  * plan_job has the pods created as soon as the job's Service exists, and the status is written
- * afterwards. A crew that the status does not include yet is called untold.
+ * afterwards. In names, told means included in the job's status; an untold crew is not included yet.
  *
  * If the operator is killed in between, it leaves pods of attempt 1 and incarnation 1 and a status
  * that includes none of them. The job is not new for its successor, which first writes a status in
- * which the pods that it sees keep their slots (role and index) and the others are promised under
+ * which the pods that it sees keep their seats (role and index) and the others are promised under
  * incarnation 2. The successor must not use incarnation 1 for the others: a pod of incarnation 1
  * that it does not see may still be about to be created, or may have been deleted by force from a
  * node that is cut off, where its process still runs. Fencing could not distinguish a second pod of
@@ -45,11 +45,12 @@
  * untold crew, else 2. */
 int64_t first_crew_told_incarnation(const struct planning *planning);
 
-/* Returns whether an operator may have created the pod: a status has reached its incarnation and
- * attempt, or it belongs to an untold first crew. */
+/* Returns whether an operator may have created the pod: it is of the first attempt and incarnation,
+ * or the job's status has reached its attempt and incarnation (`told_…`). */
 bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt);
 
-/* Returns whether the status is blank, as if nobody had ever written it. */
+/* Returns whether the status is blank, as if nobody had ever written it: the first crew may still be
+ * to come, or may be untold. */
 bool first_crew_may_lie_ahead(const struct job_status *status);
 
 /* Returns whether the first crew may be created now, as if the status had promised it already. */
@@ -69,7 +70,8 @@ void first_crew_take_over(struct planning *planning);
 
 /* Returns whether the first crew is still starting: it is whole (see below) and not running yet. */
 bool first_crew_starts(const struct job_status *status);
-/* Returns whether the status is that of the first crew, without any restart, suspension or end. */
+/* Returns whether the status includes the first crew, which was never restarted or suspended and has
+ * not ended. */
 bool first_crew_is_whole(const struct job_status *status);
 
 #endif

@@ -252,7 +252,8 @@ int cuda_stream_new(struct device *base, struct device_stream **ret_stream, stru
     struct cuda_device *device = (struct cuda_device *)base;
     struct cuda_health *health = take_health(device);
     if (!health)
-        return error_set(error, ERROR_UNAVAILABLE, "a GPU has at most %d streams here", CUDA_STREAMS_MAX);
+        return error_set(error, ERROR_UNAVAILABLE, "all %d streams that the worker can have on a GPU are in use",
+                         CUDA_STREAMS_MAX);
     cuda_device_enter(device);
     struct cuda_stream *stream = memory_allocate(1, sizeof *stream);
     *stream = (struct cuda_stream){.base.backend = &cuda_backend, .device = device, .health = health};

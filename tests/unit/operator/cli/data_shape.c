@@ -252,7 +252,7 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {"a,b,c\n1,2,0\n1,2\n", "line 3 has 2 columns, those before it have 3"},
         {"a,city,c\n1,Paris,0\n1,4,0\n", "line 2, column 2 (city): \"Paris\" is not a number, but other values of the"},
         {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
-        {"a,b\n", "a table has a row for each example"},
+        {"a,b\n", "the table has no rows"},
         {"1\n2\n", "line 1 has one column"},
         {"1,2,0\n", "t.csv holds only one example; add more"},
     };

@@ -87,8 +87,8 @@ Test(job_setting, what_does_not_fit_is_refused_with_what_could_stand_there)
         {"spec.coxswain.training.epochs", "is not PATH=VALUE"},
         {"=3", "is not PATH=VALUE"},
         {"status.step=3", "begins with spec or metadata"},
-        {"spec=3", "spec as a whole"},
-        {"spec.coxswain.training.stepz=3", "there is no stepz; did you mean steps? There are "},
+        {"spec=3", "spec cannot be set as a whole"},
+        {"spec.coxswain.training.stepz=3", "there is no field stepz; did you mean steps? The fields are "},
         {"spec.coxswain.training.stepz=3", "batchSize"},
         {"spec.coxswain.training.epochs.x=3", "epochs has nothing within it"},
         {"spec.coxswain.training[0].epochs=3", "training is no list"},
@@ -151,6 +151,6 @@ Test(job_setting, fields_of_a_sweep_and_of_its_template)
     expect_in_sweep("spec.parameters[0].values[1]=0.5", "\"values\":[1,0.5]");
     expect_in_sweep("spec.parameters[0].uniform={min: 0, max: 1}", "\"uniform\":{\"min\":0,\"max\":1}");
     expect_in_sweep("spec.template.coxswain.trainnig.steps=9",
-                    "there is no trainnig; did you mean training? There are ");
-    expect_in_sweep("spec.workers.replicas=2", "there is no workers; there are suspend, template, ");
+                    "there is no field trainnig; did you mean training? The fields are ");
+    expect_in_sweep("spec.workers.replicas=2", "there is no field workers; the fields are suspend, template, ");
 }

@@ -123,7 +123,7 @@ static void expect_refused_setting(const char *setting, const char *words)
 Test(manifest, a_setting_that_does_not_fit)
 {
     expect_refused_setting("spec.wrokers=3",
-                           "--set: spec.wrokers: there is no wrokers; did you mean workers? There are ");
+                           "--set: spec.wrokers: there is no field wrokers; did you mean workers? The fields are ");
 }
 
 Test(manifest, a_setting_that_takes_the_name_away)
