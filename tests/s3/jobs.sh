@@ -14,7 +14,7 @@ secret() {
 # path, the folder of the checkpoints; and held, the number of examples for validation;
 # pause, the milliseconds that a step takes longer.
 job_of() {
-    [[ -e $1.delay ]] || delay "$1" "${pause:-40}" # so that no save has to be skipped because the one before is still being uploaded
+    [[ -e $1.delay ]] || delay "$1" "${pause:-100}" # so that no save has to be skipped because the one before is still being uploaded
     api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
         \"spec\":{\"workers\":{\"replicas\":${2:-1},${bounds:-}$(worker_template "$1")},${roles:-}\"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
@@ -55,5 +55,5 @@ kill_chief() {
 }
 
 ends_with_same_weights() {
-    wait_for "$1" state Succeeded 20 && same_weights undisturbed "$1"
+    wait_for "$1" state Succeeded 60 && same_weights undisturbed "$1"
 }

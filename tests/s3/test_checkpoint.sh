@@ -34,7 +34,7 @@ killed() {
     : >proxy.log
     proxy_rules "[$2]"
     job_of "$1" "${4:-1}"
-    until_true 15 proxy_has "$3"
+    until_true 30 proxy_has "$3"
     verdict $? "$1: the upload has begun" "$(cut -c1-150 proxy.log | tail)"
     [[ -z $(committed "$1" 30) ]]
     verdict $? "$1: an upload that is not complete leaves no committed checkpoint" "$(objects "$1")"
@@ -50,9 +50,9 @@ killed manifest '{"method":"PUT","path":"000030.attempt-1.incarnation-1/manifest
 killed crew '{"method":"PUT","path":"000030.attempt-1.incarnation-1/manifest.json","fault":"hang"}' 'PUT.*manifest.json.* hang' 2
 
 : >proxy.log
-proxy_rules '[{"method":"GET","path":"000030.attempt-1.incarnation-1/manifest.json","skip":1,"fault":"hang"},{"path":"manifest.json","method":"PUT","skip":3,"fault":"hang"}]'
+proxy_rules '[{"method":"GET","path":"000030.attempt-1.incarnation-1/manifest.json","skip":1,"fault":"hang"},{"path":"000040.attempt-1.incarnation-1/manifest.json","method":"PUT","fault":"hang"}]'
 job_of after-commit
-until_true 15 proxy_has '000040.*manifest.json.* hang' && [[ $(committed after-commit 30) ]] && kill_chief after-commit && proxy_rules '[]' && ends_with_same_weights after-commit &&
+until_true 30 proxy_has '000040.*manifest.json.* hang' && [[ $(committed after-commit 30) ]] && kill_chief after-commit && proxy_rules '[]' && ends_with_same_weights after-commit &&
     log_of "$(member after-commit 0)" | grep -q 'resumes from the checkpoint of step 30'
 verdict $? "a committed checkpoint is what the next chief starts from" "$(log_of "$(member after-commit 0)" | grep -i resume)"
 
@@ -67,7 +67,7 @@ verdict $? "failing requests, cut uploads and lost answers cost no bit" "$(log_o
 : >proxy.log
 proxy_rules '[{"path":"000030.attempt","method":"PUT","fault":"delay","seconds":3}]'
 job_of rotated
-until_true 15 proxy_has '000020.*manifest.json'
+until_true 30 proxy_has '000020.*manifest.json'
 sleep 0.3
 s3_kill
 s3_start second-key second-secret-of-the-test

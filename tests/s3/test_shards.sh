@@ -18,7 +18,6 @@ s3_start
 proxy_start
 training_start
 secret POST first-key first-secret-of-the-test
-pause=100
 
 # shards JOB: how many shards of its checkpoints are in the bucket
 shards() {
