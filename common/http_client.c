@@ -242,6 +242,7 @@ static const struct {
     {CURLE_SSL_ISSUER_ERROR, ERROR_FORBIDDEN},   {CURLE_SSL_CERTPROBLEM, ERROR_INVALID},
     {CURLE_SSL_CACERT_BADFILE, ERROR_INVALID},   {CURLE_URL_MALFORMAT, ERROR_INVALID},
     {CURLE_UNSUPPORTED_PROTOCOL, ERROR_INVALID}, {CURLE_TOO_MANY_REDIRECTS, ERROR_INVALID},
+    {CURLE_RANGE_ERROR, ERROR_CONFLICT},
 };
 
 static enum error_kind failure_kind(CURLcode code)
@@ -598,6 +599,8 @@ static void set_behaviour(struct http_transfer *transfer, const struct http_requ
         header_add(transfer, "", *header);
     if (transfer->headers)
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
+    if (request->resume_from > 0)
+        curl_easy_setopt(easy, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)request->resume_from);
     if (request->on_progress == NULL)
         return;
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);

@@ -75,10 +75,12 @@ struct http_request {
     const char *content_type;
     /* Never sent over plain HTTP to another host than loopback or by a proxy, nor to a redirect's. */
     const char *bearer_token;
-    size_t max_body;            /* ceiling of a collected answer; 0: 16 MiB */
-    int64_t timeout_ms;         /* of the whole transfer; 0: none */
-    int64_t idle_timeout_ms;    /* ends a stream on which no byte came for so long; 0: none */
-    bool follow_redirects;      /* at most 5, same or stronger scheme; false for everything but downloads */
+    size_t max_body;         /* ceiling of a collected answer; 0: 16 MiB */
+    int64_t timeout_ms;      /* of the whole transfer; 0: none */
+    int64_t idle_timeout_ms; /* ends a stream on which no byte came for so long; 0: none */
+    bool follow_redirects;   /* at most 5, same or stronger scheme; false for everything but downloads */
+    /* Asks for the bytes from this position on. An answer that has others fails with ERROR_CONFLICT; status 416: there are no more. */
+    int64_t resume_from;
     http_data *on_data;         /* NULL: collect */
     http_progress *on_progress; /* NULL: none */
     http_done *done;

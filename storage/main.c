@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * coxswain-storage: copies files between a pod and object storage. The operator runs it in the pods of jobs whose storage is a bucket. It
- * can also be run by hand, for example to list a bucket.
+ * coxswain-storage: copies files between a pod and object storage, and downloads files into a volume. The operator runs it in the pods of
+ * jobs whose storage is a bucket or has a section download. It can also be run by hand, for example to list a bucket.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include "common/s3_transfer.h"
 #include "common/terminal_text.h"
 #include "common/version.h"
+#include "storage/download.h"
 #include "storage/fetch.h"
 
 #define EXIT_USAGE 64
@@ -27,6 +28,10 @@
 static const char usage[] =
     "usage: coxswain-storage fetch FOLDER [PATH…]       copy all objects below the prefix, or at these paths, into a "
     "folder\n"
+    "       coxswain-storage download FOLDER SOURCE…    hf://ORG/NAME@REVISION or https://…#sha256=DIGEST, into a "
+    "folder "
+    "that\n"
+    "                                                   several may share; no bucket is needed\n"
     "       coxswain-storage get KEY FILE               copy one object\n"
     "       coxswain-storage put FILE KEY [--if-absent] write one; with --if-absent exit 3 if there is an object of "
     "that name\n"
@@ -42,8 +47,10 @@ static const char usage[] =
     "                        without it, or for files that are not there, variables of the same names; without keys\n"
     "                        the identity of the pod's service account, if AWS_ROLE_ARN and "
     "AWS_WEB_IDENTITY_TOKEN_FILE,\n"
-    "                        or AWS_CONTAINER_CREDENTIALS_FULL_URI give one\n"
-    "  --ceiling BYTES       of fetch: fail rather than copy more (default: no ceiling)\n"
+    "                        or AWS_CONTAINER_CREDENTIALS_FULL_URI give one;\n"
+    "                        for download, with the files token and ca.crt, if needed\n"
+    "  --hub URL             of download: the hub's address (default: " DOWNLOAD_HUB ")\n"
+    "  --ceiling BYTES       of fetch and download: fail rather than copy more (default: no ceiling)\n"
     "  --connections N       at most 64 (default: 16)\n"
     "  --patience SECONDS    how long a request that fails temporarily is repeated without progress (default: 120)\n"
     "  --log-format WORD     text or json (default: text)\n"
@@ -51,7 +58,7 @@ static const char usage[] =
 
 struct options {
     struct s3_options s3;
-    const char *prefix;
+    const char *prefix, *hub;
     int64_t ceiling, connections;
     bool if_absent;
 };
@@ -90,6 +97,9 @@ static int read_option(struct options *options, int option, char *text)
     case 'p':
         options->prefix = text;
         return 0;
+    case 'u':
+        options->hub = text;
+        return 0;
     case 'c':
         options->s3.credentials = text;
         return 0;
@@ -117,19 +127,14 @@ static int read_option(struct options *options, int option, char *text)
 
 static int read_options(int count, char **arguments, struct options *options)
 {
-    static const struct option table[] = {{"endpoint", required_argument, NULL, 'e'},
-                                          {"bucket", required_argument, NULL, 'b'},
-                                          {"region", required_argument, NULL, 'r'},
-                                          {"prefix", required_argument, NULL, 'p'},
-                                          {"credentials", required_argument, NULL, 'c'},
-                                          {"ceiling", required_argument, NULL, 'm'},
-                                          {"connections", required_argument, NULL, 'n'},
-                                          {"patience", required_argument, NULL, 't'},
-                                          {"if-absent", no_argument, NULL, 'a'},
-                                          {"log-format", required_argument, NULL, 'f'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"version", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"endpoint", required_argument, NULL, 'e'},   {"bucket", required_argument, NULL, 'b'},
+        {"region", required_argument, NULL, 'r'},     {"prefix", required_argument, NULL, 'p'},
+        {"hub", required_argument, NULL, 'u'},        {"credentials", required_argument, NULL, 'c'},
+        {"ceiling", required_argument, NULL, 'm'},    {"connections", required_argument, NULL, 'n'},
+        {"patience", required_argument, NULL, 't'},   {"if-absent", no_argument, NULL, 'a'},
+        {"log-format", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},          {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(count, arguments, "", table, NULL)) != -1;) {
         if (option == 'h' || option == 'v') {
             fputs(option == 'h' ? usage : "coxswain-storage " COXSWAIN_VERSION "\n", stdout);
@@ -150,6 +155,16 @@ struct command_line {
     int count;
 };
 
+static void log_complete(const char *folder, size_t fetched, size_t there, int64_t transferred, int64_t begin_ms)
+{
+    char duration[32];
+    clock_format_duration(clock_monotonic_ms() - begin_ms, duration, sizeof duration);
+    SCOPED_FREE char *files = memory_format("%zu", fetched), *kept = memory_format("%zu", there),
+                     *bytes = memory_format("%" PRId64, transferred);
+    log_info("the files are complete", "folder", folder, "fetched", files, "already_there", kept, "bytes", bytes,
+             "after", duration, NULL);
+}
+
 static int command_fetch(const struct command_line *line, struct error *error)
 {
     struct fetch_request request = {.prefix = line->options->prefix,
@@ -162,12 +177,40 @@ static int command_fetch(const struct command_line *line, struct error *error)
     int64_t begin_ms = clock_monotonic_ms();
     if (fetch(line->client, &request, &result, error) < 0)
         return -1;
-    char duration[32];
-    clock_format_duration(clock_monotonic_ms() - begin_ms, duration, sizeof duration);
-    SCOPED_FREE char *files = memory_format("%zu", result.files), *kept = memory_format("%zu", result.kept),
-                     *bytes = memory_format("%" PRId64, result.bytes);
-    log_info("the files are complete", "folder", request.folder, "fetched", files, "already_there", kept, "bytes",
-             bytes, "after", duration, NULL);
+    log_complete(request.folder, result.files, result.kept, result.bytes, begin_ms);
+    return 0;
+}
+
+static void report_download(const char *file, int64_t bytes, int64_t total, int64_t left_ms)
+{
+    if (!file) {
+        log_info("waiting for another pod that downloads into this volume", NULL);
+        return;
+    }
+    char left[32] = "unknown";
+    SCOPED_FREE char *done = memory_format("%" PRId64, bytes),
+                     *all = total < 0 ? memory_copy_string("unknown") : memory_format("%" PRId64, total);
+    if (left_ms >= 0)
+        clock_format_duration(left_ms, left, sizeof left);
+    log_info("downloading", "file", file, "bytes", done, "of", all, "left", left, NULL);
+}
+
+static int command_download(const struct command_line *line, struct error *error)
+{
+    const struct options *options = line->options;
+    struct download_request request = {.folder = line->words[0],
+                                       .sources = (const char *const *)line->words + 1,
+                                       .source_count = (size_t)line->count - 1,
+                                       .hub = options->hub,
+                                       .secrets = options->s3.credentials,
+                                       .ceiling = options->ceiling,
+                                       .patience_ms = options->s3.patience_ms ? options->s3.patience_ms : 120000,
+                                       .report = report_download};
+    struct download_result result;
+    int64_t begin_ms = clock_monotonic_ms();
+    if (download(&request, &result, error) < 0)
+        return -1;
+    log_complete(request.folder, result.files, result.kept, result.bytes, begin_ms);
     return 0;
 }
 
@@ -221,6 +264,7 @@ static const struct command {
     int least, most; /* words after it */
     int (*run)(const struct command_line *line, struct error *error);
 } commands[] = {
+    {"download", 2, 1 + DOWNLOAD_SOURCES_MAX, command_download},
     {"fetch", 1, 1 + FETCH_PATHS_MAX, command_fetch},
     {"get", 2, 2, command_get},
     {"put", 2, 2, command_put},
@@ -244,6 +288,7 @@ static int exit_status(const struct error *error)
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
     case ERROR_TOO_LARGE:
+    case ERROR_NO_SPACE:
     case ERROR_FORBIDDEN:
     case ERROR_CORRUPT:
         return EXIT_CODE_BAD_DATA;
@@ -266,10 +311,12 @@ int main(int count, char **arguments)
         return EXIT_USAGE;
     }
     struct command_line line = {.options = &options, .words = arguments + optind + 1, .count = count - optind - 1};
-    int result = s3_client_new(&options.s3, &line.client, &error);
+    int result =
+        command->run == command_download /* needs no bucket */ ? 0 : s3_client_new(&options.s3, &line.client, &error);
     if (result == 0) {
         result = command->run(&line, &error);
-        s3_client_free(line.client);
+        if (line.client)
+            s3_client_free(line.client);
     }
     if (result == 0)
         return 0;

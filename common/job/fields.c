@@ -1039,6 +1039,80 @@ static const struct field s3_fields[] = {
 };
 static OBJECT_TYPE(s3_type, "S3", s3_fields);
 
+static const struct field download_source_fields[] = {
+    {.name = "url",
+     .kind = FIELD_STRING,
+     MEMBER(download_source, url),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(8, 1024),
+     FORMAT(DOWNLOAD),
+     .description =
+         "https://HOST/PATH, which becomes the file HOST/PATH of the storage, or hf://ORG/NAME[@REVISION][/PATTERN], a "
+         "model of the Hugging Face hub, which becomes the folder ORG/NAME[@REVISION]; hf://datasets/ORG/NAME is a "
+         "data "
+         "set. A * in PATTERN stands for any characters."},
+    {.name = "sha256",
+     .kind = FIELD_STRING,
+     MEMBER(download_source, sha256),
+     LONE,
+     RANGE(64, 64),
+     FORMAT(SHA256),
+     .description =
+         "https://: the file's digest; required. The files of the hub are verified by the digests that it lists."},
+};
+OBJECT_TYPE(download_source_type, "Download source", download_source_fields, .size = sizeof(struct download_source),
+            .map_key = "url");
+
+static const struct field download_secret_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(download_spec, secret_name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 253),
+     FORMAT(DOTTED_NAME),
+     .description = "Name of a Secret in the job's namespace with the key token, the key ca.crt (the certificates that "
+                    "the servers are verified with), or both."},
+};
+static OBJECT_TYPE(download_secret_type, "Download secret", download_secret_fields);
+
+static const struct field download_fields[] = {
+    {.name = "sources",
+     .kind = FIELD_LIST,
+     MEMBER(download_spec, sources),
+     COMPANION(download_spec, source_count),
+     .flags = FIELD_REQUIRED,
+     RANGE(1, DOWNLOAD_SOURCES_MAX),
+     .type = &download_source_type,
+     .description = "What is downloaded."},
+    {.name = "hub",
+     .kind = FIELD_STRING,
+     MEMBER(download_spec, hub),
+     LONE,
+     RANGE(8, 253),
+     FORMAT(ENDPOINT),
+     .description = "Address of the hub or of a mirror. Default: https://huggingface.co."},
+    {.name = "secretRef",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct download_spec),
+     LONE,
+     .type = &download_secret_type,
+     .description =
+         "A token for the sources' host, which all of them must have then. Only the containers that download "
+         "see it."},
+    {.name = "sizeLimit",
+     .kind = FIELD_STRING,
+     MEMBER(download_spec, size_limit),
+     LONE,
+     RANGE(1, 20),
+     FORMAT(BYTES),
+     .fallback = "100Gi",
+     .description = "The most that all files of this storage may take; larger ones fail the job."},
+};
+static OBJECT_TYPE(download_type, "Download", download_fields);
+
 static const struct field storage_fields[] = {
     {.name = "name",
      .kind = FIELD_STRING,
@@ -1074,6 +1148,13 @@ static const struct field storage_fields[] = {
          "Objects of a bucket with the interface of S3. Each pod copies what the job reads before it starts, "
          "read-only. If checkpoint or export names the storage, the job's checkpoints or its export are uploaded to "
          "it."},
+    {.name = "download",
+     .kind = FIELD_OBJECT,
+     MEMBER(storage_spec, download),
+     COMPANION(storage_spec, download.enabled),
+     .type = &download_type,
+     .description = "Files that are downloaded into this volume before the pods' programs start, once for all pods and "
+                    "jobs that share it."},
 };
 OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
 

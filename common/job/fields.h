@@ -102,8 +102,8 @@ extern const struct object_type training_job_status_type; /* of struct job_statu
 extern const struct object_type job_document_type;        /* of struct job_document */
 /* The section of our own worker, which the job document consists of, and the parts that rules are about. */
 extern const struct object_type coxswain_type, training_type, model_type, program_type, layer_type_type, data_type,
-    checkpoint_type, init_type, export_type, storage_type, workers_type, strategy_type, failure_rule_type, gang_type,
-    foreign_progress_type, condition_type;
+    checkpoint_type, init_type, export_type, storage_type, download_source_type, workers_type, strategy_type,
+    failure_rule_type, gang_type, foreign_progress_type, condition_type;
 extern const struct object_type training_class_spec_type;   /* of no struct: training_class.h */
 extern const struct object_type training_sweep_spec_type;   /* of struct training_sweep */
 extern const struct object_type training_sweep_status_type; /* of struct sweep_status */

@@ -299,10 +299,24 @@ struct s3_spec {
     const char *cache_size;  /* a quantity */
 };
 
+/* What is downloaded into a volume before the pods' programs start (storage/download.h). */
+#define DOWNLOAD_SOURCES_MAX 64
+struct download_source {
+    const char *url, *sha256; /* sha256: NULL for hf:// */
+};
+struct download_spec {
+    bool enabled; /* the section is there */
+    struct download_source *sources;
+    unsigned source_count;
+    const char *hub, *secret_name; /* secret_name: NULL without secretRef */
+    const char *size_limit;        /* a quantity */
+};
+
 struct storage_spec {
     const char *name;
     bool read_only;
     struct s3_spec s3;
+    struct download_spec download;
     const struct json
         *source; /* {"persistentVolumeClaim": {…}}: the volume source as given; the document's; NULL in a worker */
 };

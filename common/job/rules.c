@@ -486,6 +486,22 @@ static int volume_source_count(const struct json *storage)
     return count;
 }
 
+static bool digest_given(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return strncmp(json_string_at(self, "url", "hf://"), "hf://", 5) == 0 || rule_has(self, "sha256");
+}
+
+static bool download_writable(const struct json *self, const struct json *old)
+{
+    static const char *const fixed[] = {"configMap", "secret", "projected", "image", "s3"};
+    (void)old;
+    for (size_t i = 0; rule_has(self, "download") && i < sizeof fixed / sizeof *fixed; i++)
+        if (rule_has(self, fixed[i]))
+            return false;
+    return true;
+}
+
 static bool one_volume_source(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1120,6 +1136,19 @@ const struct rule rules[] = {
      .holds = checkpoint_writable,
      .cel = OURS WRITABLE("coxswain.checkpoint"),
      .message = "is read-only; save to a storage that can be written"},
+    {.name = "DownloadDigest",
+     .about = &download_source_type,
+     .field = "sha256",
+     .holds = digest_given,
+     .cel = "self.url.startsWith('hf://') || has(self.sha256)",
+     .message = "is required with https://: the file's SHA-256, 64 lower-case hexadecimal digits (sha256sum FILE)"},
+    {.name = "DownloadWritable",
+     .about = &storage_type,
+     .field = "download",
+     .holds = download_writable,
+     .cel = "!has(self.download) || !(has(self.configMap) || has(self.secret) || has(self.projected) || "
+            "has(self.image) || has(self.s3))",
+     .message = "needs a volume that can be written, such as persistentVolumeClaim: {claimName: models}"},
     {.name = "ExportStorage",
      .in_documents = true,
      .about = &training_job_spec_type,

@@ -36,6 +36,12 @@
     X(ARGUMENT, "^[-+]{0,2}[A-Za-z][-A-Za-z0-9_./]*$", "the name of an argument, such as --learning-rate")             \
     X(ENDPOINT, "^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?/?$",           \
       "an address without a path, such as https://s3.eu-central-1.amazonaws.com")                                      \
+    X(DOWNLOAD,                                                                                                        \
+      "^(https://[^/[:space:]#]+/[^[:space:]#]*[^/[:space:]#]|"                                                        \
+      "hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_.]*)?"           \
+      "(/[^[:space:]#]+)?)$",                                                                                          \
+      "an address such as https://example.com/a.npy or hf://openai-community/gpt2@main")                               \
+    X(SHA256, "^[0-9a-f]{64}$", "a SHA-256 of 64 lower-case hexadecimal digits")                                       \
     X(BYTES, "^[1-9][0-9]{0,14}([kMGT]|[KMGT]i)?$", "an amount of bytes, such as 10Gi")                                \
     X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
     X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$", "a number, such as 0.01 or 3e-4")

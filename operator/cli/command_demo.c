@@ -152,8 +152,9 @@ static int undisturbed_weights(struct demo *demo, struct run_outcome *outcome, c
 
 static int compare(const char *undisturbed, const char *preempted, struct error *error)
 {
-    char left[SHA256_TEXT_MAX], right[SHA256_TEXT_MAX];
-    if (sha256_file(undisturbed, left, error) < 0 || sha256_file(preempted, right, error) < 0)
+    char left[DIGEST_TEXT_MAX], right[DIGEST_TEXT_MAX];
+    if (digest_file(undisturbed, DIGEST_SHA256, left, error) < 0 ||
+        digest_file(preempted, DIGEST_SHA256, right, error) < 0)
         return -1;
     bool same = strcmp(left, right) == 0;
     printf("\nSHA-256 of the exported weights\n  undisturbed  %s\n  preempted    %s\n%s\n", left, right,

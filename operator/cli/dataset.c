@@ -43,7 +43,7 @@ const struct dataset *dataset_find(const char *name)
 
 static int file_check(const struct dataset_file *file, const char *path, struct error *error)
 {
-    char digest[SHA256_TEXT_MAX];
+    char digest[DIGEST_TEXT_MAX];
     if (sha256_unpacked(path, file->unpacked_size, digest, error) < 0)
         return -1;
     if (strcmp(digest, file->sha256) != 0)

@@ -16,12 +16,13 @@
 static int describe(const struct run_ingredients *ingredients, struct buffer *out, struct error *error)
 {
     SCOPED_FREE char *worker = path_of_program("coxswain-worker");
-    char manifest[SHA256_TEXT_MAX], program[SHA256_TEXT_MAX], data[SHA256_TEXT_MAX];
-    if (sha256_file(ingredients->manifest, manifest, error) < 0 || sha256_file(worker, program, error) < 0)
+    char manifest[DIGEST_TEXT_MAX], program[DIGEST_TEXT_MAX], data[DIGEST_TEXT_MAX];
+    if (digest_file(ingredients->manifest, DIGEST_SHA256, manifest, error) < 0 ||
+        digest_file(worker, DIGEST_SHA256, program, error) < 0)
         return -1;
     if (access(ingredients->data, R_OK) != 0)
         snprintf(data, sizeof data, "%s", ingredients->data);
-    else if (sha256_file(ingredients->data, data, error) < 0)
+    else if (digest_file(ingredients->data, DIGEST_SHA256, data, error) < 0)
         return -1;
     buffer_format(out, "job %s\nworker %s\ndata %s\n", manifest, program, data);
     return 0;
@@ -31,8 +32,8 @@ static int describe(const struct run_ingredients *ingredients, struct buffer *ou
 static int compose(const struct run_ingredients *ingredients, const char *weights, struct buffer *out,
                    struct error *error)
 {
-    char digest[SHA256_TEXT_MAX];
-    if (describe(ingredients, out, error) < 0 || sha256_file(weights, digest, error) < 0)
+    char digest[DIGEST_TEXT_MAX];
+    if (describe(ingredients, out, error) < 0 || digest_file(weights, DIGEST_SHA256, digest, error) < 0)
         return -1;
     buffer_format(out, "weights %s %s\n", digest, weights);
     return 0;
@@ -58,9 +59,9 @@ char *earlier_run_weights(const char *state, const struct run_ingredients *ingre
     if (buffer_read_file(&record, path, NULL) < 0)
         return NULL;
     const char *place = strstr(buffer_text(&record), "\nweights ");
-    if (!place || strlen(place) < strlen("\nweights ") + SHA256_TEXT_MAX + 1)
+    if (!place || strlen(place) < strlen("\nweights ") + DIGEST_TEXT_MAX + 1)
         return NULL;
-    place += strlen("\nweights ") + SHA256_TEXT_MAX;
+    place += strlen("\nweights ") + DIGEST_TEXT_MAX;
     char *weights = memory_copy_bytes(place, strcspn(place, "\n"));
     if (compose(ingredients, weights, &expected, NULL) == 0 &&
         strcmp(buffer_text(&record), buffer_text(&expected)) == 0)

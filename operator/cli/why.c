@@ -318,6 +318,22 @@ static bool cannot_start(const struct json *pod, struct buffer *out)
     return true;
 }
 
+/* The init containers of storage[].s3 and storage[].download. */
+static bool is_downloading(const struct json *pod, struct buffer *out)
+{
+    for (const struct json *item = json_first(json_at(pod, "status.initContainerStatuses")); item;
+         item = json_next(item)) {
+        const char *name = json_string_at(item, "name", "");
+        if (json_at(item, "state.running") &&
+            (strncmp(name, "coxswain-download-", 18) == 0 || strncmp(name, "coxswain-fetch-", 15) == 0)) {
+            buffer_format(out, "waits for pod %s, which downloads files: kubectl logs %s -c %s shows how far it is",
+                          name_of(pod), name_of(pod), name);
+            return true;
+        }
+    }
+    return false;
+}
+
 static int64_t event_time(const struct json *event)
 {
     static const char *const places[] = {"series.lastObservedTime", "eventTime", "deprecatedLastTimestamp",
@@ -367,8 +383,8 @@ static bool is_not_ready(const struct why_input *input, const struct json *pod, 
 
 static bool a_pod_keeps_it(const struct why_input *input, const struct json *pod, struct buffer *out)
 {
-    return is_terminating(input, pod, out) || cannot_start(pod, out) || is_unschedulable(pod, out) ||
-           is_being_made(input, pod, out) || is_not_ready(input, pod, out);
+    return is_terminating(input, pod, out) || cannot_start(pod, out) || is_downloading(pod, out) ||
+           is_unschedulable(pod, out) || is_being_made(input, pod, out) || is_not_ready(input, pod, out);
 }
 
 /* Those that the crew has, then those that it must be rid of. */

@@ -13,7 +13,7 @@
 bool object_storage_is_used(const struct job_document *document)
 {
     for (unsigned i = 0; i < document->storage_count; i++)
-        if (document->storage[i].s3.enabled)
+        if (document->storage[i].s3.enabled || document->storage[i].download.enabled)
             return true;
     return false;
 }
@@ -66,12 +66,14 @@ void object_storage_add_volumes(struct json *volumes, const struct job_document 
 {
     for (unsigned i = 0; i < document->storage_count; i++) {
         const struct storage_spec *storage = &document->storage[i];
+        SCOPED_FREE char *name = secret_volume(i);
+        if (storage->download.secret_name)
+            job_secret_add_volume(volumes, name, storage->download.secret_name);
         if (!storage->s3.enabled)
             continue;
         struct json *volume = json_append(volumes, json_new_object());
         json_set_string(volume, "name", storage->name);
         json_set_string(json_set_object(volume, "emptyDir"), "sizeLimit", storage->s3.cache_size);
-        SCOPED_FREE char *name = secret_volume(i);
         if (storage->s3.secret_name)
             job_secret_add_volume(volumes, name, storage->s3.secret_name);
     }
@@ -188,39 +190,73 @@ void object_storage_add_mounts(struct json *mounts, const struct training_job *j
     }
 }
 
-static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
+/* Begins the init container of a storage: the command, up to its options, and the mounts. */
+static struct json *add_container(struct json *list, const struct storage_spec *storage, unsigned index,
+                                  const char *image, const char *command, bool has_secret)
 {
-    const struct storage_spec *storage = &job->document.storage[index];
-    const struct s3_spec *s3 = &storage->s3;
-    SCOPED_FREE char *name = memory_format("coxswain-fetch-%u", index), *volume = secret_volume(index),
+    SCOPED_FREE char *name = memory_format("coxswain-%s-%u", command, index), *volume = secret_volume(index),
                      *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name), *secrets = secret_folder(index);
-    int64_t thousandths = 0;
-    bool has_ceiling = quantity_parse(s3->cache_size, &thousandths); /* otherwise it is larger than any disk */
-    SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000);
     struct json *container = json_append(list, json_new_object());
     json_set_string(container, "name", name);
     json_set_string(container, "image", image);
     struct json *words = json_set_array(container, "command");
     json_append_string(words, "coxswain-storage");
-    json_append_string(words, "fetch");
+    json_append_string(words, command);
+    add_option(words, "--credentials", has_secret ? secrets : NULL);
+    struct json *mounts = json_set_array(container, "volumeMounts");
+    add_mount(mounts, storage->name, folder);
+    if (has_secret)
+        job_secret_add_mount(mounts, volume, secrets);
+    return words;
+}
+
+static void end_options(struct json *words, const struct storage_spec *storage, const char *limit)
+{
+    int64_t thousandths = 0;
+    bool has_ceiling = quantity_parse(limit, &thousandths); /* otherwise it is larger than any disk */
+    SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000),
+                     *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name);
+    add_option(words, "--ceiling", has_ceiling ? ceiling : NULL);
+    json_append_string(words, "--");
+    json_append_string(words, folder);
+}
+
+static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    const struct s3_spec *s3 = &storage->s3;
+    struct json *words = add_container(list, storage, index, image, "fetch", s3->secret_name != NULL);
     add_option(words, "--endpoint", s3->endpoint);
     add_option(words, "--bucket", s3->bucket);
     add_option(words, "--prefix", key_prefix(s3));
     add_option(words, "--region", s3->region);
-    add_option(words, "--credentials", s3->secret_name ? secrets : NULL);
-    add_option(words, "--ceiling", has_ceiling ? ceiling : NULL);
-    json_append_string(words, "--");
-    json_append_string(words, folder);
+    end_options(words, storage, s3->cache_size);
     add_paths(words, job, storage->name);
-    struct json *mounts = json_set_array(container, "volumeMounts");
-    add_mount(mounts, storage->name, folder);
-    if (s3->secret_name)
-        job_secret_add_mount(mounts, volume, secrets);
+}
+
+static void add_download(struct json *list, const struct training_job *job, unsigned index, const char *image)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    const struct download_spec *download = &storage->download;
+    struct json *words = add_container(list, storage, index, image, "download", download->secret_name != NULL);
+    add_option(words, "--hub", download->hub);
+    end_options(words, storage, download->size_limit);
+    for (unsigned i = 0; i < download->source_count; i++) {
+        const struct download_source *source = &download->sources[i];
+        bool is_hub = strncmp(source->url, "hf://", 5) == 0;
+        SCOPED_FREE char *word =
+            memory_format("%s%s%s", source->url, is_hub ? "" : "#sha256=", is_hub ? "" : source->sha256);
+        json_append_string(words, word);
+    }
 }
 
 void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image)
 {
-    for (unsigned i = 0; i < job->document.storage_count; i++)
-        if (job->document.storage[i].s3.enabled && is_read(job, &job->document.storage[i]))
+    for (unsigned i = 0; i < job->document.storage_count; i++) {
+        const struct storage_spec *storage = &job->document.storage[i];
+        if (storage->s3.enabled && is_read(job, storage))
             add_fetch(init_containers, job, i, image);
+        if (storage->download.enabled)
+            add_download(init_containers, job, i, image);
+    }
 }

@@ -9,6 +9,8 @@
  * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h). A storage from which section coxswain reads nothing has
  * no init container.
  *
+ * For a storage with a section download, whatever its volume, an init container runs `coxswain-storage download` (storage/download.h).
+ *
  * The Secret with the credentials is mounted into the init container and, if something is uploaded, into the trainer's container.
  */
 #ifndef COXSWAIN_CONTROLLER_OBJECT_STORAGE_H
@@ -16,7 +18,7 @@
 
 #include "common/job/training_job.h"
 
-/* Whether a storage of the job is a bucket. */
+/* Whether a storage of the job is a bucket, or has downloads. */
 bool object_storage_is_used(const struct job_document *document);
 
 /* Whether the trainer uploads to this storage: checkpoints, the export, or both. */

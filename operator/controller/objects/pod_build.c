@@ -39,9 +39,10 @@ int pod_builder_init(struct pod_builder *builder, const struct training_job *job
                              : "spec.image: required for this framework");
     const char *storage_image = own ? image : options->worker_image;
     if (object_storage_is_used(&job->document) && (!storage_image || *storage_image == '\0'))
-        return error_set(error, ERROR_INVALID,
-                         "spec.storage: s3 needs an operator that was started with --worker-image, whose image "
-                         "has the program that copies the files");
+        return error_set(
+            error, ERROR_INVALID,
+            "spec.storage: s3 and download need an operator that was started with --worker-image, whose image "
+            "has the program that copies the files");
     char *document;
     if (environment_document(job, &document, error) < 0)
         return -1;
@@ -218,7 +219,7 @@ static void copy_resources(struct json *container, const struct json *main)
         }
 }
 
-/* Adds the init containers that copy objects. They come before those of the template, which may read the files. */
+/* Adds the init containers that copy objects and download files. They come before those of the template, which may read the files. */
 static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role)
 {
     const struct json *main = template_main_container(builder->job->roles[role].template);

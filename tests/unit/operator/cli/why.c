@@ -204,6 +204,12 @@ Test(why, a_pod)
            "[]",
            "digits waits for container trainer of pod digits-worker-0-1 to start: ImagePullBackOff: Back-off pulling "
            "image x");
+    expect(JOB("", PENDING),
+           "[" POD("},'status':{'phase':'Pending','initContainerStatuses':[{'name':'coxswain-download-0','state':{"
+                   "'running':{}}}]}") "]",
+           "[]",
+           "digits waits for pod digits-worker-0-1, which downloads files: kubectl logs digits-worker-0-1 -c "
+           "coxswain-download-0 shows how far it is");
     expect(JOB("", PENDING), "[" POD("},'status':{'phase':'Running'}") "]", "[]",
            "digits waits for pod digits-worker-0-1 to be ready; waiting for worker 0");
     expect(JOB("", PENDING),

@@ -456,6 +456,41 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
                   "a ceiling of 0 would be refused");
 }
 
+Test(pod_build, downloads_precede_the_trainer)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{"
+        "\"storage\":[{\"name\":\"cache\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"c\"},"
+        "\"download\":{\"hub\":\"https://mirror\",\"secretRef\":{\"name\":\"hub\"},\"sizeLimit\":\"2Ki\",\"sources\":["
+        "{\"url\":\"hf://org/name@v1\"},{\"url\":\"https://h/a\",\"sha256\":"
+        "\"84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882\"}]}}],"
+        "\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"mlp\"},"
+        "\"data\":{\"format\":\"Synthetic\",\"examples\":64},\"training\":{\"epochs\":1,\"batchSize\":64}}" WORKERS(
+            ""));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *get = json_first(json_at(pod, "spec.initContainers")), *words = json_member(get, "command");
+    static const char *const wanted[] = {"download",
+                                         "https://mirror",
+                                         "/coxswain/s3/0",
+                                         "2048",
+                                         "hf://org/name@v1",
+                                         "https://h/a#sha256=84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f8"
+                                         "82f7882"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        cr_assert(has_word(words, wanted[i]), "%s", wanted[i]);
+    cr_assert_str_eq(json_string_at(get, "name", ""), "coxswain-download-0");
+    cr_assert_not(json_boolean_at(mount_of(get, "/coxswain/storage/cache"), "readOnly", false));
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/cache"), "readOnly", false));
+    cr_assert_null(mount_of(trainer, "/coxswain/s3/0"), "the trainer must not see the token");
+    const struct json *claim = json_first(json_at(pod, "spec.volumes"));
+    cr_assert_str_eq(json_string_at(claim, "persistentVolumeClaim.claimName", ""), "c");
+    cr_assert_str_eq(json_string_at(json_next(claim), "secret.secretName", ""), "hub");
+}
+
 static const char *variable_of(const struct json *container, const char *name)
 {
     for (const struct json *item = json_first(json_member(container, "env")); item; item = json_next(item))
