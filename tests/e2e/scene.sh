@@ -238,7 +238,7 @@ leading_process() {
     local holder process
     holder=$(kubectl -n coxswain-system get lease coxswain -o 'jsonpath={.spec.holderIdentity}')
     for process in $(pgrep -x coxswain-operat); do
-        environment_of "$process" | grep -q "^HOSTNAME=${holder%_*}$" && echo "$process" && return
+        environment_of "$process" | contains "^HOSTNAME=${holder%_*}$" && echo "$process" && return
     done
     return 1
 }

@@ -89,7 +89,7 @@ crew_hangs() {
     verdict $? "$2: worker 1 is frozen"
     until_true 180 said "$1" "$1 is Restarting: no new step for" && until_true 120 said "$1" 'attempt 2: begins after step [1-9]'
     verdict $? "$2: the crew that hangs goes on from its checkpoint" "$(tail -n 5 "$1.log")"
-    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q "pod $1-worker-1-1 printed no stack before it was killed, .*; pod $1-worker-0-1 was at .* < main ($1.py:"
+    api GET apis/events.k8s.io/v1/namespaces/default/events | contains "pod $1-worker-1-1 printed no stack before it was killed, .*; pod $1-worker-0-1 was at .* < main ($1.py:"
     verdict $? "$2: an event names the frozen worker, and quotes the stack of the one that waited for it" \
         "$(api GET apis/events.k8s.io/v1/namespaces/default/events | grep note)"
     ended

@@ -38,5 +38,5 @@ there_is() {
 
 # has_open PID WORD: the process has a file open whose path contains the word
 has_open() {
-    find "/proc/$1/fd" -lname "*$2*" 2>/dev/null | grep -q .
+    find "/proc/$1/fd" -lname "*$2*" 2>/dev/null | contains .
 }

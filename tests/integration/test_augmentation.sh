@@ -65,7 +65,7 @@ done
 losses() {
     sed -n 's/^step .* loss \([0-9.]*\).*/\1/p' "$1.0.log" | sort -u
 }
-[[ $(losses white | wc -l) == 1 && -n $(losses cut) ]] && ! losses cut | grep -qxF "$(losses white)"
+[[ $(losses white | wc -l) == 1 && -n $(losses cut) ]] && ! losses cut | contains -xF "$(losses white)"
 verdict $? 'and peers learn from augmented ones' "$(losses white) white, $(losses cut | tr '\n' ' ')cut"
 
 # A job without augmentation finds the same validation loss for the last model as training has printed.
@@ -74,7 +74,7 @@ told=$(sed -n 's/.*validation after step 30: //p' reference.log | tail -n 1)
 found=$("$worker" --job held-out.yaml --storage runs="$work" --threads 1 --weights "$work/reference.safetensors" --predict all 2>&1)
 [[ $told == *accuracy* && $found == *"$told: "*' of 100' ]]
 verdict $? 'what is held out stays as it is' "$told; $found"
-grep '^held out' reference.log | grep -q '100' && ! grep '^held out' reference.log | grep -Eq 'cropped|mirrored'
+grep '^held out' reference.log | contains '100' && ! grep '^held out' reference.log | contains -E 'cropped|mirrored'
 verdict $? 'and the plan does not say otherwise' "$(grep 'held out' reference.log)"
 
 job wide 'type: OneDevice' 5 'cropPadding: 28'

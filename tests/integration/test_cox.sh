@@ -28,8 +28,8 @@ verdict $? "wrong usage is exit code 2" "$(said)"
 cox 2 wait x --timeout abc && grep -q 'it takes a time such as 90' err && cox 2 run job.yaml --volume /data &&
     grep -q 'such as --volume digits=/data' err && cox 2 run && grep -q 'it takes one FILE' err
 verdict $? "what is wrong with it is told" "$(said)"
-cox 0 --version && printed '^cox [0-9]' && "$bin/coxswain-operator" --version | grep -q '^coxswain-operator [0-9]' &&
-    "$bin/coxswain-standalone" --version | grep -q '^coxswain-standalone [0-9]' &&
+cox 0 --version && printed '^cox [0-9]' && "$bin/coxswain-operator" --version | contains '^coxswain-operator [0-9]' &&
+    "$bin/coxswain-standalone" --version | contains '^coxswain-standalone [0-9]' &&
     [[ $(metric 'coxswain_build_info{version="[0-9.]*"}') == 1 ]]
 verdict $? "every program says its version" "$(said)"
 cox 2 get Digits && grep -q 'no job can be called "Digits"' err && cox 2 wait digits_2 && cox 2 get -n Team && cox 2 logs x --role master &&
@@ -212,7 +212,7 @@ mv text $'two\nlines' && cox 0 generate numbers --data $'two\nlines' --strategy 
     ! grep -q '^lines' out
 verdict $? "a line break in a folder's name breaks no comment" "$(said)"
 
-PATH=$bin:$PATH kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
+PATH=$bin:$PATH kubectl-cox help | contains '^usage: kubectl cox COMMAND'
 verdict $? "kubectl's plugin calls itself so"
 cox 0 completion bash && bash -n out && cox 0 completion zsh && cox 2 completion fish
 verdict $? "the completion script is a script" "$(cat err)"

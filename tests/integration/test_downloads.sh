@@ -108,7 +108,7 @@ job_of() {
 touch served/slow
 job_of first ''
 why_says() {
-    KUBECONFIG=$work/state/kubeconfig "$bin/cox" why first 2>&1 | tee why | grep -q 'downloads files'
+    KUBECONFIG=$work/state/kubeconfig "$bin/cox" why first 2>&1 | tee why | contains 'downloads files'
 }
 until_true 20 why_says
 verdict $? "cox why says that a pod downloads" "$(cat why; ls)"

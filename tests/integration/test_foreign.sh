@@ -213,7 +213,7 @@ a_frozen_rank() {
 
 # has_note TEXT: an event of the job `frozen` says so
 has_note() {
-    api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q -- "$1"
+    api GET apis/events.k8s.io/v1/namespaces/default/events | contains -- "$1"
 }
 
 # A rank that waits for something else than its peers, and reacts to signals: which one it is, and where it was.

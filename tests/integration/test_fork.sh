@@ -102,7 +102,7 @@ goes_on() {
     step=${from#*step-}
     step=$((10#${step%%.*}))
     job "$1-fork" "$2" 0.0005 40 "$from"
-    ((0 < step && step < 40)) && crew "$1-fork" "$3" "$4" && cat "$1-fork".*log | grep -q "goes on from step $step of another job" && [[ $(saved_step "$1-fork") == 40 ]]
+    ((0 < step && step < 40)) && crew "$1-fork" "$3" "$4" && cat "$1-fork".*log | contains "goes on from step $step of another job" && [[ $(saved_step "$1-fork") == 40 ]]
     verdict $? "$1: a fork goes on from the middle of it" "$from $(tails "$1-fork") $(ls "$1-source")"
     job "$1-same" "$2" 0.0005 40 "$1-source"
     crew "$1-same" "$3" "$4" && same_weights "$1-same" "$1-source"
@@ -115,7 +115,7 @@ goes_on peers 'type: PeerToPeer' 2 0
 job unfit 'type: ParameterServer, mode: Synchronous' 0.0005 40 "$at"
 sed -i 's/width: 32/width: 16/' unfit.yaml
 start_crew unfit 2 2
-until_true 60 grep -qs "init.path .*does not fit this job (a job can go on only" unfit.ps0.log && ! cat unfit.*.log | grep -q "another checkpoint.path"
+until_true 60 grep -qs "init.path .*does not fit this job (a job can go on only" unfit.ps0.log && ! cat unfit.*.log | contains "another checkpoint.path"
 verdict $? "servers: a checkpoint of another job that does not fit is named as one" "$(tails unfit)"
 end_crew KILL
 

@@ -146,7 +146,7 @@ verdict $? 'however many the job took at a time' "$answer $said"
 
 "$worker" --job bars.yaml --storage runs="$work" --threads 1 --predict all --outputs >outputs.npy 2>said.log
 "$worker" --job bars.yaml --storage runs="$work" --threads 1 --predict 19 --outputs >last.npy 2>>said.log
-head -c 128 outputs.npy | grep -q "'descr': '<f4'.*'shape': (20, 10,)" && cmp -s <(tail -c 40 outputs.npy) <(tail -c 40 last.npy) &&
+head -c 128 outputs.npy | contains "'descr': '<f4'.*'shape': (20, 10,)" && cmp -s <(tail -c 40 outputs.npy) <(tail -c 40 last.npy) &&
     (($(wc -c <outputs.npy) == 128 + 800 && $(wc -c <last.npy) == 128 + 40))
 verdict $? 'what the model gives for them can be had as an array' "$(tail -n 1 said.log)"
 sed "s/batchSize: 24, logicalShards: 4/batchSize: 1048576/" bars.yaml >roomy.yaml

@@ -122,7 +122,7 @@ verdict $? "a follower that has read something waits for a refusal to pass" "$(h
 
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 1 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
-    grep -q '^cox logs: worker-0: its log could not be read to the end' troubles && head -n 1 followed | grep -qx 'line 1'
+    grep -q '^cox logs: worker-0: its log could not be read to the end' troubles && head -n 1 followed | contains -x 'line 1'
 verdict $? "what cannot be had is told, with exit code 1" "$(head -n 5 followed troubles)"
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&

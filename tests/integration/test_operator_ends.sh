@@ -71,5 +71,5 @@ wait "$runner"
 status=$?
 runner=
 [[ $status == 1 ]] && grep -q 'coxswain-operator was killed by signal 9 .*it was already restarted 5 times within 10 minutes' long.log &&
-    grep -q 'its state is kept; to go on:$' long.log && tail -n 1 long.log | grep -q '^  .*/cox run job.yaml '
+    grep -q 'its state is kept; to go on:$' long.log && tail -n 1 long.log | contains '^  .*/cox run job.yaml '
 verdict $? "one that ends again and again ends the command" "$status, $(tail -n 5 long.log)"

@@ -82,7 +82,7 @@ verdict $? "and one that was not replaced, too" "$same"
 parent=$(told crowd "status['results'][$fork]['parent']")
 cox 0 sweep get crowd && printed "^TRIAL .* FROM" && printed "^$fork *Succeeded .* $parent\( *best\)\? *$"
 verdict $? "cox shows from which trial each one goes on" "$(said)"
-cox 0 sweep export crowd && head -n 1 out | grep -q ',best,parent$' && grep -q "^$fork,.*,$parent$" out
+cox 0 sweep export crowd && head -n 1 out | contains ',best,parent$' && grep -q "^$fork,.*,$parent$" out
 verdict $? "and exports it" "$(said)"
 best=$(told crowd 'status["best"]["trial"]')
 cox 0 sweep best crowd && grep -q "path: $best-$uid$" out && grep -q "path: $best-$uid-best$" out && grep -q '^# .*begins with its checkpoint' out

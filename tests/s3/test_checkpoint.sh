@@ -53,7 +53,7 @@ killed crew '{"method":"PUT","path":"000030.attempt-1.incarnation-1/manifest.jso
 proxy_rules '[{"method":"GET","path":"000030.attempt-1.incarnation-1/manifest.json","skip":1,"fault":"hang"},{"path":"000040.attempt-1.incarnation-1/manifest.json","method":"PUT","fault":"hang"}]'
 job_of after-commit
 until_true 30 proxy_has '000040.*manifest.json.* hang' && [[ $(committed after-commit 30) ]] && kill_chief after-commit && proxy_rules '[]' && ends_with_same_weights after-commit &&
-    log_of "$(member after-commit 0)" | grep -q 'resumes from the checkpoint of step 30'
+    log_of "$(member after-commit 0)" | contains 'resumes from the checkpoint of step 30'
 verdict $? "a committed checkpoint is what the next chief starts from" "$(log_of "$(member after-commit 0)" | grep -i resume)"
 
 # ---- faults
