@@ -16,13 +16,13 @@
 #include "common/directory.h"
 #include "common/http_client.h"
 #include "common/memory.h"
+#include "common/regular_file.h"
 #include "common/s3_transfer.h"
 #include "storage/fetch.h"
 #include "storage/hub_listing.h"
 
-#define VERIFIED_PREFIX ".verified-"
-#define LISTING_NAME VERIFIED_PREFIX "listing"
-#define LOCK_NAME ".coxswain-download.lock"
+#define LISTING_NAME HUB_VERIFIED_PREFIX "listing"
+#define LOCK_NAME HUB_OWN_PREFIX "download.lock"
 #define SECRET_MAX ((size_t)1024 * 1024)
 #define IDLE_MS 30000
 #define REPORT_MS 10000
@@ -78,7 +78,12 @@ static void report(struct transfer *transfer)
 static int on_data(void *context, const char *bytes, size_t length, struct error *error)
 {
     struct transfer *transfer = context;
-    if (transfer->position + (int64_t)length > transfer->ceiling)
+    const struct wanted *wanted = transfer->wanted;
+    int64_t after = transfer->position + (int64_t)length;
+    if (wanted->size != UNKNOWN && after > wanted->size)
+        return error_set(error, ERROR_CORRUPT, "%s sends more than the %" PRId64 " bytes that the hub lists",
+                         wanted->url, wanted->size);
+    if ((after > transfer->total ? after : transfer->total) > transfer->ceiling)
         return error_set(error, ERROR_TOO_LARGE,
                          "the files are larger than %" PRId64 " bytes; raise sizeLimit, or download fewer files",
                          transfer->downloader->request->ceiling);
@@ -132,6 +137,8 @@ static void on_done(void *context, const struct http_response *response)
     transfer->retry_after_ms = response->retry_after_ms;
     if (response->error)
         transfer->error = *response->error;
+    else if (response->status == 416 && transfer->began > 0 && transfer->position < transfer->wanted->size)
+        error_set(&transfer->error, ERROR_CONFLICT, "%s is shorter than the partial file", transfer->wanted->url);
     else if (response->status == 416 && transfer->began > 0)
         transfer->error = (struct error)ERROR_INIT; /* the partial file has all bytes already */
     else if (judge(response->status, transfer->wanted->url, &transfer->error) == 0 && transfer->output < 0)
@@ -162,10 +169,13 @@ static int attempt(struct transfer *transfer, struct error *error)
     transfer->began = transfer->position;
     transfer->total = transfer->wanted->size;
     transfer->begin_ms = clock_monotonic_ms();
-    http_client_start(downloader->client, &request);
+    struct http_transfer *running = http_client_start(downloader->client, &request);
     while (!transfer->over)
-        if (event_loop_turn(downloader->loop, -1, error) < 0)
+        if (event_loop_turn(downloader->loop, -1, error) < 0) {
+            if (!transfer->over)
+                http_transfer_cancel(running);
             return -1;
+        }
     if (transfer->error.kind == ERROR_NONE)
         return 0;
     return error_set(error, transfer->error.kind, "%s", transfer->error.message);
@@ -176,16 +186,18 @@ static bool may_pass(const struct error *error)
     return error->kind == ERROR_UNAVAILABLE || error->kind == ERROR_TIMEOUT;
 }
 
-/* Repeats an attempt, from where the one before ended, while there is progress within the patience. */
+/* Repeats an attempt, from where the one before ended, while there is progress within the patience. Bytes that come again are none. */
 static int transfer_run(struct transfer *transfer, struct error *error)
 {
     int64_t patience = transfer->downloader->request->patience_ms, progress_ms = clock_monotonic_ms();
+    int64_t farthest = transfer->position;
     transfer->reported_ms = progress_ms;
     for (int64_t delay = RETRY_FIRST_MS;; delay = 2 * delay < RETRY_LAST_MS ? 2 * delay : RETRY_LAST_MS) {
         struct error cause = ERROR_INIT;
         if (attempt(transfer, &cause) == 0)
             return 0;
-        if (transfer->position > transfer->began) {
+        if (transfer->position > farthest) {
+            farthest = transfer->position;
             progress_ms = clock_monotonic_ms();
             delay = RETRY_FIRST_MS;
         }
@@ -219,28 +231,49 @@ static char *verification(const char *path, const char *digest)
                          (int64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
-static int note_verified(const char *path, const char *digest, struct error *error)
+/* Other pods may write to the volume: links would lead elsewhere, and opening a FIFO would block while the lock is held. */
+static bool read_own(struct buffer *buffer, const char *path)
 {
-    SCOPED_FREE char *text = verification(path, digest), *note = beside(path, VERIFIED_PREFIX);
+    off_t size;
+    SCOPED_CLOSE int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    return file >= 0 && regular_file_check(file, path, &size, NULL) == 0 &&
+           buffer_read_descriptor(buffer, file, path, NULL) == 0;
+}
+
+/* Without the file a later download takes longer, so its errors are not reported. */
+static void write_own(const struct buffer *buffer, const char *path)
+{
+    SCOPED_FREE char *draft = memory_format("%s.draft", path);
+    unlink(draft);
+    SCOPED_CLOSE int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 || write(file, buffer->data, buffer->length) != (ssize_t)buffer->length || rename(draft, path) < 0)
+        unlink(draft);
+}
+
+static void note_verified(const char *path, const char *digest)
+{
+    SCOPED_FREE char *text = verification(path, digest), *note = beside(path, HUB_VERIFIED_PREFIX);
     SCOPED_BUFFER buffer;
     buffer_init(&buffer, SECRET_MAX);
-    buffer_append_string(&buffer, text ? text : "", NULL);
-    return buffer_write_file(&buffer, note, error);
+    if (text && buffer_append_string(&buffer, text, NULL) == 0)
+        write_own(&buffer, note);
 }
 
 /* Whether the file is there with its digest. Reads it only if there is no note that another download has left. */
 static bool is_there(const char *path, const struct wanted *wanted)
 {
-    SCOPED_FREE char *text = verification(path, wanted->digest), *note = beside(path, VERIFIED_PREFIX);
+    SCOPED_FREE char *text = verification(path, wanted->digest), *note = beside(path, HUB_VERIFIED_PREFIX);
     char digest[DIGEST_TEXT_MAX];
     SCOPED_BUFFER buffer;
     buffer_init(&buffer, SECRET_MAX);
     if (!text)
         return false;
-    if (buffer_read_file(&buffer, note, NULL) == 0 && strcmp(buffer_text(&buffer), text) == 0)
+    if (read_own(&buffer, note) && strcmp(buffer_text(&buffer), text) == 0)
         return true;
-    return digest_file(path, wanted->digest_kind, digest, NULL) == 0 && strcmp(digest, wanted->digest) == 0 &&
-           note_verified(path, wanted->digest, NULL) == 0;
+    if (digest_file(path, wanted->digest_kind, digest, NULL) < 0 || strcmp(digest, wanted->digest) != 0)
+        return false;
+    note_verified(path, wanted->digest);
+    return true;
 }
 
 static int check_digest(const char *partial, const struct wanted *wanted, struct error *error)
@@ -250,9 +283,10 @@ static int check_digest(const char *partial, const struct wanted *wanted, struct
         return -1;
     if (strcmp(digest, wanted->digest) == 0)
         return 0;
-    return error_set(error, ERROR_CORRUPT,
-                     "%s has the digest %s instead of %s; correct sha256 if the file was meant to change", wanted->url,
-                     digest, wanted->digest);
+    return error_set(error, ERROR_CORRUPT, "%s has the digest %s instead of %s; %s", wanted->url, digest,
+                     wanted->digest,
+                     wanted->size == UNKNOWN ? "correct sha256 if the file was meant to change"
+                                             : "a server on the way may have changed it: run the job again");
 }
 
 /* Bytes that an earlier download has left may be of another version of the file: then all of them are downloaded again, once. */
@@ -265,13 +299,25 @@ static int fill(struct transfer *transfer, const char *partial, struct error *er
             return error_set_errno(error, "write %s", partial);
         if (check_digest(partial, transfer->wanted, error) == 0)
             return 0;
-        if (!resumed) {
-            unlink(partial);
+        if (!resumed)
             return -1;
-        }
         if (ftruncate(transfer->output, transfer->position = 0) < 0)
             return error_set_errno(error, "start the download anew");
     }
+}
+
+/* Begins anew unless it is a regular file with one name: bytes that are written to a link would damage another file. */
+static int open_partial(const char *partial, struct stat *ret_status, struct error *error)
+{
+    if (lstat(partial, ret_status) == 0 && (!S_ISREG(ret_status->st_mode) || ret_status->st_nlink > 1))
+        unlink(partial);
+    int output = open(partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (output >= 0 && fstat(output, ret_status) == 0)
+        return output;
+    error_set_errno(error, "write %s", partial);
+    if (output >= 0)
+        close(output);
+    return -1;
 }
 
 static int get_file(struct downloader *downloader, const struct wanted *wanted, struct error *error)
@@ -288,24 +334,54 @@ static int get_file(struct downloader *downloader, const struct wanted *wanted, 
     }
     if (directory_make(parent, error) < 0)
         return -1;
-    SCOPED_CLOSE int output = open(partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (output < 0 || fstat(output, &status) < 0)
-        return error_set_errno(error, "write %s", partial);
+    SCOPED_CLOSE int output = open_partial(partial, &status, error);
+    if (output < 0)
+        return -1;
     struct transfer transfer = {.downloader = downloader,
                                 .wanted = wanted,
                                 .output = output,
                                 .position = status.st_size,
                                 .ceiling = ceiling > 0 ? ceiling - downloader->used : INT64_MAX};
-    if (fill(&transfer, partial, error) < 0)
+    int filled = fill(&transfer, partial, error);
+    if (filled < 0 && (error->kind == ERROR_CORRUPT || error->kind == ERROR_TOO_LARGE))
+        unlink(partial);
+    if (filled == 0 && rename(partial, path) < 0)
+        filled = error_set_errno(error, "rename %s", partial);
+    if (filled < 0 && !is_there(path, wanted)) /* it is, if a mount's flock does not reach the other nodes */
         return -1;
-    if (rename(partial, path) < 0)
-        return error_set_errno(error, "rename %s", partial);
     downloader->used += transfer.position;
     downloader->result.files++;
-    return note_verified(path, wanted->digest, error);
+    note_verified(path, wanted->digest);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- sources */
+
+/* Waits for the lock of a folder below the volume's; it ends with the descriptor, so also with the process. */
+static int lock(const struct download_request *request, const char *below, int *ret_descriptor, struct error *error)
+{
+    SCOPED_FREE char *folder = memory_format("%s/%s", request->folder, below),
+                     *path = memory_format("%s/" LOCK_NAME, folder);
+    if (directory_make(folder, error) < 0)
+        return -1;
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0) /* of another user, or the volume is read-only: the files may be there nevertheless */
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0)
+        return error_set_errno(error, "write %s", path);
+    for (int64_t waited = 0; flock(descriptor, LOCK_EX | LOCK_NB) < 0; waited += LOCK_POLL_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            error_set_errno(error, "lock %s: the file system of the volume has no flock; use another", path);
+            close(descriptor);
+            return -1;
+        }
+        if (waited % REPORT_MS == 0 && request->report)
+            request->report(NULL, 0, UNKNOWN, UNKNOWN);
+        usleep(LOCK_POLL_MS * 1000);
+    }
+    *ret_descriptor = descriptor;
+    return 0;
+}
 
 static const char hub_scheme[] = "hf://", web_scheme[] = "https://", digest_mark[] = "#sha256=";
 
@@ -325,6 +401,10 @@ static int get_web(struct downloader *downloader, const char *source, struct err
     if (!strchr(path, '/') || !fetch_path_is_safe(path))
         return error_set(error, ERROR_INVALID, "%s does not end in the name of a file", url);
     struct wanted wanted = {.url = url, .path = path, .digest = mark + strlen(digest_mark), .size = UNKNOWN};
+    SCOPED_FREE char *parent = memory_copy_bytes(path, (size_t)(strrchr(path, '/') - path));
+    SCOPED_CLOSE int held = -1;
+    if (lock(downloader->request, parent, &held, error) < 0)
+        return -1;
     return get_file(downloader, &wanted, error);
 }
 
@@ -374,6 +454,24 @@ static int divide(const char *source, struct repository *ret_repository, struct 
         .folder = memory_copy_bytes(whole, (size_t)(end - whole)),
         .pattern = memory_copy_string(*end == '/' ? end + 1 : ""),
     };
+    char *pattern = ret_repository->pattern; /* a folder may be written with a slash at its end */
+    for (size_t length = strlen(pattern); length > 0 && pattern[length - 1] == '/'; length--)
+        pattern[length - 1] = '\0';
+    return 0;
+}
+
+/* Parses a list; one of a revision that is a commit must be of this commit. */
+static int parse_listing(const struct buffer *text, const struct repository *repository,
+                         struct hub_listing *ret_listing, struct error *error)
+{
+    SCOPED(hub_listing_release) struct hub_listing listing = {0};
+    if (hub_listing_parse(buffer_text(text), text->length, &listing, error) < 0)
+        return -1;
+    if (hub_is_digest(repository->revision, 40) && strcmp(listing.commit, repository->revision) != 0)
+        return error_set(error, ERROR_CORRUPT, "%s: the hub answers with the commit %s instead of %s", repository->name,
+                         listing.commit, repository->revision);
+    *ret_listing = listing;
+    listing = (struct hub_listing){0};
     return 0;
 }
 
@@ -383,26 +481,21 @@ static int get_listing(struct downloader *downloader, const struct repository *r
 {
     SCOPED_FREE char *url = memory_format("%s/api/%s/%s/revision/%s?blobs=true", downloader->hub, repository->kind,
                                           repository->name, repository->revision),
-                     *folder = memory_format("%s/%s", downloader->request->folder, repository->folder),
-                     *path = memory_format("%s/" LISTING_NAME, folder), *draft = memory_format("%s.draft", path);
+                     *path = memory_format("%s/%s/" LISTING_NAME, downloader->request->folder, repository->folder);
     struct wanted wanted = {.url = url, .path = repository->name, .size = UNKNOWN};
     struct transfer transfer = {.downloader = downloader, .wanted = &wanted, .output = -1};
     SCOPED_BUFFER kept;
     struct error cause = ERROR_INIT;
     buffer_init(&kept, HUB_LISTING_MAX);
     buffer_init(&transfer.body, HUB_LISTING_MAX);
-    bool has_kept = buffer_read_file(&kept, path, NULL) == 0;
-    if (has_kept && hub_is_digest(repository->revision, 40) &&
-        hub_listing_parse(kept.data, kept.length, ret_listing, NULL) == 0)
+    bool has_kept = read_own(&kept, path);
+    if (has_kept && hub_is_digest(repository->revision, 40) && parse_listing(&kept, repository, ret_listing, NULL) == 0)
         return 0;
     int result = transfer_run(&transfer, &cause);
-    if (result == 0)
-        result = hub_listing_parse(buffer_text(&transfer.body), transfer.body.length, ret_listing, &cause);
-    if (result == 0 && (directory_make(folder, &cause) < 0 || buffer_write_file(&transfer.body, draft, &cause) < 0 ||
-                        (rename(draft, path) < 0 && error_set_errno(&cause, "write %s", path) < 0)))
-        result = -1;
-    if (result < 0 && has_kept && may_pass(&cause) && hub_listing_parse(kept.data, kept.length, ret_listing, NULL) == 0)
-        result = 0;
+    if (result == 0 && (result = parse_listing(&transfer.body, repository, ret_listing, &cause)) == 0)
+        write_own(&transfer.body, path);
+    else if (has_kept && may_pass(&cause))
+        result = parse_listing(&kept, repository, ret_listing, NULL);
     buffer_release(&transfer.body);
     return result == 0 ? 0 : error_set(error, cause.kind, "%s", cause.message);
 }
@@ -444,8 +537,9 @@ static int check_sizes(struct downloader *downloader, const struct hub_listing *
             continue;
         found++;
         bytes = bytes > INT64_MAX - file->size ? INT64_MAX : bytes + file->size;
-        if (stat(path, &status) < 0)
-            missing += file->size - (stat(partial, &status) == 0 ? status.st_size : 0);
+        int64_t there = stat(path, &status) == 0 || stat(partial, &status) == 0 ? status.st_size : 0;
+        int64_t left = file->size > there ? file->size - there : 0;
+        missing = missing > INT64_MAX - left ? INT64_MAX : missing + left;
     }
     if (found == 0)
         return error_set(error, ERROR_NOT_FOUND, "%s has no file \"%s\" in the revision %s", repository->name,
@@ -455,11 +549,12 @@ static int check_sizes(struct downloader *downloader, const struct hub_listing *
                          "%s has %" PRId64 " bytes, and all files may have %" PRId64
                          "; raise sizeLimit, or choose fewer files: hf://%s/*.safetensors",
                          repository->name, bytes, request->ceiling, repository->folder);
-    if (statvfs(request->folder, &disk) == 0 && missing > (int64_t)(disk.f_bavail * disk.f_frsize))
+    if (statvfs(request->folder, &disk) == 0 && disk.f_blocks > 0 && /* some file systems do not tell */
+        (uint64_t)missing / disk.f_frsize > disk.f_bavail)
         return error_set(error, ERROR_NO_SPACE,
-                         "%s needs %" PRId64 " more bytes, and the volume has %" PRId64
+                         "%s needs %" PRId64 " more bytes, and the volume has %" PRIu64
                          "; give the claim more storage, or remove files",
-                         repository->name, missing, (int64_t)(disk.f_bavail * disk.f_frsize));
+                         repository->name, missing, (uint64_t)disk.f_bavail * disk.f_frsize);
     return 0;
 }
 
@@ -467,7 +562,9 @@ static int get_repository(struct downloader *downloader, const char *source, str
 {
     SCOPED(repository_release) struct repository repository = {0};
     SCOPED(hub_listing_release) struct hub_listing listing = {0};
-    if (divide(source, &repository, error) < 0 || get_listing(downloader, &repository, &listing, error) < 0 ||
+    SCOPED_CLOSE int held = -1;
+    if (divide(source, &repository, error) < 0 || lock(downloader->request, repository.folder, &held, error) < 0 ||
+        get_listing(downloader, &repository, &listing, error) < 0 ||
         check_sizes(downloader, &listing, &repository, error) < 0)
         return -1;
     for (size_t i = 0; i < listing.count; i++) {
@@ -485,27 +582,6 @@ static int get_repository(struct downloader *downloader, const char *source, str
 }
 
 /* ---------------------------------------------------------------- all sources */
-
-/* Waits for the lock of the volume; it ends with the descriptor, so also with the process. */
-static int lock(const struct download_request *request, int *ret_descriptor, struct error *error)
-{
-    SCOPED_FREE char *path = memory_format("%s/" LOCK_NAME, request->folder);
-    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0)
-        return error_set_errno(error, "write %s", path);
-    for (int64_t waited = 0; flock(descriptor, LOCK_EX | LOCK_NB) < 0; waited += LOCK_POLL_MS) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
-            error_set_errno(error, "lock %s: the file system of the volume has no flock; use another", path);
-            close(descriptor);
-            return -1;
-        }
-        if (waited % REPORT_MS == 0 && request->report)
-            request->report(NULL, 0, UNKNOWN, UNKNOWN);
-        usleep(LOCK_POLL_MS * 1000);
-    }
-    *ret_descriptor = descriptor;
-    return 0;
-}
 
 /* NULL if there is no such file. */
 static char *read_secret(const char *folder, const char *name)
@@ -542,8 +618,7 @@ static int check_sources(const struct downloader *downloader, struct error *erro
 static int get_all(struct downloader *downloader, struct error *error)
 {
     const struct download_request *request = downloader->request;
-    SCOPED_CLOSE int held = -1;
-    if (check_sources(downloader, error) < 0 || lock(request, &held, error) < 0)
+    if (check_sources(downloader, error) < 0)
         return -1;
     for (size_t i = 0; i < request->source_count; i++) {
         const char *source = request->sources[i];

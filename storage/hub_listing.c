@@ -24,13 +24,22 @@ void hub_listing_release(struct hub_listing *listing)
     *listing = (struct hub_listing){0};
 }
 
+static bool is_own(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(name, HUB_VERIFIED_PREFIX, strlen(HUB_VERIFIED_PREFIX)) == 0 ||
+           strncmp(name, HUB_OWN_PREFIX, strlen(HUB_OWN_PREFIX)) == 0;
+}
+
 static int read_file(const struct json *item, struct hub_file *ret_file, struct error *error)
 {
     const char *path = json_string_at(item, "rfilename", ""), *large = json_string_at(item, "lfs.sha256", NULL);
     const char *digest = large ? large : json_string_at(item, "blobId", "");
     int64_t size = json_integer_at(item, "size", -1);
-    if (!fetch_path_is_safe(path))
-        return error_set(error, ERROR_CORRUPT, "the hub lists a file whose name has an empty part, \".\" or \"..\"");
+    if (!fetch_path_is_safe(path) || is_own(path))
+        return error_set(error, ERROR_CORRUPT,
+                         "the hub lists a file whose name has an empty part, \".\" or \"..\", or begins with "
+                         "\"" HUB_VERIFIED_PREFIX "\", \"" HUB_OWN_PREFIX "\" or \".partial-\"");
     if (size < 0 || !hub_is_digest(digest, large ? SHA256_DIGITS : SHA1_DIGITS))
         return error_set(error, ERROR_CORRUPT, "the hub gives no valid size and digest for %s", path);
     *ret_file = (struct hub_file){

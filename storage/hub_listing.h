@@ -13,6 +13,10 @@
 #define HUB_LISTING_MAX ((size_t)16 * 1024 * 1024) /* bytes of the answer */
 #define HUB_FILES_MAX 20000
 
+/* Names of a download's own files begin with these; a repository that has such a file is refused. */
+#define HUB_VERIFIED_PREFIX ".verified-"
+#define HUB_OWN_PREFIX ".coxswain-"
+
 struct hub_file {
     char *path; /* no part of it is empty, "." or ".."; see fetch_path_is_safe */
     int64_t size;

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "common/directory.h"
@@ -25,12 +26,16 @@ static bool no_ranges; /* the server answers requests for a range with everythin
 static int status;     /* 0: 200 */
 static const char *commit;
 static int size;
+static const char *extra;       /* one more file of the hub's list */
+static void (*meanwhile)(void); /* called by the server before it answers with a file */
 
 static void serve(struct scripted_request *request)
 {
     char text[1024];
     const char *range = strcasestr(request->head, "Range: bytes=");
     size_t from = range && !no_ranges ? strtoul(range + 13, NULL, 10) : 0, length = strlen(content);
+    if (meanwhile && strstr(request->line, "/d/"))
+        meanwhile();
     if (status) {
         scripted_reply(request, status, "{}");
     } else if (strstr(request->line, "/api/")) {
@@ -38,8 +43,8 @@ static void serve(struct scripted_request *request)
                  "{\"sha\":\"%s\",\"siblings\":[{\"rfilename\":\"a/w.bin\",\"size\":%d,\"blobId\":\"" COMMIT
                  "\",\"lfs\":{\"sha256\":\"" CONTENT_SHA256 "\"}},"
                  "{\"rfilename\":\"small.txt\",\"size\":10,\"blobId\":\"" CONTENT_GIT "\"},"
-                 "{\"rfilename\":\"other.txt\",\"size\":10,\"blobId\":\"" COMMIT "\"}]}",
-                 commit, size);
+                 "{\"rfilename\":\"other.txt\",\"size\":10,\"blobId\":\"" COMMIT "\"}%s]}",
+                 commit, size, extra);
         scripted_reply(request, 200, text);
     } else if (from >= length) {
         scripted_reply(request, 416, "");
@@ -97,6 +102,7 @@ static bool has(const char *path, const char *text)
 
 static void begin(bool tls)
 {
+    extra = "", meanwhile = NULL;
     content = CONTENT, commit = COMMIT, cut_after = 0, no_ranges = false, status = 0, size = 10;
     request = (struct download_request){.folder = folder};
     snprintf(folder, sizeof folder, "/tmp/download.XXXXXX");
@@ -130,6 +136,11 @@ Test(download, a_file_is_downloaded_once)
     unlink(note);
     cr_assert_eq(get(url), 0, "%s", error.message);
     cr_assert_eq(server.requests, 1, "without the note the file itself is read");
+    unlink(note);
+    cr_assert_eq(mkdir(note, 0700), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 1, "also if no note can be written");
+    rmdir(note);
     write_text(path, "damaged...");
     cr_assert_eq(get(url), 0, "%s", error.message);
     cr_assert(has(path, CONTENT) && result.files == 1, "a changed file is replaced");
@@ -167,6 +178,97 @@ Test(download, a_cut_download_goes_on_where_it_ended)
     end();
 }
 
+Test(download, a_server_that_never_sends_a_whole_file_is_given_up)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256);
+    cut_after = 1000, no_ranges = true;
+    cr_assert_lt(get(url), 0);
+    cr_assert_eq(error.kind, ERROR_UNAVAILABLE, "%s", error.message);
+    end();
+}
+
+Test(download, what_other_pods_leave_in_the_volume_does_no_harm)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256), *path = place("f.bin"), *note = place(".verified-f.bin"),
+                     *partial = place(".partial-f.bin"), *victim = place("victim");
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    write_text(victim, "precious");
+
+    unlink(note);
+    cr_assert_eq(mkfifo(note, 0600), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    unlink(note);
+    cr_assert_eq(symlink(victim, note), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    cr_assert(has(victim, "precious"), "a note is not written through a link");
+
+    unlink(path);
+    cr_assert_eq(mkfifo(partial, 0600), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    unlink(path);
+    cr_assert_eq(symlink(victim, partial), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    unlink(path);
+    cr_assert_eq(link(victim, partial), 0);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    cr_assert(has(path, CONTENT) && has(victim, "precious"), "bytes are not written to another name's file");
+    end();
+}
+
+Test(download, files_that_another_user_downloaded_are_used)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256);
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    if (getuid() != 0)
+        cr_skip_test("only root can become another user");
+    chmod(folder, 0755), chmod(secrets, 0755);
+    if (fork() == 0)
+        _exit(setuid(65534) == 0 && get(url) == 0 && result.kept == 1 ? 0 : 1);
+    int code;
+    cr_assert(wait(&code) > 0 && WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    end();
+}
+
+static void download_of_another_job(void)
+{
+    SCOPED_FREE char *hub = memory_format("https://127.0.0.1:%d", server.port);
+    const char *source = "hf://org/name/small.txt";
+    struct download_request other = {
+        .folder = folder, .sources = &source, .source_count = 1, .hub = hub, .secrets = secrets, .patience_ms = 1500};
+    struct download_result got;
+    meanwhile = NULL;
+    cr_assert_eq(download(&other, &got, NULL), 0);
+}
+
+Test(download, jobs_with_other_sources_do_not_wait)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256);
+    meanwhile = download_of_another_job;
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    cr_assert_null(meanwhile);
+    end();
+}
+
+static void download_without_lock(void)
+{
+    SCOPED_FREE char *path = place("f.bin"), *partial = place(".partial-f.bin");
+    unlink(partial);
+    write_text(path, CONTENT);
+}
+
+Test(download, another_node_may_be_faster)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256);
+    meanwhile = download_without_lock;
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    end();
+}
+
 static void expect_refusal(const char *source, enum error_kind kind, const char *words)
 {
     cr_assert_lt(get(source), 0, "%s", words);
@@ -194,7 +296,9 @@ Test(download, what_cannot_be_had_is_explained)
     expect_refusal(url, ERROR_CORRUPT, "instead of " CONTENT_SHA256);
     cr_assert(access(path, F_OK) < 0 && access(partial, F_OK) < 0, "wrong bytes are never seen");
     request.ceiling = 9;
+    write_text(partial, "01234");
     expect_refusal(url, ERROR_TOO_LARGE, "raise sizeLimit");
+    cr_assert_lt(access(partial, F_OK), 0, "nor do bytes stay that nobody will use");
     request.ceiling = 0, request.secrets = NULL;
     expect_refusal(url, ERROR_FORBIDDEN, "certificate");
     end();
@@ -239,7 +343,13 @@ Test(download, files_of_the_hub)
     expect_refusal("hf://org/name/other.txt", ERROR_CORRUPT, "has the digest");
     size = 11;
     expect_refusal("hf://org/longer/a", ERROR_UNAVAILABLE, "ends after 10 of 11 bytes");
+    size = 5;
+    expect_refusal("hf://org/shorter/a/", ERROR_CORRUPT, "sends more than the 5 bytes");
     size = 10;
+    expect_refusal("hf://org/name@1111111111111111111111111111111111111111", ERROR_CORRUPT, "instead of 1111");
+    extra = ",{\"rfilename\":\".verified-listing\",\"size\":10,\"blobId\":\"" CONTENT_GIT "\"}";
+    expect_refusal("hf://org/forger", ERROR_CORRUPT, "begins with \".verified-\"");
+    extra = "";
     request.ceiling = 9;
     expect_refusal("hf://org/name", ERROR_TOO_LARGE, "has 30 bytes");
     commit = "no";
