@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -299,10 +300,18 @@ static int exit_status(const struct error *error)
     }
 }
 
+/* The first process of a container ignores signals that it has no handler for: a deleted pod would stay for its whole grace period. */
+static void on_signal(int number)
+{
+    _exit(128 + number);
+}
+
 int main(int count, char **arguments)
 {
     struct options options = {.prefix = "", .connections = CONNECTIONS_DEFAULT};
     struct error error = ERROR_INIT;
+    signal(SIGTERM, on_signal);
+    signal(SIGINT, on_signal);
     if (read_options(count, arguments, &options) < 0)
         return EXIT_USAGE;
     const struct command *command = find_command(count - optind, arguments + optind);

@@ -53,6 +53,9 @@ arrived() {
     (($(stat -c %s $partial 2>/dev/null || echo 0) > 50000))
 }
 until_true 20 arrived
+caught=$(awk '$1 == "SigCgt:" { print $2 }' "/proc/$victim/status")
+((0x$caught & 1 << 14))
+verdict $? "SIGTERM has a handler, without which the first process of a container would ignore it" "$caught"
 kill -KILL "$victim"
 wait "$victim" 2>/dev/null
 rm served/slow
