@@ -15,6 +15,7 @@
 #define CONNECT_TIMEOUT_MS 10000
 #define KEEP_ALIVE_SECONDS 15
 #define REDIRECTS_MAX 5
+#define RETRY_AFTER_MAX_S ((curl_off_t)24 * 60 * 60) /* a server's larger number is cut to it */
 #define IDLE_HANDLES_MAX 4
 
 struct http_client {
@@ -268,7 +269,7 @@ static int64_t retry_after_ms(CURL *easy)
 {
     curl_off_t seconds = 0;
     curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds);
-    return seconds > 0 ? (int64_t)seconds * 1000 : -1;
+    return seconds > 0 ? (int64_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000 : -1;
 }
 
 static int transfer_status(const struct http_transfer *transfer)
