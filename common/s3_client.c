@@ -117,7 +117,7 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     client->region = memory_copy_string(options->region && *options->region ? options->region : "us-east-1");
     client->credentials = memory_copy_string(options->credentials);
     const char *key = getenv("AWS_ACCESS_KEY_ID");
-    if (!client->credentials && (!key || *key == '\0') && s3_identity_is_given())
+    if (!client->credentials && (!key || *key == '\0') && s3_identity_is_for(client->host))
         client->identity = s3_identity_new(client->region);
     client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     pthread_mutex_init(&client->lock, NULL);

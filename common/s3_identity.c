@@ -38,9 +38,27 @@ static bool has_web_identity(void)
     return variable("AWS_WEB_IDENTITY_TOKEN_FILE") && variable("AWS_ROLE_ARN");
 }
 
-bool s3_identity_is_given(void)
+/* Whether the credentials are those of AWS: from its own server, or from the agent of EKS. */
+static bool is_of_aws(void)
 {
-    return has_web_identity() || variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *agent = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    if (has_web_identity())
+        return !variable("AWS_ENDPOINT_URL_STS");
+    return agent && (strncmp(agent, "http://169.254.170.", 19) == 0 || strncmp(agent, "http://[fd00:ec2:", 17) == 0);
+}
+
+bool s3_identity_is_for(const char *host)
+{
+    static const char *const domains[] = {".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"};
+    size_t length = strcspn(host, ":");
+    if (!has_web_identity() && !variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
+        return false;
+    for (size_t i = 0; is_of_aws() && i < sizeof domains / sizeof *domains; i++) {
+        size_t tail = strlen(domains[i]);
+        if (length > tail && strncmp(host + length - tail, domains[i], tail) == 0)
+            return true;
+    }
+    return !is_of_aws();
 }
 
 struct s3_identity *s3_identity_new(const char *region)
@@ -170,6 +188,8 @@ static int assume_role(const struct s3_identity *identity, struct s3_credentials
 static bool is_agent(const char *url)
 {
     static const char *const hosts[] = {"169.254.170.23", "169.254.170.2", "[fd00:ec2::23]", "127.0.0.1", "localhost"};
+    if (strchr(url, '@')) /* what is before it would not be the host */
+        return false;
     if (strncmp(url, "https://", 8) == 0)
         return true;
     for (size_t i = 0; strncmp(url, "http://", 7) == 0 && i < sizeof hosts / sizeof *hosts; i++) {

@@ -21,8 +21,10 @@
 
 struct s3_identity;
 
-/* Whether the environment has the variables of one of the two ways. */
-bool s3_identity_is_given(void);
+/* Whether the environment has the variables of one of the two ways, and its credentials are for this host ("HOST" or "HOST:PORT"). EKS puts
+ * the variables into all pods of a service account; AWS's credentials are for AWS's hosts only. A public bucket of another server is read
+ * without any, and MinIO or Ceph have their own AWS_ENDPOINT_URL_STS. */
+bool s3_identity_is_for(const char *host);
 
 /* `region` is copied. */
 struct s3_identity *s3_identity_new(const char *region);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Downloads files by HTTPS, and models or data sets from the Hugging Face hub, into a volume, before a job's program starts. Several pods and
- * jobs may share the volume: a lock (flock) lets one of them download while the others wait, and a file that is there with its digest is
- * kept. A download that was killed goes on where it ended.
+ * jobs may share the volume: a lock (flock) of each source's folder lets one of them download while the others wait, and a file that is there
+ * with its digest is kept. A download that was killed goes on where it ended. Other pods may do anything to the volume: notes, lists and
+ * partial files that are links or no regular files are not used.
  *
  * A source is one word:
  *
@@ -16,7 +17,7 @@
  * a revision is kept as well, in `.verified-listing`: a revision that is a commit is not asked for twice, and of a branch the kept list is used
  * when the hub cannot be reached.
  *
- * Failures that may pass (429, 5xx, a cut or refused connection, silence) are repeated until no byte has come for `patience_ms`. Redirects are
+ * Failures that may pass (429, 5xx, a cut or refused connection, silence) are repeated until no new byte has come for `patience_ms`. Redirects are
  * followed five times, and from https only to https.
  */
 #ifndef COXSWAIN_STORAGE_DOWNLOAD_H

@@ -1109,7 +1109,8 @@ static const struct field download_fields[] = {
      RANGE(1, 20),
      FORMAT(BYTES),
      .fallback = "100Gi",
-     .description = "The most that all files of this storage may take; larger ones fail the job."},
+     .description = "The most that the files of all sources may take together; larger ones fail the job. Other files "
+                    "in the volume do not count."},
 };
 static OBJECT_TYPE(download_type, "Download", download_fields);
 

@@ -90,14 +90,14 @@ static void start_web_identity(void)
 {
     setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r", 1);
     start(sts, "AWS_ENDPOINT_URL_STS");
-    cr_assert(s3_identity_is_given());
+    cr_assert(s3_identity_is_for("127.0.0.1:9000"));
 }
 
 TestSuite(s3_identity, .timeout = 60);
 
 Test(s3_identity, a_token_is_exchanged_once_for_credentials)
 {
-    cr_assert_not(s3_identity_is_given());
+    cr_assert_not(s3_identity_is_for("127.0.0.1:9000"));
     start_web_identity();
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(get(), 0, "%s", error.message);
@@ -169,10 +169,24 @@ static void agent(struct scripted_request *request)
     scripted_reply(request, 200, status == 200 ? body : "[]");
 }
 
+Test(s3_identity, the_credentials_of_aws_are_for_its_own_hosts)
+{
+    setenv("AWS_ROLE_ARN", "r", 1);
+    setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/token", 1);
+    for (int agents = 0; agents < 2; agents++) {
+        cr_expect(s3_identity_is_for("s3.eu-central-1.amazonaws.com"));
+        cr_expect(s3_identity_is_for("s3.cn-north-1.amazonaws.com.cn:443"));
+        cr_expect_not(s3_identity_is_for("minio.storage.svc:9000"));
+        cr_expect_not(s3_identity_is_for("amazonaws.com.example.org"));
+        unsetenv("AWS_ROLE_ARN");
+        setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials", 1);
+    }
+}
+
 Test(s3_identity, an_agent_on_the_node_gives_credentials)
 {
     start(agent, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    cr_assert(s3_identity_is_given());
+    cr_assert(s3_identity_is_for("127.0.0.1:9000"));
     cr_assert_eq(get(), 0, "%s", error.message);
     cr_expect_str_eq(token, "t");
     end();
@@ -190,7 +204,8 @@ Test(s3_identity, an_agent_that_answers_nonsense_gives_none)
 Test(s3_identity, a_token_is_sent_to_no_other_host)
 {
     static const char *const urls[] = {"http://169.254.170.230/v1", "http://example.com/",
-                                       "http://127.0.0.1.example.com/", "ftp://169.254.170.23/"};
+                                       "http://127.0.0.1.example.com/", "ftp://169.254.170.23/",
+                                       "http://169.254.170.23:80@127.0.0.1/"};
     start(agent, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", urls[i], 1);
