@@ -24,7 +24,9 @@ struct s3_identity {
     char *region;
     pthread_mutex_t lock; /* held while credentials are renewed: other threads wait for the same answer */
     struct s3_credentials credentials;
-    int64_t retry_ms; /* no renewal before this time while the credentials are valid */
+    int64_t retry_ms;     /* no renewal before this time while the credentials are valid */
+    int64_t failed_ns;    /* when the last renewal failed that left no valid credentials, by the monotonic clock */
+    struct error failure; /* of it */
 };
 
 static const char *variable(const char *name)
@@ -248,16 +250,25 @@ static int ask_agent(struct s3_credentials *ret_credentials, struct error *error
 
 /* ---------------------------------------------------------------- renewal */
 
-/* With the lock held. */
-static int renew(struct s3_identity *identity, struct error *error)
+/* With the lock held. A call that was waiting for it while a renewal failed has the same error: otherwise many threads would ask a server that
+ * does not answer one after the other. */
+static int renew(struct s3_identity *identity, int64_t asked_ns, struct error *error)
 {
     struct s3_credentials renewed = {0};
     int64_t now_ms = clock_now_ms();
     if (now_ms < identity->credentials.expires_ms && now_ms < identity->retry_ms)
         return 0;
+    if (asked_ns < identity->failed_ns)
+        return error_set(error, identity->failure.kind, "%s", identity->failure.message);
     identity->retry_ms = now_ms + PAUSE_MS;
-    if ((has_web_identity() ? assume_role(identity, &renewed, error) : ask_agent(&renewed, error)) < 0)
-        return clock_now_ms() < identity->credentials.expires_ms ? 0 : -1;
+    identity->failure = (struct error)ERROR_INIT;
+    if ((has_web_identity() ? assume_role(identity, &renewed, &identity->failure)
+                            : ask_agent(&renewed, &identity->failure)) < 0) {
+        if (clock_now_ms() < identity->credentials.expires_ms)
+            return 0;
+        identity->failed_ns = clock_monotonic_ns();
+        return error_set(error, identity->failure.kind, "%s", identity->failure.message);
+    }
     s3_credentials_release(&identity->credentials);
     identity->credentials = renewed;
     return 0;
@@ -266,9 +277,10 @@ static int renew(struct s3_identity *identity, struct error *error)
 int s3_identity_credentials(struct s3_identity *identity, char **ret_key, char **ret_secret, char **ret_token,
                             struct error *error)
 {
+    int64_t asked_ns = clock_monotonic_ns();
     pthread_mutex_lock(&identity->lock);
     bool is_due = clock_now_ms() >= identity->credentials.expires_ms - RENEW_MS;
-    int result = is_due ? renew(identity, error) : 0;
+    int result = is_due ? renew(identity, asked_ns, error) : 0;
     if (result == 0) {
         *ret_key = memory_copy_string(identity->credentials.key);
         *ret_secret = memory_copy_string(identity->credentials.secret);

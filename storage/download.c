@@ -633,6 +633,8 @@ int download(const struct download_request *request, struct download_result *ret
     struct downloader downloader = {.request = request, .hub = request->hub ? request->hub : DOWNLOAD_HUB};
     SCOPED_FREE char *authority = read_secret(request->secrets, "ca.crt"), *hub = memory_copy_string(downloader.hub);
     struct http_client_options options = {.ca_pem = authority, .user_agent = "coxswain"};
+    if (!begins(hub, web_scheme) && !begins(hub, "http://"))
+        return error_set(error, ERROR_INVALID, "the address of the hub is \"%s\"; it must begin with https://", hub);
     if (hub[strlen(hub) - 1] == '/')
         hub[strlen(hub) - 1] = '\0';
     downloader.hub = hub;

@@ -5,6 +5,7 @@
 #include "common/s3_identity.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "common/clock.h"
@@ -144,6 +145,37 @@ Test(s3_identity, refusals_and_outages_are_told_apart)
     status = 503;
     cr_assert_lt(get(), 0);
     cr_expect_eq(error.kind, ERROR_UNAVAILABLE, "%s", error.message);
+    end();
+}
+
+static void slow_outage(struct scripted_request *request)
+{
+    usleep(300000);
+    scripted_reply(request, 503, "");
+}
+
+static void *ask(void *unused)
+{
+    struct error why = ERROR_INIT;
+    char *got[3];
+    cr_assert_lt(s3_identity_credentials(identity, &got[0], &got[1], &got[2], &why), 0);
+    cr_expect_eq(why.kind, ERROR_UNAVAILABLE, "%s", why.message);
+    return unused;
+}
+
+Test(s3_identity, threads_that_wait_for_a_renewal_share_its_failure)
+{
+    pthread_t threads[8];
+    setenv("AWS_ROLE_ARN", "r", 1);
+    start(slow_outage, "AWS_ENDPOINT_URL_STS");
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, ask, NULL);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    cr_expect_leq(server.requests, 3, "%d requests", server.requests);
+    int before = server.requests;
+    ask(NULL);
+    cr_expect_eq(server.requests, before + 1, "a later call asks again");
     end();
 }
 

@@ -350,6 +350,11 @@ Test(download, files_of_the_hub)
     extra = ",{\"rfilename\":\".verified-listing\",\"size\":10,\"blobId\":\"" CONTENT_GIT "\"}";
     expect_refusal("hf://org/forger", ERROR_CORRUPT, "begins with \".verified-\"");
     extra = "";
+    request.hub = "example.com";
+    expect_refusal("hf://org/name", ERROR_INVALID, "must begin with https://");
+    request.hub = "";
+    expect_refusal("hf://org/name", ERROR_INVALID, "must begin with https://");
+    request.hub = hub;
     request.ceiling = 9;
     expect_refusal("hf://org/name", ERROR_TOO_LARGE, "has 30 bytes");
     commit = "no";
