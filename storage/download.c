@@ -29,6 +29,7 @@
 #define RETRY_FIRST_MS 500
 #define RETRY_LAST_MS 10000
 #define LOCK_POLL_MS 500
+#define ORDERED_MAX_MS ((int64_t)15 * 60 * 1000) /* waits that Retry-After asks for, without progress */
 #define UNKNOWN (-1)
 
 struct downloader {
@@ -190,14 +191,14 @@ static bool may_pass(const struct error *error)
 static int transfer_run(struct transfer *transfer, struct error *error)
 {
     int64_t patience = transfer->downloader->request->patience_ms, progress_ms = clock_monotonic_ms();
-    int64_t farthest = transfer->position;
+    int64_t farthest = transfer->position, ordered = 0;
     transfer->reported_ms = progress_ms;
     for (int64_t delay = RETRY_FIRST_MS;; delay = 2 * delay < RETRY_LAST_MS ? 2 * delay : RETRY_LAST_MS) {
         struct error cause = ERROR_INIT;
         if (attempt(transfer, &cause) == 0)
             return 0;
         if (transfer->position > farthest) {
-            farthest = transfer->position;
+            farthest = transfer->position, ordered = 0;
             progress_ms = clock_monotonic_ms();
             delay = RETRY_FIRST_MS;
         }
@@ -207,7 +208,9 @@ static int transfer_run(struct transfer *transfer, struct error *error)
             continue;
         }
         int64_t wait = transfer->retry_after_ms > delay ? transfer->retry_after_ms : delay;
-        if (!may_pass(&cause) || clock_monotonic_ms() + wait - progress_ms > patience)
+        if (wait > delay && ordered + wait <= ORDERED_MAX_MS)
+            ordered += wait; /* does not count against the patience: the hub's limits are of five minutes */
+        if (!may_pass(&cause) || clock_monotonic_ms() + wait - progress_ms - ordered > patience)
             return error_set(error, cause.kind, "%s", cause.message);
         usleep((useconds_t)(wait * 1000));
     }

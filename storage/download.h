@@ -17,7 +17,8 @@
  * a revision is kept as well, in `.verified-listing`: a revision that is a commit is not asked for twice, and of a branch the kept list is used
  * when the hub cannot be reached.
  *
- * Failures that may pass (429, 5xx, a cut or refused connection, silence) are repeated until no new byte has come for `patience_ms`. Redirects are
+ * Failures that may pass (429, 5xx, a cut or refused connection, silence) are repeated until no new byte has come for `patience_ms`. Waits that a server
+ * asks for by Retry-After do not count, up to 15 minutes. Redirects are
  * followed five times, and from https only to https.
  */
 #ifndef COXSWAIN_STORAGE_DOWNLOAD_H

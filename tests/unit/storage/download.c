@@ -36,7 +36,10 @@ static void serve(struct scripted_request *request)
     size_t from = range && !no_ranges ? strtoul(range + 13, NULL, 10) : 0, length = strlen(content);
     if (meanwhile && strstr(request->line, "/d/"))
         meanwhile();
-    if (status) {
+    if (status == 429) {
+        status = 0;
+        scripted_reply_with(request, 429, "Retry-After: 2\r\n", "{}");
+    } else if (status) {
         scripted_reply(request, status, "{}");
     } else if (strstr(request->line, "/api/")) {
         snprintf(text, sizeof text,
@@ -175,6 +178,16 @@ Test(download, a_cut_download_goes_on_where_it_ended)
     no_ranges = true;
     cr_assert_eq(get(url), 0, "%s", error.message);
     cr_assert(has(path, CONTENT) && result.bytes == 10, "a server without ranges sends everything");
+    end();
+}
+
+Test(download, a_server_that_asks_to_wait_is_obeyed)
+{
+    begin(true);
+    SCOPED_FREE char *url = url_of(CONTENT_SHA256);
+    status = 429; /* once, with a wait that is longer than the patience */
+    cr_assert_eq(get(url), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 2);
     end();
 }
 
