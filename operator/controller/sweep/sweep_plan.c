@@ -158,13 +158,13 @@ static int64_t count_pending(const struct sweep_planning *planning)
 /* ---------------------------------------------------------------- who goes on */
 
 /* Returns the paused trial that goes on next; -1: none. If otherwise the sweep would end without a trial that has come to its end, it is
- * the best one that has come furthest. */
+ * the best one that has come furthest, even if the budget is used: trials that wait at each rung all pause then. */
 static int64_t next_promotion(const struct sweep_planning *planning)
 {
     const struct training_sweep *sweep = planning->sweep;
-    if (!promotion_is_used(sweep) || planning->budget_used)
+    if (!promotion_is_used(sweep))
         return -1;
-    int64_t trial = promotion_next(sweep, planning->results, planning->started);
+    int64_t trial = planning->budget_used ? -1 : promotion_next(sweep, planning->results, planning->started);
     if (trial >= 0 || planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 ||
         count(planning, TRIAL_SUCCEEDED) > 0)
         return trial;
@@ -331,12 +331,14 @@ static void watch_trial(struct sweep_planning *planning, int64_t trial, const st
                        result->objective, result->step, why));
 }
 
-/* The status says that it is stopped or paused before its job is suspended. While the job still has pods, it may yet end by itself. */
+/* The status says that it is stopped or paused before its job is suspended. While the job still has pods, it may yet end by itself. A job
+ * that somebody else has suspended still has the step at which it waits; the patch that suspends it removes the step. */
 static void stop_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
-    if (view->suspend && view->suspended)
+    bool patched = view->suspend && view->pause_step == FIELD_UNSET;
+    if (patched && view->suspended)
         count_stopped(planning, trial);
-    else if (!view->suspend && index_set_has(&planning->was_stopping, trial))
+    else if (!patched && index_set_has(&planning->was_stopping, trial))
         act(planning, SWEEP_SUSPEND_TRIAL, trial);
 }
 

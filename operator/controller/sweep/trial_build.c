@@ -148,11 +148,13 @@ struct json *trial_suspend_patch(const struct training_sweep *sweep, int64_t tri
     struct json *patch = json_new_object();
     SCOPED_JSON *object = NULL;
     json_set_boolean(json_set_object(patch, "spec"), "suspend", suspend);
-    if (!promotion_is_used(sweep) || trial_build(sweep, trial, &object, &error) < 0)
+    if (!promotion_is_used(sweep))
         return patch;
+    if (!suspend)
+        (void)trial_build(sweep, trial, &object, &error); /* a job that cannot be built any more does not wait */
     const struct json *annotations = json_at(object, "metadata.annotations");
     const char *step = json_string(json_member(annotations, ANNOTATION_PAUSE_STEP), NULL);
     json_set(json_set_object(json_set_object(patch, "metadata"), "annotations"), ANNOTATION_PAUSE_STEP,
-             suspend || !step ? json_new_null() : json_new_string(step));
+             step ? json_new_string(step) : json_new_null());
     return patch;
 }

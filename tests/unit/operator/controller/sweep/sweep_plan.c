@@ -555,6 +555,22 @@ Test(sweep_plan, a_trial_is_paused_once_its_job_has_no_pods)
     scene_end(&scene);
 }
 
+/* A person, or Kueue, suspends the job of a trial that waits at its rung. If the job kept the step, whoever resumed it would get one that
+ * waits for ever. */
+Test(sweep_plan, a_trial_is_not_paused_before_its_job_has_lost_the_step)
+{
+    static const char status[] = "{results: [{state: Running, objective: '0.5', step: 4, rungs: '0.5'}, {state: "
+                                 "Running}], controllerState: {stopping: '0'}}";
+    struct scene scene = pausing_scene(status);
+    add_report(&scene, 0, "Suspended", 4, "0.5", true);
+    scene.trials[0]->pause_step = 4;
+    add_report(&scene, 1, "Running", 3, "0.4", false);
+    plan(&scene);
+    expect_actions(&scene, "suspend 0");
+    expect_states(&scene, "Running Running");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, a_place_goes_to_a_paused_trial_before_a_new_one)
 {
     struct scene scene = pausing_scene("{results: [" PAUSED("0.5") PAUSED("0.7") "{state: Running}]}");
@@ -685,6 +701,21 @@ Test(sweep_plan, no_paused_trial_goes_on_once_the_budget_is_used)
     plan(&scene);
     expect_states(&scene, "Paused Paused Succeeded Succeeded");
     expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "BudgetUsed");
+    scene_end(&scene);
+}
+
+/* Trials that wait at each rung are all paused when the budget is used, and none of them has failed. */
+Test(sweep_plan, the_best_goes_on_even_if_the_budget_is_used_before_a_trial_has_come_to_its_end)
+{
+    struct scene scene = pausing_scene("{results: [" PAUSED("0.5") PAUSED("0.7") "]}");
+    scene.sweep.has_budget = true;
+    scene.sweep.budget.worker_hours = 1;
+    scene.sweep.status.worker_ms = 3600000;
+    add_report(&scene, 0, "Suspended", 5, "0.5", true);
+    add_report(&scene, 1, "Suspended", 5, "0.7", true);
+    plan(&scene);
+    expect_states(&scene, "Running Paused");
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_ABSENT, "");
     scene_end(&scene);
 }
 
