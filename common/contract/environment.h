@@ -30,6 +30,8 @@
 /* The step at which the crew saves and then waits until it is asked to leave; absent: none. It affects neither the schedule of the
  * learning rate nor any bit of the result. Loose strategies ignore it. */
 #define ENV_PAUSE_STEP "COXSWAIN_PAUSE_STEP"
+/* How the message begins that the chief reports while its crew waits there. */
+#define PAUSE_MESSAGE "paused after step "
 
 /* File with the key by which a crew's pods authenticate each other (worker/comm/crew_key.h),
  * mounted from the job's Secret. */

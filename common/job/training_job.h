@@ -247,7 +247,7 @@ struct training_job {
     int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
     const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
-    int64_t pause_step;         /* of the annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: none */
+    int64_t pause_step;         /* of the annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: none, or no sweep decides */
     const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 
     bool suspend;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "worker/comm/traffic.h"
 #include "worker/coordination/stragglers.h"
 #include "worker/data/step_record.h"
@@ -562,8 +563,7 @@ static enum outcome pause_crew(struct loop *loop, struct error *error)
     if (outcome != OUTCOME_ON)
         return outcome;
     snprintf(text, sizeof text,
-             "paused after step %lld of %lld, which is saved: the sweep decides whether the job continues", step,
-             total);
+             PAUSE_MESSAGE "%lld of %lld, which is saved: the sweep decides whether the job continues", step, total);
     report_phase(trainer->report, STATUS_WAITING, text);
     if (await_request(trainer, error) < 0 && !stop_is_asked())
         return judge(loop, error, EXIT_CODE_INTERNAL);

@@ -63,6 +63,7 @@ static bool (*const policies[])(struct planning *planning) = {
     start_plan,
     take_back_plan,
     limit_plan,
+    pause_plan,
     progress_deadline_plan,
     judge_plan,
     scale_plan,

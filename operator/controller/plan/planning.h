@@ -67,6 +67,7 @@ bool node_avoidance_plan(struct planning *planning);
 bool replace_plan(struct planning *planning);     /* superseded pods are deleted */
 bool certificate_plan(struct planning *planning); /* the crew's TLS certificates are rotated */
 bool crew_key_plan(struct planning *planning);    /* a key that was removed is created again */
+bool pause_plan(struct planning *planning);       /* a crew that waits for a decision that nobody takes */
 bool create_plan(struct planning *planning);      /* the Service and the promised pods */
 
 /* Returns whether the job is being deleted but still exists, for example because of a finalizer. */

@@ -40,13 +40,20 @@ static bool crew_runs(const struct planning *planning)
     return any;
 }
 
+/* The crew waits there until the sweep decides, which takes long while no operator runs. */
+static bool waits_at_a_rung(const struct training_job *job, const struct progress *progress)
+{
+    return job->pause_step != FIELD_UNSET && progress->step != FIELD_UNSET && progress->step >= job->pause_step;
+}
+
 /* Returns since when the crew is without a new step; FIELD_UNSET: no deadline applies. */
 static int64_t counts_from_ms(const struct planning *planning)
 {
     int64_t from_ms = planning_time(planning, STATUS_TIME_PROGRESSED);
     const struct answers_input *answers = &planning->input->answers;
     if (planning->job->run_policy.progress_deadline_seconds == FIELD_UNSET || from_ms == FIELD_UNSET ||
-        suspend_sends_away(planning->old) || !crew_runs(planning))
+        suspend_sends_away(planning->old) || !crew_runs(planning) ||
+        waits_at_a_rung(planning->job, &planning->old->progress))
         return FIELD_UNSET;
     bool says_nothing = answers->asked_ms != FIELD_UNSET && !answers->found;
     return says_nothing && answers->since_ms > from_ms ? answers->since_ms : from_ms;
@@ -89,7 +96,8 @@ void progress_deadline_update(struct planning *planning)
     struct job_status *next = planning->next;
     int64_t seconds = planning->job->run_policy.progress_deadline_seconds;
     bool applies = seconds != FIELD_UNSET && !status_terminal(next) && next->attempt == planning->old->attempt &&
-                   !suspend_sends_away(next) && !deleting_is_asked(planning->job) && crew_runs(planning);
+                   !suspend_sends_away(next) && !deleting_is_asked(planning->job) && crew_runs(planning) &&
+                   !waits_at_a_rung(planning->job, &next->progress);
     if (!applies) {
         next->progressed_ms = FIELD_UNSET;
     } else if (next->progressed_ms == FIELD_UNSET || (!planning->input->progress_is_evaluators &&

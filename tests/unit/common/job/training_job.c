@@ -54,6 +54,31 @@ Test(training_job, reads_metadata_spec_and_status)
     cr_expect(job.document.crew.role_count == 0 && job.document.crew.port == FIELD_UNSET);
 }
 
+static void expect_pause_step(const char *metadata, int64_t step)
+{
+    SCOPED_JSON *object = manifest_value(elastic);
+    SCOPED(training_job_release) struct training_job job;
+    struct error error = ERROR_INIT;
+    json_set(object, "metadata", manifest_value(metadata));
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    cr_expect_eq(job.pause_step, step, "%s: %lld", metadata, (long long)job.pause_step);
+}
+
+/* A job waits for the decision of a sweep that exists, and for nothing else. */
+Test(training_job, only_the_trial_of_a_sweep_pauses)
+{
+#define PAUSE "name: j, namespace: n, annotations: {coxswain.dev/pause-step: "
+#define OWNER(kind, controls)                                                                                          \
+    ", ownerReferences: [{apiVersion: coxswain.dev/v1beta1, kind: " kind ", name: s, uid: u, controller: " controls "}]"
+    expect_pause_step("{" PAUSE "'20'}" OWNER("TrainingSweep", "true") "}", 20);
+    expect_pause_step("{" PAUSE "'20'}}", FIELD_UNSET);
+    expect_pause_step("{" PAUSE "'20'}" OWNER("TrainingSweep", "false") "}", FIELD_UNSET);
+    expect_pause_step("{" PAUSE "'20'}" OWNER("Workflow", "true") "}", FIELD_UNSET);
+    expect_pause_step("{" PAUSE "'20'}, labels: {kueue.x-k8s.io/prebuilt-workload-name: w}}", 20);
+    expect_pause_step("{" PAUSE "'20 steps'}" OWNER("TrainingSweep", "true") "}", FIELD_UNSET);
+    expect_pause_step("{" PAUSE "'0'}" OWNER("TrainingSweep", "true") "}", FIELD_UNSET);
+}
+
 Test(training_job, the_document_for_workers_has_no_templates)
 {
     SCOPED_JSON *object = manifest_value(elastic);

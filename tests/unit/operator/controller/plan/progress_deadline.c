@@ -73,6 +73,20 @@ Test(progress_deadline, the_message_says_whom_the_chief_waits_for)
               "%s", scene.plan.events[0].note);
 }
 
+Test(progress_deadline, a_crew_that_waits_at_a_rung_of_its_sweep_may_wait_longer)
+{
+    scene.job.pause_step = 120;
+    scene_turn(&scene);
+    tell_step(30000, 120);
+    expect_alone();
+    cr_expect_eq(counts_from_ms(), FIELD_UNSET);
+    look(3600000 + DEADLINE_MS);
+    expect_alone();
+    scene.job.pause_step = 240;
+    expect_alone();
+    cr_expect_eq(counts_from_ms(), 3600000 + DEADLINE_MS);
+}
+
 Test(progress_deadline, a_crew_without_a_new_step_starts_over)
 {
     run_to_step();

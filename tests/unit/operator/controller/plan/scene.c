@@ -38,6 +38,7 @@ void scene_init(struct scene *scene, int64_t workers)
         .generation = 1,
         .created_ms = SCENE_NOW,
         .deleted_ms = FIELD_UNSET,
+        .pause_step = FIELD_UNSET,
         .framework = FRAMEWORK_COXSWAIN,
         .run_policy = {.backoff_limit = 6,
                        .active_deadline_seconds = FIELD_UNSET,
