@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a run with a strategy whose sums do not wait for a chief that writes to its disk.
+ * The end of a run with a strategy whose sums do not wait for a chief that writes to its disk, and the pause at a rung.
  */
 #include "worker/train/loop.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "worker/data/dataset_format.h"
 #include "worker/strategy/strategy_table.h"
+#include "worker/train/stop.h"
 
 static unsigned meetings, described_after;
 
@@ -99,4 +102,75 @@ Test(loop, ranks_that_stay_wait_for_a_leaving_chiefs_save, .timeout = 60)
 {
     end_run(&whole_operations, 2);
     cr_expect_eq(meetings, 2, "once more at the end");
+}
+
+/* ---- a pause */
+
+#define MEETINGS_OF_A_PAUSE 3
+
+static int step_on(struct strategy *strategy, double rate, unsigned votes, struct strategy_result *ret_result,
+                   struct error *error)
+{
+    (void)rate, (void)votes, (void)error;
+    *ret_result = (struct strategy_result){
+        .step = ++((struct trainer *)strategy->options.context)->state.progress.step};
+    return 0;
+}
+
+/* The sweep decides after some meetings. */
+static int meet_until_asked(struct strategy *strategy, struct error *error)
+{
+    (void)strategy, (void)error;
+    if (++meetings == MEETINGS_OF_A_PAUSE)
+        (void)kill(getpid(), SIGTERM);
+    return 0;
+}
+
+/* Returns the step after which rank 1 of 2 has ended, of 5. */
+static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code *ret_code,
+                            struct error *error)
+{
+    static struct crew_seat seats[2];
+    static struct dataset none;
+    static char directory[] = "/nowhere";
+    const struct strategy_operations operations = {
+        .reform = form, .step = step_on, .sum = sum_in_time, .meet = meet_until_asked};
+    const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
+    const struct identity identity = {.job_uid = "", .grace_ms = 30000, .pause_step = pause_step};
+    const struct job_document job = {.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED};
+    struct strategy strategy = {.operations = &operations, .world = {.rank = 1, .size = 2}};
+    struct trainer trainer = {.identity = &identity,
+                              .job = &job,
+                              .crew = {.seats = seats, .size = 2, .least = 2, .expected = 2, .rank = 1},
+                              .validation = &none,
+                              .checkpoint_directory = directory,
+                              .plan = {.total_steps = 5, .evaluate_every = 6},
+                              .strategy = &strategy};
+    strategy.options.context = &trainer;
+    cr_assert_eq(stop_block(error), 0);
+    cr_assert_eq(stop_watch(error), 0);
+    cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
+    *ret_result = loop_run(&trainer, ret_code, error);
+    report_free(trainer.report);
+    return trainer.state.progress.step;
+}
+
+Test(loop, a_crew_waits_at_its_rung_until_it_is_asked_to_leave, .timeout = 60)
+{
+    struct error error = ERROR_INIT;
+    enum exit_code code = EXIT_CODE_INTERNAL;
+    int result;
+    cr_expect_eq(run_to_pause(2, &result, &code, &error), 2);
+    cr_expect(result < 0 && code == EXIT_CODE_LEFT, "%d", code);
+    cr_expect_geq(meetings, MEETINGS_OF_A_PAUSE);
+    cr_expect_str_eq(error.message, "left on request after step 2 of 5, at which the job had paused");
+}
+
+Test(loop, the_last_step_is_no_rung, .timeout = 60)
+{
+    struct error error = ERROR_INIT;
+    enum exit_code code;
+    int result;
+    cr_expect_eq(run_to_pause(5, &result, &code, &error), 5);
+    cr_expect_eq(result, 0, "%s", error.message);
 }
