@@ -60,6 +60,7 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
                         (intmax_t)plugin.st_mtime, threads, options->tpus, options->cpu_devices);
     append_processor(&text);
     xla_append_tpus(&text);
+    xla_append_settings(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);
     (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->checkpoint_directory);

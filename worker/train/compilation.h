@@ -8,8 +8,8 @@
  * compilation_run returns an error with its last message, and the worker can report why it ends.
  *
  * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
- * is a digest of the program, the worker's version, the plugin, the processor and TPUs, and the number of threads,
- * for which a CPU's plugin cuts the work when it compiles. Since the file is machine code on storage that
+ * is a digest of the program, the worker's version, the plugin, the processor and TPUs, the compilers' settings
+ * (XLA_FLAGS, LIBTPU_INIT_ARGS), and the number of threads, for which a CPU's plugin cuts the work when it compiles. Since the file is machine code on storage that
  * others may write to, it begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is
  * ignored. Without a key or a checkpoint directory nothing is cached.
  */

@@ -85,6 +85,16 @@ static void read_word(const char *folder, const char *name, char *ret_word, size
     (void)fclose(file);
 }
 
+void xla_append_settings(struct buffer *text)
+{
+    static const char *const names[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && *value != '\0')
+            (void)buffer_format(text, "%s=%s ", names[i], value);
+    }
+}
+
 void xla_append_tpus(struct buffer *text)
 {
     unsigned counts[TPU_NUMBERS] = {0};

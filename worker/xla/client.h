@@ -65,6 +65,9 @@ const char *xla_options_platform(const struct xla_options *options);
 /* Appends what TPUs this machine has, for people and to tell machines apart: "2 x 0x0063"; nothing without any. */
 void xla_append_tpus(struct buffer *text);
 
+/* Appends the variables of the environment by which users change what XLA's compilers make of a program. */
+void xla_append_settings(struct buffer *text);
+
 /* Opens the plugin and its devices. ERROR_UNSUPPORTED: there is no such plugin, the file is none, its version is too old
  * (before 0.57, where the order of the interface's functions changed), or the machine has too few TPUs; ERROR_DEVICE: the
  * plugin cannot open its devices, such as TPUs that another process has. */

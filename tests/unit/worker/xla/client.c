@@ -29,3 +29,19 @@ Test(xla_options, a_cpu_takes_the_place_of_tpus_only)
     cr_expect_eq(options.cpu_devices, 0);
     cr_expect_null(xla_options_platform(&options));
 }
+
+/* Code that was compiled with other settings is not taken from the cache (compilation.h). */
+Test(xla_options, what_changes_compiled_code_is_told)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    unsetenv("XLA_FLAGS");
+    unsetenv("LIBTPU_INIT_ARGS");
+    xla_append_settings(&text);
+    cr_expect_str_eq(buffer_text(&text), "");
+    setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true", 1);
+    setenv("LIBTPU_INIT_ARGS", "--xla_tpu_scoped_vmem_limit_kib=65536", 1);
+    xla_append_settings(&text);
+    cr_expect_str_eq(buffer_text(&text), "XLA_FLAGS=--xla_cpu_enable_fast_math=true "
+                                         "LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=65536 ");
+}
