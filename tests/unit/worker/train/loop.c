@@ -112,8 +112,8 @@ static int step_on(struct strategy *strategy, double rate, unsigned votes, struc
                    struct error *error)
 {
     (void)rate, (void)votes, (void)error;
-    *ret_result = (struct strategy_result){
-        .step = ++((struct trainer *)strategy->options.context)->state.progress.step};
+    *ret_result =
+        (struct strategy_result){.step = ++((struct trainer *)strategy->options.context)->state.progress.step};
     return 0;
 }
 
@@ -127,8 +127,7 @@ static int meet_until_asked(struct strategy *strategy, struct error *error)
 }
 
 /* Returns the step after which rank 1 of 2 has ended, of 5. */
-static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code *ret_code,
-                            struct error *error)
+static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code *ret_code, struct error *error)
 {
     static struct crew_seat seats[2];
     static struct dataset none;
