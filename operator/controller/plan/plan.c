@@ -49,31 +49,11 @@ bool obstacle_is_objects_fault(enum obstacle_kind kind)
 }
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan,
-    deleting_plan,
-    adopt_plan,
-    ttl_plan,
-    clean_plan,
-    invalid_plan,
-    leftovers_plan,
-    class_plan,
-    completion_plan,
-    deadline_plan,
-    suspend_plan,
-    start_plan,
-    take_back_plan,
-    limit_plan,
-    pause_plan,
-    progress_deadline_plan,
-    judge_plan,
-    scale_plan,
-    node_leave_plan,
-    node_avoidance_plan,
-    replace_plan,
-    gang_plan,
-    certificate_plan,
-    crew_key_plan,
-    create_plan,
+    dead_node_plan,         deleting_plan,  adopt_plan,       ttl_plan,        clean_plan,
+    invalid_plan,           leftovers_plan, class_plan,       completion_plan, deadline_plan,
+    suspend_plan,           start_plan,     take_back_plan,   limit_plan,      pause_plan,
+    progress_deadline_plan, judge_plan,     scale_plan,       node_leave_plan, node_avoidance_plan,
+    replace_plan,           gang_plan,      certificate_plan, crew_key_plan,   create_plan,
 };
 
 static bool is_ours(const struct training_job *job)
