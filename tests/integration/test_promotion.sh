@@ -93,6 +93,19 @@ verdict $? "with the bits of a crew that never waited" "$(weights_of crew-0) $(w
 cox 0 resume crew-1 && until_true 60 is_told crew 'state(t[1]) == "Succeeded"'
 verdict $? "the job of a paused trial that a person resumes does not wait again" "$(told crew '[state(j) for j in t]'); $(said)"
 
+# The trial of a sweep that is gone, as `kubectl delete --cascade=orphan` leaves it, does not wait for ever.
+rm -f delay
+waits_alone() { log_of "$(member orphan-0 0)" | grep "paused after step 20 of 60"; }
+sweep orphan '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
+    "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.1]}]' 60
+until_true 30 pod_runs orphan-0 0
+operator_kill
+until_true 60 waits_alone >/dev/null && api PATCH "$jobs_path/orphan-0" '{"metadata":{"ownerReferences":null}}' >/dev/null
+operator_start
+orphan_is_done() { [[ $(field orphan-0 state) == Succeeded ]]; }
+until_true 60 orphan_is_done && api GET apis/events.k8s.io/v1/namespaces/default/events >events && grep -q PauseOver events
+verdict $? "a trial that waits without a sweep goes on to its end" "$(field orphan-0 state); $(log_of "$(member orphan-0 0)" | tail -n 3)"
+
 # Who could go on is not lost when the sweep itself is suspended meanwhile.
 echo 200 >delay
 sweep halted '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},

@@ -10,7 +10,10 @@ bool pause_plan(struct planning *planning)
 {
     const char *told = planning->input->crew_message;
     const char *what = "no sweep decides any more about this job, which had paused: it continues from its checkpoint";
-    if (planning->job->pause_step != FIELD_UNSET || !told || strncmp(told, PAUSE_MESSAGE, strlen(PAUSE_MESSAGE)) != 0)
+    const struct slot *chief = crew_chief(&planning->crew, planning->job);
+    bool is_of_this_attempt = chief && chief->occupant && chief->occupant->attempt == planning->old->attempt;
+    if (planning->job->pause_step != FIELD_UNSET || !is_of_this_attempt || !told ||
+        strncmp(told, PAUSE_MESSAGE, strlen(PAUSE_MESSAGE)) != 0)
         return false;
     planning->next->attempt++;
     planning_promise_successors(planning, NULL);
