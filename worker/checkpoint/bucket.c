@@ -237,6 +237,7 @@ static void add_shards(const struct bucket *bucket, const char *path, struct dow
         keys[*ret_count] = bucket_key(bucket, below);
         const struct s3_object object = {.key = keys[*ret_count], .size = file->bytes};
         add_download(downloads, &object, file_path_join(path, file->name));
+        downloads->files[downloads->count - 1].etag = NULL; /* unknown, and not needed: its name is used once */
         ++*ret_count;
     }
     manifest_release(&manifest);
