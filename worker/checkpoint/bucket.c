@@ -379,108 +379,152 @@ int bucket_check(struct bucket *bucket, const struct incarnation_record *own, st
 
 /* ---- a commit */
 
-struct upload {
-    struct bucket *bucket;
-    const char *name; /* of the checkpoint */
-    char *path;
-};
-
-static int upload_file(const void *context, const char *entry, struct error *error)
+static bool is_shard(const struct manifest_file *file)
 {
-    const struct upload *upload = context;
-    if (strcmp(entry, CHECKPOINT_MANIFEST) == 0)
-        return 0;
-    SCOPED_FREE char *key = memory_format("%s%s/%s", upload->bucket->prefix, upload->name, entry);
-    SCOPED_FREE char *path = file_path_join(upload->path, entry);
-    return s3_upload(upload->bucket->client, key, path, CONNECTIONS, error) < 0 ? failed(error) : 0;
-}
-
-static bool has_same_files(const char *left, size_t left_length, const char *right, size_t right_length)
-{
-    struct manifest one, other;
-    if (manifest_parse(left, left_length, &one, NULL) < 0)
-        return false;
-    if (manifest_parse(right, right_length, &other, NULL) < 0) {
-        manifest_release(&one);
-        return false;
-    }
-    bool same = one.file_count == other.file_count;
-    for (unsigned i = 0; same && i < one.file_count; i++)
-        same = strcmp(one.files[i].name, other.files[i].name) == 0 && one.files[i].bytes == other.files[i].bytes &&
-               one.files[i].crc32c == other.files[i].crc32c;
-    manifest_release(&one);
-    manifest_release(&other);
-    return same;
-}
-
-/* Whether all files are shards, which have names of their own: then no object of an earlier checkpoint is replaced. */
-static bool has_only_shards(const struct buffer *text)
-{
-    struct manifest manifest;
     struct checkpoint_part_key key;
     uint32_t owner;
-    if (manifest_parse(buffer_text(text), text->length, &manifest, NULL) < 0)
-        return false;
-    bool result = true;
-    for (unsigned i = 0; i < manifest.file_count; i++)
-        result = result && bucket_shard_name_parse(manifest.files[i].name, &key, &owner);
-    manifest_release(&manifest);
-    return result;
+    return bucket_shard_name_parse(file->name, &key, &owner);
+}
+
+static char *file_key(const struct bucket *bucket, const char *checkpoint, const struct manifest_file *file)
+{
+    return memory_format("%s%s/%s", bucket->prefix, checkpoint, file->name);
+}
+
+static const struct manifest_file *find_file(const struct manifest *manifest, const char *name)
+{
+    for (unsigned i = 0; i < manifest->file_count; i++)
+        if (strcmp(manifest->files[i].name, name) == 0)
+            return &manifest->files[i];
+    return NULL;
+}
+
+/* Reads the manifest that the bucket has of that name; one that is damaged counts as a manifest without files. */
+static int find_earlier(struct bucket *bucket, const char *key, struct manifest *ret_earlier, bool *ret_found,
+                        struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_BYTES_MAX);
+    *ret_earlier = (struct manifest){0};
+    *ret_found = s3_get_whole(bucket->client, key, &text, &cause) == 0;
+    if (*ret_found && manifest_parse(buffer_text(&text), text.length, ret_earlier, NULL) < 0)
+        *ret_earlier = (struct manifest){0};
+    if (*ret_found || cause.kind == ERROR_NOT_FOUND)
+        return 0;
+    failed(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+/* Whether the earlier manifest lists the same files, and the bucket has the objects. Shards were looked for when they were collected. */
+static int is_committed(struct bucket *bucket, const char *checkpoint, const struct manifest *manifest,
+                        const struct manifest *earlier, bool *ret_done, struct error *error)
+{
+    *ret_done = manifest->file_count == earlier->file_count;
+    for (unsigned i = 0; *ret_done && i < manifest->file_count; i++) {
+        const struct manifest_file *file = &manifest->files[i], *other = find_file(earlier, file->name);
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, file);
+        struct s3_head head;
+        struct error cause = ERROR_INIT;
+        *ret_done = other && other->bytes == file->bytes && other->crc32c == file->crc32c;
+        if (!*ret_done || is_shard(file))
+            continue;
+        if (s3_head(bucket->client, key, &head, &cause) == 0)
+            *ret_done = head.size == file->bytes && head.has_crc && head.crc == file->crc32c;
+        else if (cause.kind == ERROR_NOT_FOUND)
+            *ret_done = false;
+        else {
+            failed(&cause);
+            return error_set(error, cause.kind, "%s", cause.message);
+        }
+    }
+    return 0;
+}
+
+/* Uploads the files that are no shards, and sets their names in `manifest` to those of the objects: no object that the earlier manifest lists
+ * is replaced. */
+static int upload_files(struct bucket *bucket, const char *checkpoint, struct manifest *manifest,
+                        const struct manifest *earlier, struct error *error)
+{
+    for (unsigned i = 0; i < manifest->file_count; i++) {
+        struct manifest_file *file = &manifest->files[i];
+        if (is_shard(file))
+            continue;
+        SCOPED_FREE char *below = memory_format("%s/%s", checkpoint, file->name);
+        SCOPED_FREE char *path = file_path_join(bucket->directory, below);
+        if (find_file(earlier, file->name)) {
+            SCOPED_FREE char *name = memory_format("again-%s", file->name);
+            snprintf(file->name, sizeof file->name, "%s", name);
+        }
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, file);
+        if (s3_upload(bucket->client, key, path, CONNECTIONS, error) < 0)
+            return failed(error);
+    }
+    return 0;
+}
+
+static int put_manifest(struct bucket *bucket, const char *key, const struct manifest *manifest, bool replaces,
+                        struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_BYTES_MAX);
+    if (manifest_print(manifest, &text, error) < 0)
+        return -1;
+    if (s3_put(bucket->client, key, buffer_text(&text), text.length, replaces ? S3_PUT_ALWAYS : S3_PUT_IF_ABSENT,
+               &cause) == 0)
+        return 0;
+    if (cause.kind == ERROR_ALREADY_EXISTS)
+        return error_set(error, ERROR_STALE, "another process has committed %s", key);
+    failed(&cause);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+/* Removes what only the replaced manifest lists. A newer chief may have read that manifest: then all stays. Failures are ignored, since the
+ * commit has succeeded; what is left goes with the checkpoint. */
+static void remove_replaced(struct bucket *bucket, const char *checkpoint, const struct manifest *earlier,
+                            const struct manifest *manifest, const struct incarnation_record *own)
+{
+    bool may_remove = earlier->file_count > 0 && bucket_check(bucket, own, NULL) == 0;
+    for (unsigned i = 0; may_remove && i < earlier->file_count; i++) {
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, &earlier->files[i]);
+        if (!is_shard(&earlier->files[i]) && !find_file(manifest, earlier->files[i].name))
+            s3_delete(bucket->client, key, NULL);
+    }
 }
 
 /* Only this chief uses its checkpoints' names. If the bucket has this one, the crew had returned to an older step, or the answer to an
- * earlier commit was lost. One with the same tensors stays, one with only shards is replaced by the commit itself (ret_found). */
-static int find_earlier(struct bucket *bucket, const char *key, const struct buffer *manifest, bool *ret_done,
-                        bool *ret_found, struct error *error)
+ * earlier commit was lost. One with the same tensors stays; another is replaced by the new manifest, and is whole until then. */
+static int commit_manifest(struct bucket *bucket, const char *checkpoint, struct manifest *manifest,
+                           const struct incarnation_record *own, struct error *error)
 {
-    struct error cause = ERROR_INIT;
-    SCOPED_BUFFER found;
-    buffer_init(&found, MANIFEST_BYTES_MAX);
-    *ret_done = *ret_found = false;
-    if (s3_get_whole(bucket->client, key, &found, &cause) < 0) {
-        if (cause.kind == ERROR_NOT_FOUND)
-            return 0;
-        failed(&cause);
-        return error_set(error, cause.kind, "%s", cause.message);
-    }
-    *ret_done = has_same_files(buffer_text(manifest), manifest->length, buffer_text(&found), found.length);
-    *ret_found = has_only_shards(manifest);
-    return *ret_done || *ret_found || s3_delete(bucket->client, key, error) == 0 ? 0 : failed(error);
-}
-
-static int put_manifest(struct bucket *bucket, const char *key, const struct buffer *manifest, const char *name,
-                        bool replaces, struct error *error)
-{
-    struct error cause = ERROR_INIT;
-    if (s3_put(bucket->client, key, buffer_text(manifest), manifest->length,
-               replaces ? S3_PUT_ALWAYS : S3_PUT_IF_ABSENT, &cause) == 0)
+    SCOPED_FREE char *key = memory_format("%s%s/" CHECKPOINT_MANIFEST, bucket->prefix, checkpoint);
+    SCOPED(manifest_release) struct manifest earlier = {0};
+    bool found, done;
+    if (bucket_check(bucket, own, error) < 0 || find_earlier(bucket, key, &earlier, &found, error) < 0 ||
+        is_committed(bucket, checkpoint, manifest, &earlier, &done, error) < 0)
+        return -1;
+    if (done)
         return 0;
-    if (cause.kind == ERROR_ALREADY_EXISTS)
-        return error_set(error, ERROR_STALE, "another process has committed checkpoint %s%s", bucket->prefix, name);
-    failed(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    if (upload_files(bucket, checkpoint, manifest, &earlier, error) < 0 || bucket_check(bucket, own, error) < 0 ||
+        put_manifest(bucket, key, manifest, found, error) < 0)
+        return -1;
+    remove_replaced(bucket, checkpoint, &earlier, manifest, own);
+    return 0;
 }
 
 int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
                   struct error *error)
 {
     char text[CHECKPOINT_NAME_MAX];
+    struct manifest manifest;
     checkpoint_name_format(name, text);
     SCOPED_FREE char *path = file_path_join(bucket->directory, text);
-    SCOPED_FREE char *local = file_path_join(path, CHECKPOINT_MANIFEST);
-    SCOPED_FREE char *key = memory_format("%s%s/" CHECKPOINT_MANIFEST, bucket->prefix, text);
-    struct upload upload = {.bucket = bucket, .name = text, .path = path};
-    SCOPED_BUFFER manifest;
-    bool done, replaces;
-    buffer_init(&manifest, MANIFEST_BYTES_MAX);
-    if (file_read(local, &manifest, error) < 0 || bucket_check(bucket, own, error) < 0 ||
-        find_earlier(bucket, key, &manifest, &done, &replaces, error) < 0)
+    if (checkpoint_image_manifest(path, &manifest, error) < 0)
         return -1;
-    if (done)
-        return 0;
-    if (file_each_entry(path, upload_file, &upload, error) < 0 || bucket_check(bucket, own, error) < 0)
-        return -1;
-    return put_manifest(bucket, key, &manifest, text, replaces, error);
+    int result = commit_manifest(bucket, text, &manifest, own, error);
+    manifest_release(&manifest);
+    return result;
 }
 
 struct publication {

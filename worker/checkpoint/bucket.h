@@ -6,8 +6,8 @@
  *
  * A checkpoint is committed by its manifest, which is uploaded after all its other files, and only if there is no such object yet. A chief
  * claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that number.
- * What other processes write are shards, whose names are never used twice (bucket_shards.h); a commit whose files are all shards replaces the
- * manifest of an earlier one in one step. Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
+ * What other processes write are shards, whose names are never used twice (bucket_shards.h). A second save of a step uploads its files under
+ * other names and replaces the manifest in one request, so that the first stays whole until then. Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
  * objects as soon as they are written, as AWS and MinIO do.
  *
  * Life cycle: open, refresh, claim, refresh, then commits; free. Calls block for as long as the network takes. They may run in several
@@ -43,7 +43,7 @@ int bucket_put_record(struct bucket *bucket, const struct incarnation_record *ow
 /* Downloads the files of a checkpoint whose directory bucket_refresh has made. */
 int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
 
-/* Uploads and commits a checkpoint that is complete in the local copy. Succeeds too if the bucket has it already. ERROR_STALE if a newer chief
+/* Uploads and commits a checkpoint that is complete in the local copy. Succeeds too if the bucket has it already, with its objects. ERROR_STALE if a newer chief
  * has claimed the bucket, or another process has committed a checkpoint of that name. */
 int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
                   struct error *error);

@@ -304,6 +304,88 @@ Test(bucket, a_checkpoint_is_committed_once)
     scripted_server_stop(&server);
 }
 
+/* Saves step 10 with other values than test_save. */
+static int save_again(struct checkpoint_store *store, float value, struct error *error)
+{
+    const struct manifest manifest = {.step = 10, .workers = 1, .logical_shards = 1};
+    const struct safetensors_tensor tensor = {
+        .name = "again", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
+    enum checkpoint_start start;
+    return checkpoint_save(store, &manifest, &tensor, 1, &start, error) < 0 ? -1 : checkpoint_wait(store, error);
+}
+
+/* The value of save_again that a chief on a new node loads; 0: it loads what test_save has saved; -1: nothing. */
+static float restored_again(const char *directory, int64_t incarnation)
+{
+    struct checkpoint_store *store;
+    struct checkpoint_image image;
+    struct error error = ERROR_INIT;
+    float value = -1;
+    cr_assert_eq(open_chief(directory, incarnation, &store, &error), 0, "%s", error.message);
+    if (checkpoint_restore(store, NULL, NULL, &image, &error) == 0) {
+        const struct safetensors_tensor *tensor = checkpoint_image_find(&image, "again");
+        value = tensor ? *(const float *)tensor->data : 0;
+        if (!tensor)
+            expect_weight(&image);
+        checkpoint_image_release(&image);
+    }
+    checkpoint_store_free(store);
+    return value;
+}
+
+/* The crew returned to an older step and saves the only checkpoint again, with other bits, twice; the chief ends at every request. */
+Test(bucket, a_second_save_of_a_step_never_leaves_the_bucket_without_it)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store;
+    start_server();
+    for (int acts = 0; acts < 2; acts++)
+        for (int stop = 0, ended = 0; !ended; stop++) {
+            struct error error = ERROR_INIT;
+            empty_bucket();
+            cr_assert_eq(open_chief(directory, 1, &store, &error), 0, "%s", error.message);
+            cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
+            cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+            bucket.answered = 0;
+            bucket.stops_at = stop;
+            bucket.acts = acts;
+            float committed = save_again(store, 1, NULL) == 0 ? 1 : 0;
+            committed = save_again(store, 2, NULL) == 0 ? 2 : committed;
+            ended = bucket.answered < stop;
+            bucket.stops_at = -1;
+            checkpoint_store_free(store);
+            cr_expect_eq(count_objects("/rank-00000"), ended ? 1 : count_objects("/rank-00000"), "nothing is left");
+            float found = restored_again(directory, 2);
+            cr_assert_geq(found, committed, "request %d: %g was committed, and %g is loaded", stop, (double)committed,
+                          (double)found);
+            for (int i = 1; i <= 2; i++) {
+                SCOPED_FREE char *folder = memory_format("%s/%d", directory, i);
+                test_directory_remove(folder);
+            }
+            cr_assert_lt(stop, 100);
+        }
+    scripted_server_stop(&server);
+}
+
+/* A lifecycle rule, or a person, has removed or shortened the tensors and left the manifest. */
+Test(bucket, a_second_save_of_a_step_uploads_what_the_bucket_has_lost)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store;
+    struct error error = ERROR_INIT;
+    start_server();
+    cr_assert_eq(open_chief(directory, 1, &store, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    for (int i = 0; i < OBJECTS; i++)
+        if (strstr(bucket.objects[i].key, "/rank-00000"))
+            bucket.objects[i].key[0] = '\0';
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    checkpoint_store_free(store);
+    cr_expect_eq(restored(directory, 2), 10);
+    scripted_server_stop(&server);
+}
+
 Test(bucket, a_server_that_ignores_conditions_is_refused)
 {
     const char *directory = test_directory();
