@@ -73,6 +73,21 @@ void bucket_put_failure(struct bucket *bucket, const char *name, const struct er
     s3_put(bucket_quick_client(bucket), key, text, (size_t)length, S3_PUT_ALWAYS, NULL);
 }
 
+void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks)
+{
+    static const char *const suffixes[] = {"", ".failed"};
+    struct checkpoint_part_key part = *key;
+    char name[BUCKET_SHARD_NAME_MAX];
+    for (part.rank = 1; part.rank < ranks; part.rank++)
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+            if (print_name(bucket_owner(bucket), &part, name) < 0)
+                return;
+            SCOPED_FREE char *object = shard_key(bucket, name, suffixes[i]);
+            if (s3_delete(bucket_quick_client(bucket), object, NULL) < 0)
+                return;
+        }
+}
+
 /* Returns -1 with the writer's own reason if it has said that the shard will not come. */
 static int look_for_failure(struct bucket *bucket, const char *name, struct error *error)
 {

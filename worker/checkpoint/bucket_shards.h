@@ -30,6 +30,10 @@ int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, 
 /* Tells the chief that the shard will not come. Failures are ignored: then the chief waits until its patience ends. */
 void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why);
 
+/* Removes what ranks 1 to `ranks` - 1 have uploaded for a save that has failed, and that no manifest names. Ends at the first failure, which is
+ * ignored: the next bucket_prune removes the rest. */
+void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks);
+
 /* Looks for the shard file->name. Returns 1 and sets its size and checksum if it is there, 0 if not yet, -1 with the reason if it will not
  * come, or the server cannot be asked. */
 int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, struct error *error);

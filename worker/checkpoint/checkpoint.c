@@ -12,6 +12,7 @@
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "worker/checkpoint/bucket.h"
+#include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/commit.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -300,6 +301,19 @@ static void keep_parts(struct checkpoint_store *store, const struct checkpoint_n
     store->failed_ranks = store->part_ranks;
 }
 
+/* Remembers the parts of a save that has failed, for another save of that step. In a bucket, those of the one before are removed: only a save
+ * that succeeds removes others, and a rank that always fails must not fill the bucket with the shards of the other ranks. */
+static void remember_failed(struct checkpoint_store *store)
+{
+    const struct checkpoint_part_key *old = &store->failed_key, *new = &store->part_key;
+    bool is_same = old->step == new->step && old->attempt == new->attempt && old->incarnation == new->incarnation &&
+                   old->counter == new->counter;
+    if (store->bucket && !is_same)
+        bucket_remove_shards(store->bucket, old, store->failed_ranks);
+    store->failed_key = *new;
+    store->failed_ranks = store->part_ranks;
+}
+
 /* Commits the save to the bucket. One that fails there must not count as a checkpoint here. */
 static int upload(struct checkpoint_store *store, const struct checkpoint_name *name, struct error *error)
 {
@@ -331,10 +345,11 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
                                                         .context = store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
                           store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, &progress->bytes, error) < 0) {
-        store->failed_key = store->part_key;
-        store->failed_ranks = store->part_ranks;
+        remember_failed(store);
         return error_wrap(error, "save step %lld", (long long)name.step);
     }
+    if (store->bucket)
+        store->failed_ranks = 0; /* from here on a manifest may name the shards */
     progress->committed_ns = clock_monotonic_ns();
     bool moved_aside = false;
     if (checkpoint_read_back(store->directory, &store->own, &store->manifest, &moved_aside, error) < 0) {

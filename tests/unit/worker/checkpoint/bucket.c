@@ -508,17 +508,22 @@ static struct checkpoint_part_key key_of(int64_t step, uint32_t counter)
     return (struct checkpoint_part_key){.attempt = 1, .incarnation = 1, .counter = counter, .step = step, .rank = 1};
 }
 
-static void begin_save(int64_t step, uint32_t counter)
+static void begin_save_of(unsigned ranks, int64_t step, uint32_t counter)
 {
     const struct checkpoint_part_key key = key_of(step, counter);
     const struct manifest manifest = {.step = step, .workers = 2, .logical_shards = 2};
     enum checkpoint_start start;
     struct error error = ERROR_INIT;
     cr_assert_eq(
-        checkpoint_save_with_parts(shard_chief, &manifest, tensor_of("weight", step), 1, &key, 2, &start, &error), 0,
-        "%s", error.message);
+        checkpoint_save_with_parts(shard_chief, &manifest, tensor_of("weight", step), 1, &key, ranks, &start, &error),
+        0, "%s", error.message);
     cr_assert_eq(start, CHECKPOINT_STARTED);
     checkpoint_fence(shard_chief);
+}
+
+static void begin_save(int64_t step, uint32_t counter)
+{
+    begin_save_of(2, step, counter);
 }
 
 static int write_part(int64_t step, uint32_t counter, struct error *error)
@@ -619,6 +624,30 @@ Test(bucket, late_shards_change_nothing_and_are_removed)
     begin_save(30, 7);
     cr_assert_eq(checkpoint_wait(shard_chief, &error), 0, "%s", error.message);
     cr_expect_eq(restored_with_part(directory, 2), 30);
+    close_crew();
+    scripted_server_stop(&server);
+}
+
+/* Rank 2 never writes. A retry of the last save finds the shard of rank 1, which is not written again. */
+Test(bucket, saves_that_fail_leave_the_shards_of_the_last_only)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    start_server();
+    open_crew(directory, 1);
+    for (int64_t step = 10; step <= 50; step += 10) {
+        begin_save_of(3, step, 7);
+        cr_assert_eq(write_part(step, 7, &error), 0, "%s", error.message);
+        checkpoint_give_up_parts(shard_chief);
+        cr_assert_lt(checkpoint_wait(shard_chief, NULL), 0);
+        cr_expect_eq(count_objects("/shards/"), 1, "step %lld", (long long)step);
+    }
+    begin_save(50, 7);
+    cr_assert_eq(checkpoint_wait(shard_chief, &error), 0, "%s", error.message);
+    begin_save_of(3, 60, 7);
+    checkpoint_give_up_parts(shard_chief);
+    cr_assert_lt(checkpoint_wait(shard_chief, NULL), 0);
+    cr_expect_eq(restored_with_part(directory, 2), 50, "its shards stay, although a save of them had failed");
     close_crew();
     scripted_server_stop(&server);
 }
