@@ -117,6 +117,8 @@ static void begin(bool tls)
     write_text(ca, authority.certificate_pem);
     request.secrets = secrets;
     scripted_server_start(&server, serve, tls ? test_tls_server(&own, NULL) : NULL);
+    test_certificate_release(&own);
+    test_certificate_release(&authority);
 }
 
 static void end(void)
