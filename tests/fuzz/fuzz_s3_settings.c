@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct error error = ERROR_INIT;
     struct s3_client *client = NULL;
-    SCOPED_FREE char *text = memory_copy_bytes(bytes, length), *prefix = NULL;
+    SCOPED_FREE char *text = memory_copy_bytes((const char *)bytes, length), *prefix = NULL;
     if (s3_settings_open("VARIABLE", text, 0, &client, &prefix, &error) < 0) {
         expect(strstr(error.message, "VARIABLE") && !client && !prefix);
         return 0;

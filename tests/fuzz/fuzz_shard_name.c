@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct checkpoint_part_key key;
     uint32_t owner;
-    SCOPED_FREE char *name = memory_copy_bytes(bytes, length);
+    SCOPED_FREE char *name = memory_copy_bytes((const char *)bytes, length);
     if (bucket_shard_name_parse(name, &key, &owner) &&
         (key.step < 0 || strlen(name) >= BUCKET_SHARD_NAME_MAX || strchr(name, '/')))
         abort();
