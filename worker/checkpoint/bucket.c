@@ -30,17 +30,18 @@ struct bucket {
 };
 
 /* To the caller, an answer that refuses a request is like a disk that fails: nothing shows that a checkpoint is damaged. */
-void bucket_translate(struct error *error)
+int bucket_fail(struct error *error)
 {
     if (error && (error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NOT_FOUND || error->kind == ERROR_INVALID ||
                   error->kind == ERROR_CONFLICT))
         error->kind = ERROR_SYSTEM;
+    return -1;
 }
 
-static int failed(struct error *error)
+int bucket_fail_with(const struct error *cause, struct error *error)
 {
-    bucket_translate(error);
-    return -1;
+    error_set(error, cause->kind, "%s", cause->message);
+    return bucket_fail(error);
 }
 
 int bucket_open_at(const char *variable, const char *text, const char *prefix, const char *directory,
@@ -107,7 +108,7 @@ char *bucket_key(const struct bucket *bucket, const char *name)
 static int list_objects(struct bucket *bucket, const char *start, struct s3_list *ret_list, struct error *error)
 {
     SCOPED_FREE char *prefix = bucket_key(bucket, start);
-    return s3_list(bucket->client, prefix, OBJECTS_MAX, ret_list, error) < 0 ? failed(error) : 0;
+    return s3_list(bucket->client, prefix, OBJECTS_MAX, ret_list, error) < 0 ? bucket_fail(error) : 0;
 }
 
 /* Splits "step-…/file"; false if the key is not of a checkpoint's file. */
@@ -213,8 +214,7 @@ int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error)
         if (cause.kind != ERROR_NOT_FOUND && cause.kind != ERROR_CONFLICT)
             break;
     }
-    failed(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    return bucket_fail_with(&cause, error);
 }
 
 /* Adds the shards that the manifest at `path` names; `keys` keeps their keys. What is wrong with a manifest its reader finds. */
@@ -265,8 +265,7 @@ static int fetch_files(struct bucket *bucket, const char *path, const struct s3_
         return 0;
     if (cause.kind == ERROR_NOT_FOUND) /* a manifest without its shard is as good as none */
         cause.kind = ERROR_CORRUPT;
-    bucket_translate(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    return bucket_fail_with(&cause, error);
 }
 
 int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
@@ -300,7 +299,7 @@ int bucket_put_record(struct bucket *bucket, const struct incarnation_record *ow
         return -1;
     return s3_put(bucket->client, key, buffer_text(&text), text.length, is_new ? S3_PUT_IF_ABSENT : S3_PUT_ALWAYS,
                   error) < 0
-               ? failed(error)
+               ? bucket_fail(error)
                : 0;
 }
 
@@ -322,8 +321,7 @@ static int expect_conditional_writes(struct bucket *bucket, const struct incarna
             "keep checkpoints on a server with conditional writes, such as AWS or MinIO");
     if (cause.kind == ERROR_ALREADY_EXISTS)
         return 0;
-    failed(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    return bucket_fail_with(&cause, error);
 }
 
 int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
@@ -358,8 +356,7 @@ static int copy_newer(struct bucket *bucket, const struct s3_list *list, const s
             if (cause.kind == ERROR_NOT_FOUND) /* a still newer chief has removed it since it was listed */
                 return error_set(error, ERROR_STALE, "a newer chief than that of %s has taken over %s", name,
                                  bucket->directory);
-            failed(&cause);
-            return error_set(error, cause.kind, "%s", cause.message);
+            return bucket_fail_with(&cause, error);
         }
         if (file_replace(path, text.data, text.length, error) < 0)
             return -1;
@@ -412,8 +409,7 @@ static int find_earlier(struct bucket *bucket, const char *key, struct manifest 
         *ret_earlier = (struct manifest){0};
     if (*ret_found || cause.kind == ERROR_NOT_FOUND)
         return 0;
-    failed(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    return bucket_fail_with(&cause, error);
 }
 
 /* Whether the earlier manifest lists the same files, and the bucket has the objects. Shards were looked for when they were collected. */
@@ -433,10 +429,8 @@ static int is_committed(struct bucket *bucket, const char *checkpoint, const str
             *ret_done = head.size == file->bytes && head.has_crc && head.crc == file->crc32c;
         else if (cause.kind == ERROR_NOT_FOUND)
             *ret_done = false;
-        else {
-            failed(&cause);
-            return error_set(error, cause.kind, "%s", cause.message);
-        }
+        else
+            return bucket_fail_with(&cause, error);
     }
     return 0;
 }
@@ -458,7 +452,7 @@ static int upload_files(struct bucket *bucket, const char *checkpoint, struct ma
         }
         SCOPED_FREE char *key = file_key(bucket, checkpoint, file);
         if (s3_upload(bucket->client, key, path, CONNECTIONS, error) < 0)
-            return failed(error);
+            return bucket_fail(error);
     }
     return 0;
 }
@@ -476,8 +470,7 @@ static int put_manifest(struct bucket *bucket, const char *key, const struct man
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS)
         return error_set(error, ERROR_STALE, "another process has committed %s", key);
-    failed(&cause);
-    return error_set(error, cause.kind, "%s", cause.message);
+    return bucket_fail_with(&cause, error);
 }
 
 /* Removes what only the replaced manifest lists. A newer chief may have read that manifest: then all stays. Failures are ignored, since the
@@ -546,7 +539,7 @@ int bucket_put_file(struct bucket *bucket, const char *name, const struct incarn
     struct publication publication = {.bucket = bucket, .own = own};
     if (s3_upload_if(bucket->client, key, path, CONNECTIONS, check_publication, &publication, error) == 0)
         return 0;
-    return publication.superseded ? -1 : failed(error);
+    return publication.superseded ? -1 : bucket_fail(error);
 }
 
 /* ---- retention */
@@ -577,7 +570,7 @@ static int remove_retired(struct bucket *bucket, const struct s3_list *list, con
         bool is_manifest;
         if (is_retired(bucket, list->objects[i].key, own, &is_manifest) && is_manifest == manifests &&
             s3_delete(bucket->client, list->objects[i].key, error) < 0)
-            return failed(error);
+            return bucket_fail(error);
     }
     return 0;
 }
@@ -673,7 +666,7 @@ static int remove_shards(struct bucket *bucket, const struct s3_list *list, cons
             continue;
         SCOPED_FREE char *wanted = memory_format("/%s/", name);
         if (!strstr(buffer_text(&names), wanted) && s3_delete(bucket->client, list->objects[i].key, error) < 0)
-            return failed(error);
+            return bucket_fail(error);
     }
     return 0;
 }

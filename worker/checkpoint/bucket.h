@@ -71,8 +71,10 @@ struct s3_client *bucket_quick_client(const struct bucket *bucket);
 uint32_t bucket_owner(const struct bucket *bucket);
 char *bucket_key(const struct bucket *bucket, const char *name);
 
-/* Changes the error of an upload or a download into those above. */
-void bucket_translate(struct error *error);
+/* Changes an error of s3_client.h or s3_transfer.h (`error` may be NULL) into one of those above. Returns -1. */
+int bucket_fail(struct error *error);
+/* The same for an error that the caller has looked at first: copies it to `error`. */
+int bucket_fail_with(const struct error *cause, struct error *error);
 
 /* Uploads a file of the local copy. Fails like bucket_check, and changes nothing, if a newer chief has claimed the bucket when all bytes are
  * uploaded. */

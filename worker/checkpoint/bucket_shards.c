@@ -53,16 +53,10 @@ static char *shard_key(const struct bucket *bucket, const char *name, const char
     return bucket_key(bucket, below);
 }
 
-static int failed(struct error *error)
-{
-    bucket_translate(error);
-    return -1;
-}
-
 int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, struct error *error)
 {
     SCOPED_FREE char *key = shard_key(bucket, name, "");
-    return s3_upload(bucket_client(bucket), key, path, S3_SETTINGS_CONNECTIONS, error) < 0 ? failed(error) : 0;
+    return s3_upload(bucket_client(bucket), key, path, S3_SETTINGS_CONNECTIONS, error) < 0 ? bucket_fail(error) : 0;
 }
 
 void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why)
@@ -98,10 +92,8 @@ static int look_for_failure(struct bucket *bucket, const char *name, struct erro
     buffer_init(&text, FAILURE_MAX);
     if (s3_get_whole(bucket_client(bucket), key, &text, &cause) < 0 && cause.kind == ERROR_NOT_FOUND)
         return 0;
-    if (cause.kind != ERROR_NONE) {
-        bucket_translate(&cause);
-        return error_set(error, cause.kind, "%s", cause.message);
-    }
+    if (cause.kind != ERROR_NONE)
+        return bucket_fail_with(&cause, error);
     int number = (int)strtol(buffer_text(&text), &words, 10);
     error_set(error, number == ENOSPC || number == EDQUOT ? ERROR_NO_SPACE : ERROR_SYSTEM, "%s",
               words + strspn(words, " "));
@@ -118,8 +110,7 @@ int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, str
     if (s3_head(bucket_client(bucket), key, &head, &cause) < 0) {
         if (cause.kind == ERROR_NOT_FOUND)
             return look_for_failure(bucket, file->name, error);
-        bucket_translate(&cause);
-        return error_set(error, cause.kind, "%s", cause.message);
+        return bucket_fail_with(&cause, error);
     }
     if (!head.has_crc || head.size <= 0)
         return error_set(error, ERROR_SYSTEM, "the server does not report the checksum that %s was uploaded with", key);
@@ -139,7 +130,7 @@ static char *call_key(const struct bucket *bucket, const struct checkpoint_part_
 int bucket_call_parts(struct bucket *bucket, const struct checkpoint_part_key *key, struct error *error)
 {
     SCOPED_FREE char *name = call_key(bucket, key);
-    return s3_put(bucket_quick_client(bucket), name, "\n", 1, S3_PUT_ALWAYS, error) < 0 ? failed(error) : 0;
+    return s3_put(bucket_quick_client(bucket), name, "\n", 1, S3_PUT_ALWAYS, error) < 0 ? bucket_fail(error) : 0;
 }
 
 bool bucket_parts_are_called(struct bucket *bucket, const struct checkpoint_part_key *key)

@@ -54,7 +54,7 @@ int export_objects_put_beside(struct export_objects *objects, const char *name, 
 {
     SCOPED_FREE char *key = beside(objects->key, name), *path = beside(objects->path, name);
     if (s3_upload(objects->client, key, path, S3_SETTINGS_CONNECTIONS, error) < 0) {
-        bucket_translate(error);
+        bucket_fail(error);
         return error_wrap(error, "export");
     }
     return 0;
@@ -94,7 +94,7 @@ int export_objects_put(struct export_objects *objects, s3_upload_check *check, c
                      error) < 0 ||
         s3_head(objects->client, objects->key, &head, error) < 0) {
         if (!refused)
-            bucket_translate(error);
+            bucket_fail(error);
         return error_wrap(error, "export");
     }
     /* Of two chiefs the later one succeeds: an object with another checksum is that of a newer chief, which the check then finds. */
