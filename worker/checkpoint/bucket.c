@@ -520,26 +520,46 @@ int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, con
     return result;
 }
 
+/* A caller's check, and whether it has failed. */
+struct upload_check {
+    s3_upload_check *check;
+    const void *context;
+    bool *failed;
+};
+
+static int check_upload(const void *context, struct error *error)
+{
+    const struct upload_check *upload = context;
+    *upload->failed = upload->check(upload->context, error) < 0;
+    return *upload->failed ? -1 : 0;
+}
+
+int bucket_upload_if(struct s3_client *client, const char *key, const char *path, s3_upload_check *check,
+                     const void *context, struct error *error)
+{
+    bool failed = false;
+    const struct upload_check upload = {check, context, &failed};
+    if (s3_upload_if(client, key, path, CONNECTIONS, check_upload, &upload, error) == 0)
+        return 0;
+    return failed ? -1 : bucket_fail(error);
+}
+
 struct publication {
     struct bucket *bucket;
     const struct incarnation_record *own;
-    bool superseded;
 };
 
 static int check_publication(const void *context, struct error *error)
 {
-    struct publication *publication = (struct publication *)context;
-    publication->superseded = bucket_check(publication->bucket, publication->own, error) < 0;
-    return publication->superseded ? -1 : 0;
+    const struct publication *publication = context;
+    return bucket_check(publication->bucket, publication->own, error);
 }
 
 int bucket_put_file(struct bucket *bucket, const char *name, const struct incarnation_record *own, struct error *error)
 {
     SCOPED_FREE char *key = bucket_key(bucket, name), *path = file_path_join(bucket->directory, name);
-    struct publication publication = {.bucket = bucket, .own = own};
-    if (s3_upload_if(bucket->client, key, path, CONNECTIONS, check_publication, &publication, error) == 0)
-        return 0;
-    return publication.superseded ? -1 : bucket_fail(error);
+    const struct publication publication = {.bucket = bucket, .own = own};
+    return bucket_upload_if(bucket->client, key, path, check_publication, &publication, error);
 }
 
 /* ---- retention */

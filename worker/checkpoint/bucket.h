@@ -19,6 +19,7 @@
 #ifndef COXSWAIN_CHECKPOINT_BUCKET_H
 #define COXSWAIN_CHECKPOINT_BUCKET_H
 
+#include "common/s3_transfer.h"
 #include "worker/checkpoint/incarnation_record.h"
 
 struct bucket;
@@ -75,6 +76,9 @@ char *bucket_key(const struct bucket *bucket, const char *name);
 int bucket_fail(struct error *error);
 /* The same for an error that the caller has looked at first: copies it to `error`. */
 int bucket_fail_with(const struct error *cause, struct error *error);
+/* s3_upload_if whose errors are those above; an error of `check` is returned as it is. */
+int bucket_upload_if(struct s3_client *client, const char *key, const char *path, s3_upload_check *check,
+                     const void *context, struct error *error);
 
 /* Uploads a file of the local copy. Fails like bucket_check, and changes nothing, if a newer chief has claimed the bucket when all bytes are
  * uploaded. */

@@ -60,20 +60,6 @@ int export_objects_put_beside(struct export_objects *objects, const char *name, 
     return 0;
 }
 
-/* The caller's check, and whether it has failed. */
-struct checking {
-    s3_upload_check *check;
-    const void *context;
-    bool *failed;
-};
-
-static int check_once(const void *context, struct error *error)
-{
-    const struct checking *checking = context;
-    *checking->failed = checking->check(checking->context, error) < 0;
-    return *checking->failed ? -1 : 0;
-}
-
 int export_objects_look(struct export_objects *objects, int64_t *ret_bytes, uint32_t *ret_crc32c)
 {
     struct s3_head head;
@@ -87,14 +73,11 @@ int export_objects_look(struct export_objects *objects, int64_t *ret_bytes, uint
 int export_objects_put(struct export_objects *objects, s3_upload_check *check, const void *context, int64_t bytes,
                        uint32_t crc32c, struct error *error)
 {
-    bool refused = false;
-    const struct checking checking = {check, context, &refused};
     struct s3_head head;
-    if (s3_upload_if(objects->client, objects->key, objects->path, S3_SETTINGS_CONNECTIONS, check_once, &checking,
-                     error) < 0 ||
-        s3_head(objects->client, objects->key, &head, error) < 0) {
-        if (!refused)
-            bucket_fail(error);
+    if (bucket_upload_if(objects->client, objects->key, objects->path, check, context, error) < 0)
+        return error_wrap(error, "export");
+    if (s3_head(objects->client, objects->key, &head, error) < 0) {
+        bucket_fail(error);
         return error_wrap(error, "export");
     }
     /* Of two chiefs the later one succeeds: an object with another checksum is that of a newer chief, which the check then finds. */
