@@ -150,6 +150,7 @@ static int remove_stored(const void *context, const char *entry, struct error *e
     return file_remove_directory(path, error);
 }
 
+/* Owns the keys and paths; ETags are those of a list that outlives it. */
 struct downloads {
     struct s3_download *files;
     size_t count;
@@ -157,16 +158,23 @@ struct downloads {
 
 static void downloads_release(struct downloads *downloads)
 {
-    for (size_t i = 0; i < downloads->count; i++)
+    for (size_t i = 0; i < downloads->count; i++) {
+        free((char *)downloads->files[i].key);
         free((char *)downloads->files[i].path);
+    }
     free(downloads->files);
 }
 
-static void add_download(struct downloads *downloads, const struct s3_object *object, char *path)
+/* Takes key and path. */
+static void add_download(struct downloads *downloads, char *key, const char *etag, int64_t size, char *path)
 {
     downloads->files = memory_resize(downloads->files, downloads->count + 1, sizeof *downloads->files);
-    downloads->files[downloads->count++] =
-        (struct s3_download){.key = object->key, .etag = object->etag, .size = object->size, .path = path};
+    downloads->files[downloads->count++] = (struct s3_download){.key = key, .etag = etag, .size = size, .path = path};
+}
+
+static void add_listed(struct downloads *downloads, const struct s3_object *object, char *path)
+{
+    add_download(downloads, memory_copy_string(object->key), object->etag, object->size, path);
 }
 
 static int plan_refresh(const struct bucket *bucket, const struct s3_list *list, bool for_chief,
@@ -176,12 +184,12 @@ static int plan_refresh(const struct bucket *bucket, const struct s3_list *list,
         const char *key = list->objects[i].key, *below = key + strlen(bucket->prefix), *file;
         struct checkpoint_name name;
         if (is_kept_whole(below) && (for_chief || strcmp(below, CHECKPOINT_BEST) != 0)) {
-            add_download(downloads, &list->objects[i], file_path_join(bucket->directory, below));
+            add_listed(downloads, &list->objects[i], file_path_join(bucket->directory, below));
         } else if (parse_key(bucket, key, &name, &file) && strcmp(file, CHECKPOINT_MANIFEST) == 0) {
             SCOPED_FREE char *path = local_path(bucket, &name);
             if (file_make_directories(path, error) < 0)
                 return -1;
-            add_download(downloads, &list->objects[i], file_path_join(path, file));
+            add_listed(downloads, &list->objects[i], file_path_join(path, file));
         }
     }
     return 0;
@@ -217,53 +225,42 @@ int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error)
     return bucket_fail_with(&cause, error);
 }
 
-/* Adds the shards that the manifest at `path` names; `keys` keeps their keys. What is wrong with a manifest its reader finds. */
-static void add_shards(const struct bucket *bucket, const char *path, struct downloads *downloads, char ***ret_keys,
-                       unsigned *ret_count)
+static bool is_shard(const struct manifest_file *file)
 {
-    struct manifest manifest;
     struct checkpoint_part_key key;
     uint32_t owner;
-    *ret_count = 0;
-    *ret_keys = NULL;
+    return bucket_shard_name_parse(file->name, &key, &owner);
+}
+
+/* Adds the shards that the manifest at `path` names; none if the manifest is damaged, which is reported by whoever opens the checkpoint. */
+static void add_shards(const struct bucket *bucket, const char *path, struct downloads *downloads)
+{
+    struct manifest manifest;
     if (checkpoint_image_manifest(path, &manifest, NULL) < 0)
         return;
-    char **keys = memory_allocate(manifest.file_count + 1, sizeof *keys);
     for (unsigned i = 0; i < manifest.file_count; i++) {
         const struct manifest_file *file = &manifest.files[i];
-        if (!bucket_shard_name_parse(file->name, &key, &owner))
-            continue;
         SCOPED_FREE char *below = memory_format(BUCKET_SHARDS "%s", file->name);
-        keys[*ret_count] = bucket_key(bucket, below);
-        const struct s3_object object = {.key = keys[*ret_count], .size = file->bytes};
-        add_download(downloads, &object, file_path_join(path, file->name));
-        downloads->files[downloads->count - 1].etag = NULL; /* unknown, and not needed: its name is used once */
-        ++*ret_count;
+        if (is_shard(file)) /* needs no ETag, since its name is used only once */
+            add_download(downloads, bucket_key(bucket, below), NULL, file->bytes, file_path_join(path, file->name));
     }
     manifest_release(&manifest);
-    *ret_keys = keys;
 }
 
 static int fetch_files(struct bucket *bucket, const char *path, const struct s3_list *list, struct error *error)
 {
     SCOPED(downloads_release) struct downloads downloads = {0};
     struct error cause = ERROR_INIT;
-    char **keys;
-    unsigned count;
     for (size_t i = 0; i < list->count; i++) {
         struct checkpoint_name parsed;
         const char *file;
         if (parse_key(bucket, list->objects[i].key, &parsed, &file) && strcmp(file, CHECKPOINT_MANIFEST) != 0)
-            add_download(&downloads, &list->objects[i], file_path_join(path, file));
+            add_listed(&downloads, &list->objects[i], file_path_join(path, file));
     }
-    add_shards(bucket, path, &downloads, &keys, &count);
-    int result = s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, &cause);
-    while (count > 0)
-        free(keys[--count]);
-    free(keys);
-    if (result == 0)
+    add_shards(bucket, path, &downloads);
+    if (s3_download(bucket->client, downloads.files, downloads.count, CONNECTIONS, NULL, &cause) == 0)
         return 0;
-    if (cause.kind == ERROR_NOT_FOUND) /* a manifest without its shard is as good as none */
+    if (cause.kind == ERROR_NOT_FOUND) /* a checkpoint without one of its shards cannot be used */
         cause.kind = ERROR_CORRUPT;
     return bucket_fail_with(&cause, error);
 }
@@ -376,16 +373,9 @@ int bucket_check(struct bucket *bucket, const struct incarnation_record *own, st
 
 /* ---- a commit */
 
-static bool is_shard(const struct manifest_file *file)
+static char *file_key(const struct bucket *bucket, const char *checkpoint, const char *file)
 {
-    struct checkpoint_part_key key;
-    uint32_t owner;
-    return bucket_shard_name_parse(file->name, &key, &owner);
-}
-
-static char *file_key(const struct bucket *bucket, const char *checkpoint, const struct manifest_file *file)
-{
-    return memory_format("%s%s/%s", bucket->prefix, checkpoint, file->name);
+    return memory_format("%s%s/%s", bucket->prefix, checkpoint, file);
 }
 
 static const struct manifest_file *find_file(const struct manifest *manifest, const char *name)
@@ -405,8 +395,8 @@ static int find_earlier(struct bucket *bucket, const char *key, struct manifest 
     buffer_init(&text, MANIFEST_BYTES_MAX);
     *ret_earlier = (struct manifest){0};
     *ret_found = s3_get_whole(bucket->client, key, &text, &cause) == 0;
-    if (*ret_found && manifest_parse(buffer_text(&text), text.length, ret_earlier, NULL) < 0)
-        *ret_earlier = (struct manifest){0};
+    if (*ret_found)
+        (void)manifest_parse(buffer_text(&text), text.length, ret_earlier, NULL);
     if (*ret_found || cause.kind == ERROR_NOT_FOUND)
         return 0;
     return bucket_fail_with(&cause, error);
@@ -419,7 +409,7 @@ static int is_committed(struct bucket *bucket, const char *checkpoint, const str
     *ret_done = manifest->file_count == earlier->file_count;
     for (unsigned i = 0; *ret_done && i < manifest->file_count; i++) {
         const struct manifest_file *file = &manifest->files[i], *other = find_file(earlier, file->name);
-        SCOPED_FREE char *key = file_key(bucket, checkpoint, file);
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, file->name);
         struct s3_head head;
         struct error cause = ERROR_INIT;
         *ret_done = other && other->bytes == file->bytes && other->crc32c == file->crc32c;
@@ -450,7 +440,7 @@ static int upload_files(struct bucket *bucket, const char *checkpoint, struct ma
             SCOPED_FREE char *name = memory_format("again-%s", file->name);
             snprintf(file->name, sizeof file->name, "%s", name);
         }
-        SCOPED_FREE char *key = file_key(bucket, checkpoint, file);
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, file->name);
         if (s3_upload(bucket->client, key, path, CONNECTIONS, error) < 0)
             return bucket_fail(error);
     }
@@ -480,7 +470,7 @@ static void remove_replaced(struct bucket *bucket, const char *checkpoint, const
 {
     bool may_remove = earlier->file_count > 0 && bucket_check(bucket, own, NULL) == 0;
     for (unsigned i = 0; may_remove && i < earlier->file_count; i++) {
-        SCOPED_FREE char *key = file_key(bucket, checkpoint, &earlier->files[i]);
+        SCOPED_FREE char *key = file_key(bucket, checkpoint, earlier->files[i].name);
         if (!is_shard(&earlier->files[i]) && !find_file(manifest, earlier->files[i].name))
             s3_delete(bucket->client, key, NULL);
     }
@@ -491,7 +481,7 @@ static void remove_replaced(struct bucket *bucket, const char *checkpoint, const
 static int commit_manifest(struct bucket *bucket, const char *checkpoint, struct manifest *manifest,
                            const struct incarnation_record *own, struct error *error)
 {
-    SCOPED_FREE char *key = memory_format("%s%s/" CHECKPOINT_MANIFEST, bucket->prefix, checkpoint);
+    SCOPED_FREE char *key = file_key(bucket, checkpoint, CHECKPOINT_MANIFEST);
     SCOPED(manifest_release) struct manifest earlier = {0};
     bool found, done;
     if (bucket_check(bucket, own, error) < 0 || find_earlier(bucket, key, &earlier, &found, error) < 0 ||
@@ -601,6 +591,12 @@ static int remove_tensors(const void *context, const char *entry, struct error *
     return strcmp(entry, CHECKPOINT_MANIFEST) == 0 ? 0 : file_remove_directory(path, error);
 }
 
+int bucket_drop(const struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
+{
+    SCOPED_FREE char *path = local_path(bucket, name);
+    return file_each_entry(path, remove_tensors, path, error);
+}
+
 struct shrinking {
     const struct bucket *bucket;
     const struct checkpoint_name *newest;
@@ -612,14 +608,7 @@ static int shrink(const void *context, const char *entry, struct error *error)
     struct checkpoint_name name;
     if (checkpoint_name_parse(entry, &name) < 0 || checkpoint_name_equal(&name, shrinking->newest))
         return 0;
-    SCOPED_FREE char *path = file_path_join(shrinking->bucket->directory, entry);
-    return file_each_entry(path, remove_tensors, path, error);
-}
-
-int bucket_drop(struct bucket *bucket, const struct checkpoint_name *name, struct error *error)
-{
-    SCOPED_FREE char *path = local_path(bucket, name);
-    return file_each_entry(path, remove_tensors, path, error);
+    return bucket_drop(shrinking->bucket, &name, error);
 }
 
 /* The names of the files that the manifests of the local copy list, one after the other, each behind a slash. */

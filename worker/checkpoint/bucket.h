@@ -36,7 +36,7 @@ void bucket_free(struct bucket *bucket);
 int bucket_refresh(struct bucket *bucket, bool for_chief, struct error *error);
 
 /* Removes the tensors of a checkpoint from the local copy, which keeps its manifest. */
-int bucket_drop(struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
+int bucket_drop(const struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
 
 /* Uploads this chief's record from the local copy. A new one (`is_new`) is refused with ERROR_ALREADY_EXISTS if there is a record of that number. */
 int bucket_put_record(struct bucket *bucket, const struct incarnation_record *own, bool is_new, struct error *error);
