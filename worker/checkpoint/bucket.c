@@ -633,28 +633,6 @@ static int add_names(const void *context, const char *entry, struct error *error
     return 0;
 }
 
-/* The shard or the message about one (".failed", "called.…") that an object is; NULL if it is neither. */
-static const char *shard_of(const struct bucket *bucket, const char *key, struct checkpoint_part_key *ret_key,
-                            uint32_t *ret_owner)
-{
-    const char *name = key + strlen(bucket->prefix);
-    if (strncmp(name, BUCKET_SHARDS, strlen(BUCKET_SHARDS)) != 0)
-        return NULL;
-    name += strlen(BUCKET_SHARDS);
-    *ret_key = (struct checkpoint_part_key){0};
-    SCOPED_FREE char *shard = memory_copy_bytes(name, strcspn(name, "/"));
-    char *end = strstr(shard, ".failed");
-    if (end)
-        *end = '\0';
-    long long step = 0;
-    if (sscanf(shard, "called.%8x.%u.%u.%u.%18lld", ret_owner, &ret_key->attempt, &ret_key->incarnation,
-               &ret_key->counter, &step) == 5)
-        ret_key->step = step;
-    else if (!bucket_shard_name_parse(shard, ret_key, ret_owner))
-        return NULL;
-    return name;
-}
-
 static int remove_shards(struct bucket *bucket, const struct s3_list *list, const struct checkpoint_name *newest,
                          const struct incarnation_record *own, struct error *error)
 {
@@ -666,14 +644,14 @@ static int remove_shards(struct bucket *bucket, const struct s3_list *list, cons
     for (size_t i = 0; i < list->count; i++) {
         struct checkpoint_part_key key;
         uint32_t owner;
-        const char *name = shard_of(bucket, list->objects[i].key, &key, &owner);
-        /* Another job's are older, since a claim of it would have ended this chief. */
-        bool may_come =
-            name && owner == bucket->owner &&
-            (key.incarnation > own->fencing || (key.incarnation == own->fencing && key.step > newest->step));
-        if (!name || may_come)
+        const char *below = list->objects[i].key + strlen(bucket->prefix);
+        if (!bucket_shard_object_parse(below, &key, &owner))
             continue;
-        SCOPED_FREE char *wanted = memory_format("/%s/", name);
+        /* Shards of another job are older: if that job were the newer one, its claim would have ended this chief. */
+        if (owner == bucket->owner &&
+            (key.incarnation > own->fencing || (key.incarnation == own->fencing && key.step > newest->step)))
+            continue;
+        SCOPED_FREE char *wanted = memory_format("/%s/", below + strlen(BUCKET_SHARDS));
         if (!strstr(buffer_text(&names), wanted) && s3_delete(bucket->client, list->objects[i].key, error) < 0)
             return bucket_fail(error);
     }

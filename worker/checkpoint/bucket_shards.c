@@ -12,6 +12,8 @@
 #include "worker/checkpoint/s3_settings.h"
 
 #define FAILURE_MAX 512
+#define FAILED_SUFFIX ".failed"
+#define CALL_FORMAT "called.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld"
 #define SHARD_FORMAT "shard-%05u.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld.safetensors"
 
 static int print_name(uint32_t owner, const struct checkpoint_part_key *key, char name[BUCKET_SHARD_NAME_MAX])
@@ -47,6 +49,31 @@ bool bucket_shard_name_parse(const char *name, struct checkpoint_part_key *ret_k
     return print_name(owner, &key, exact) == 0 && strcmp(exact, name) == 0;
 }
 
+/* Parses the name of the object that checkpoint_parts_call leaves. */
+static bool parse_call(const char *name, struct checkpoint_part_key *ret_key, uint32_t *ret_owner)
+{
+    struct checkpoint_part_key key = {0};
+    long long step = 0;
+    if (sscanf(name, "called.%8" SCNx32 ".%" SCNu32 ".%" SCNu32 ".%" SCNu32 ".%18lld", ret_owner, &key.attempt,
+               &key.incarnation, &key.counter, &step) != 5)
+        return false;
+    key.step = step;
+    *ret_key = key;
+    return true;
+}
+
+bool bucket_shard_object_parse(const char *below, struct checkpoint_part_key *ret_key, uint32_t *ret_owner)
+{
+    if (strncmp(below, BUCKET_SHARDS, strlen(BUCKET_SHARDS)) != 0)
+        return false;
+    below += strlen(BUCKET_SHARDS);
+    SCOPED_FREE char *name = memory_copy_bytes(below, strcspn(below, "/"));
+    char *suffix = strstr(name, FAILED_SUFFIX);
+    if (suffix)
+        *suffix = '\0';
+    return parse_call(name, ret_key, ret_owner) || bucket_shard_name_parse(name, ret_key, ret_owner);
+}
+
 static char *shard_key(const struct bucket *bucket, const char *name, const char *suffix)
 {
     SCOPED_FREE char *below = memory_format(BUCKET_SHARDS "%s%s", name, suffix);
@@ -62,14 +89,14 @@ int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, 
 void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why)
 {
     char text[FAILURE_MAX];
-    SCOPED_FREE char *key = shard_key(bucket, name, ".failed");
+    SCOPED_FREE char *key = shard_key(bucket, name, FAILED_SUFFIX);
     int length = snprintf(text, sizeof text, "%d %.400s", why->os_error, why->message);
     s3_put(bucket_quick_client(bucket), key, text, (size_t)length, S3_PUT_ALWAYS, NULL);
 }
 
 void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks)
 {
-    static const char *const suffixes[] = {"", ".failed"};
+    static const char *const suffixes[] = {"", FAILED_SUFFIX};
     struct checkpoint_part_key part = *key;
     char name[BUCKET_SHARD_NAME_MAX];
     for (part.rank = 1; part.rank < ranks; part.rank++)
@@ -85,7 +112,7 @@ void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_ke
 /* Returns -1 with the writer's own reason if it has said that the shard will not come. */
 static int look_for_failure(struct bucket *bucket, const char *name, struct error *error)
 {
-    SCOPED_FREE char *key = shard_key(bucket, name, ".failed");
+    SCOPED_FREE char *key = shard_key(bucket, name, FAILED_SUFFIX);
     SCOPED_BUFFER text;
     struct error cause = ERROR_INIT;
     char *words;
@@ -121,9 +148,8 @@ int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, str
 
 static char *call_key(const struct bucket *bucket, const struct checkpoint_part_key *key)
 {
-    SCOPED_FREE char *name =
-        memory_format(BUCKET_SHARDS "called.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld",
-                      bucket_owner(bucket), key->attempt, key->incarnation, key->counter, (long long)key->step);
+    SCOPED_FREE char *name = memory_format(BUCKET_SHARDS CALL_FORMAT, bucket_owner(bucket), key->attempt,
+                                           key->incarnation, key->counter, (long long)key->step);
     return bucket_key(bucket, name);
 }
 

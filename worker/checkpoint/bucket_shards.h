@@ -25,6 +25,9 @@ int bucket_shard_name(const struct bucket *bucket, const struct checkpoint_part_
 /* Returns false if `name` is not that of a shard. `ret_owner` is the checksum of the job's UID. */
 bool bucket_shard_name_parse(const char *name, struct checkpoint_part_key *ret_key, uint32_t *ret_owner);
 
+/* Parses the name, below the bucket's prefix, of any object of this header: a shard, the reason why there is none, or a call. */
+bool bucket_shard_object_parse(const char *below, struct checkpoint_part_key *ret_key, uint32_t *ret_owner);
+
 /* Uploads the file at `path` as a shard. */
 int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, struct error *error);
 /* Tells the chief that the shard will not come. Failures are ignored: then the chief waits until its patience ends. */
