@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/checkpoint/bucket_shards.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
 #include "common/s3_transfer.h"
 #include "worker/checkpoint/s3_settings.h"
 
-#define FAILURE_MAX 512
 #define FAILED_SUFFIX ".failed"
 #define CALL_FORMAT "called.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld"
 #define SHARD_FORMAT "shard-%05u.%08" PRIx32 ".%" PRIu32 ".%" PRIu32 ".%" PRIu32 ".%lld.safetensors"
@@ -88,9 +85,9 @@ int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, 
 
 void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why)
 {
-    char text[FAILURE_MAX];
+    char text[PART_FAILURE_MAX];
     SCOPED_FREE char *key = shard_key(bucket, name, FAILED_SUFFIX);
-    int length = snprintf(text, sizeof text, "%d %.400s", why->os_error, why->message);
+    int length = part_failure_format(why, text);
     s3_put(bucket_quick_client(bucket), key, text, (size_t)length, S3_PUT_ALWAYS, NULL);
 }
 
@@ -115,18 +112,12 @@ static int look_for_failure(struct bucket *bucket, const char *name, struct erro
     SCOPED_FREE char *key = shard_key(bucket, name, FAILED_SUFFIX);
     SCOPED_BUFFER text;
     struct error cause = ERROR_INIT;
-    char *words;
-    buffer_init(&text, FAILURE_MAX);
+    buffer_init(&text, PART_FAILURE_MAX);
     if (s3_get_whole(bucket_client(bucket), key, &text, &cause) < 0 && cause.kind == ERROR_NOT_FOUND)
         return 0;
     if (cause.kind != ERROR_NONE)
         return bucket_fail_with(&cause, error);
-    int number = (int)strtol(buffer_text(&text), &words, 10);
-    error_set(error, number == ENOSPC || number == EDQUOT ? ERROR_NO_SPACE : ERROR_SYSTEM, "%s",
-              words + strspn(words, " "));
-    if (error)
-        error->os_error = number;
-    return -1;
+    return part_failure_read(buffer_text(&text), error);
 }
 
 int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, struct error *error)

@@ -305,12 +305,9 @@ static void keep_parts(struct checkpoint_store *store, const struct checkpoint_n
  * that succeeds removes others, and a rank that always fails must not fill the bucket with the shards of the other ranks. */
 static void remember_failed(struct checkpoint_store *store)
 {
-    const struct checkpoint_part_key *old = &store->failed_key, *new = &store->part_key;
-    bool is_same = old->step == new->step && old->attempt == new->attempt && old->incarnation == new->incarnation &&
-                   old->counter == new->counter;
-    if (store->bucket && !is_same)
-        bucket_remove_shards(store->bucket, old, store->failed_ranks);
-    store->failed_key = *new;
+    if (store->bucket && !checkpoint_part_key_same_save(&store->failed_key, &store->part_key))
+        bucket_remove_shards(store->bucket, &store->failed_key, store->failed_ranks);
+    store->failed_key = store->part_key;
     store->failed_ranks = store->part_ranks;
 }
 

@@ -24,10 +24,20 @@
 #define LOOK_NS 10000000L
 #define LOOK_IN_BUCKET_NS 250000000L
 #define SHARD_WAIT_NS (900 * (int64_t)1000000000)
-#define SHARD_MOVED_NS                                                                                                 \
-    (60 * (int64_t)1000000000) /* an upload that a rank has begun before it moved on takes so long at most */
+/* A rank that moved on to a newer generation has this long to finish an upload that it has begun. */
+#define SHARD_MOVED_NS (60 * (int64_t)1000000000)
 #define SUM_TEXT_MAX 512
 #define FAILED_WORD "failed " /* in place of a digest; errno and the reason follow */
+
+static bool is_of_generation(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b)
+{
+    return a->attempt == b->attempt && a->incarnation == b->incarnation && a->counter == b->counter;
+}
+
+bool checkpoint_part_key_same_save(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b)
+{
+    return a->step == b->step && is_of_generation(a, b);
+}
 
 /* Returns the prefix of the names of all parts of a save. */
 static char *save_path(const char *directory, const struct checkpoint_part_key *key)
@@ -51,6 +61,25 @@ static char *call_path(const char *directory, const struct checkpoint_part_key *
 static char *sum_path(const char *part)
 {
     return memory_format("%s.sum", part);
+}
+
+/* ---- failures of other ranks */
+
+int part_failure_format(const struct error *why, char text[PART_FAILURE_MAX])
+{
+    return snprintf(text, PART_FAILURE_MAX, "%d %.400s", why->os_error, why->message);
+}
+
+int part_failure_read(const char *text, struct error *error)
+{
+    char *words;
+    int number = (int)strtol(text, &words, 10);
+    words += strspn(words, " ");
+    bool full = number == ENOSPC || number == EDQUOT;
+    error_set(error, full ? ERROR_NO_SPACE : ERROR_SYSTEM, "%.*s", (int)strcspn(words, "\n"), words);
+    if (error)
+        error->os_error = number;
+    return -1;
 }
 
 /* ---- writing */
@@ -109,7 +138,7 @@ static int write_part(struct part_writer *writer, struct error *error)
 /* Removes what is left of the part first, since the disk may be full. Ignores failures. */
 static void report_failure(const struct part_writer *writer)
 {
-    char text[SUM_TEXT_MAX];
+    char text[SUM_TEXT_MAX], failure[PART_FAILURE_MAX];
     const struct error *why = &writer->result;
     SCOPED_FREE char *sum = sum_path(writer->path);
     char name[BUCKET_SHARD_NAME_MAX];
@@ -119,7 +148,8 @@ static void report_failure(const struct part_writer *writer)
             bucket_put_failure(writer->bucket, name, why);
         return;
     }
-    int length = snprintf(text, sizeof text, FAILED_WORD "%d %.400s\n", why->os_error, why->message);
+    part_failure_format(why, failure);
+    int length = snprintf(text, sizeof text, FAILED_WORD "%s\n", failure);
     file_replace(sum, text, (size_t)length, NULL);
 }
 
@@ -148,11 +178,6 @@ static void remove_part(const char *path)
     SCOPED_FREE char *sum = sum_path(path);
     file_calls.unlink(sum);
     file_calls.unlink(path);
-}
-
-static bool is_of_generation(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b)
-{
-    return a->attempt == b->attempt && a->incarnation == b->incarnation && a->counter == b->counter;
 }
 
 /* Keeps the last part, which the chief may be about to collect; removes older ones, which it never
@@ -215,7 +240,7 @@ int part_writer_wait(struct part_writer *writer, struct error *error)
 bool part_writer_has_begun(const struct part_writer *writer, const struct checkpoint_part_key *key)
 {
     const struct checkpoint_part_key *own = &writer->key;
-    return writer->path && own->step == key->step && is_of_generation(own, key);
+    return writer->path && checkpoint_part_key_same_save(own, key);
 }
 
 void part_writer_free(struct part_writer *writer)
@@ -246,18 +271,6 @@ bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_
 
 /* ---- collecting */
 
-static int take_failure(const char *text, struct error *error)
-{
-    char *words;
-    int number = (int)strtol(text, &words, 10);
-    words += strspn(words, " ");
-    bool full = number == ENOSPC || number == EDQUOT;
-    error_set(error, full ? ERROR_NO_SPACE : ERROR_SYSTEM, "%.*s", (int)strcspn(words, "\n"), words);
-    if (error)
-        error->os_error = number;
-    return -1;
-}
-
 static int read_sum(const char *path, struct manifest_file *file, struct error *error)
 {
     SCOPED_BUFFER text;
@@ -267,7 +280,7 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     if (file_read(path, &text, error) < 0)
         return -1;
     if (strncmp(buffer_text(&text), FAILED_WORD, strlen(FAILED_WORD)) == 0)
-        return take_failure(buffer_text(&text) + strlen(FAILED_WORD), error);
+        return part_failure_read(buffer_text(&text) + strlen(FAILED_WORD), error);
     unsigned long crc = strtoul(buffer_text(&text), &end, 16);
     if (*end == ' ')
         bytes = strtoll(end + 1, &end, 10);
@@ -293,22 +306,42 @@ static const char *name_rank(const struct checkpoint_parts_patience *patience, c
     return name;
 }
 
-static int64_t wait_ns(const struct checkpoint_parts_patience *patience)
+/* `usual_ns` is how long to wait if the caller of checkpoint_parts_collect has not said it. */
+static int64_t wait_ns(const struct checkpoint_parts_patience *patience, int64_t usual_ns)
 {
     int64_t hurry_ms = patience->hurry_ms ? atomic_load(patience->hurry_ms) : 0;
     if (hurry_ms > 0)
         return hurry_ms * 1000000;
-    return patience->wait_ms > 0 ? patience->wait_ms * 1000000 : WAIT_NS;
+    return patience->wait_ms > 0 ? patience->wait_ms * 1000000 : usual_ns;
 }
 
-/* Whether the rank moved on more than BEGUN_NS ago without beginning its part. */
-static bool is_part_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
+/* Whether the rank moved on more than `limit_ns` ago. *moved_ns is when that was first seen; 0: not yet. */
+static bool has_long_moved_on(enum checkpoint_rank_fate fate, int64_t limit_ns, int64_t *moved_ns)
 {
-    if (fate != RANK_HAS_MOVED_ON || file_exists(part))
+    if (fate != RANK_HAS_MOVED_ON)
         return false;
     if (*moved_ns == 0)
         *moved_ns = clock_monotonic_ns();
-    return clock_monotonic_ns() - *moved_ns > BEGUN_NS;
+    return clock_monotonic_ns() - *moved_ns > limit_ns;
+}
+
+/* Fails if the part is not there and will not be written any more. `is_forgotten`: the rank moved on without it. */
+static int expect_part(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
+                       enum checkpoint_rank_fate fate, bool is_forgotten, bool given_up, struct error *error)
+{
+    char name[CHECKPOINT_RANK_NAME_MAX];
+    if (fate == RANK_IS_LOST)
+        return error_set(error, ERROR_UNAVAILABLE, "%s was lost before it wrote its part of step %lld",
+                         name_rank(patience, key, name), (long long)key->step);
+    if (is_forgotten)
+        return error_set(error, ERROR_UNAVAILABLE,
+                         "%s moved on to a newer generation without writing its part of step %lld",
+                         name_rank(patience, key, name), (long long)key->step);
+    if (given_up)
+        return error_set(error, ERROR_CANCELLED,
+                         "gave up waiting for the parts of step %lld: the crew that held them is gone",
+                         (long long)key->step);
+    return 0;
 }
 
 /* Reports a late part once in each late_ms; *told counts the reports. */
@@ -335,24 +368,18 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
         bool given_up = atomic_load(patience->given_up);
         if (file_exists(sum))
             return 0;
-        if (fate == RANK_IS_LOST)
-            return error_set(error, ERROR_UNAVAILABLE, "%s was lost before it wrote its part of step %lld",
-                             name_rank(patience, key, name), (long long)key->step);
-        if (is_part_forgotten(part, fate, &moved_ns))
-            return error_set(error, ERROR_UNAVAILABLE,
-                             "%s moved on to a newer generation without writing its part of step %lld",
-                             name_rank(patience, key, name), (long long)key->step);
-        if (given_up)
-            return error_set(error, ERROR_CANCELLED,
-                             "gave up waiting for the parts of step %lld: the crew that held them is gone",
-                             (long long)key->step);
+        bool is_forgotten =
+            fate == RANK_HAS_MOVED_ON && !file_exists(part) && has_long_moved_on(fate, BEGUN_NS, &moved_ns);
+        if (expect_part(patience, key, fate, is_forgotten, given_up, error) < 0)
+            return -1;
         int64_t progress_now = disk_file_progress(part), now = clock_monotonic_ns();
         moved_on_ns = progress_now == progress ? moved_on_ns : now;
         progress = progress_now;
-        if (now - moved_on_ns > wait_ns(patience))
+        if (now - moved_on_ns > wait_ns(patience, WAIT_NS))
             return error_set(error, ERROR_TIMEOUT,
                              "%s has not written its part of step %lld: no progress for %.1f s; check its storage",
-                             name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
+                             name_rank(patience, key, name), (long long)key->step,
+                             (double)wait_ns(patience, WAIT_NS) / 1e9);
         report_if_late(patience, key, clock_monotonic_ns() - since, &told);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
@@ -402,12 +429,6 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
     return 0;
 }
 
-static int64_t shard_wait_ns(const struct checkpoint_parts_patience *patience)
-{
-    bool is_told = patience->wait_ms > 0 || (patience->hurry_ms && atomic_load(patience->hurry_ms) > 0);
-    return is_told ? wait_ns(patience) : SHARD_WAIT_NS;
-}
-
 /* A rank writes before it leaves, so its fate is asked before the shard is looked for. */
 static int await_shard(struct bucket *bucket, const struct checkpoint_part_key *key,
                        const struct checkpoint_parts_patience *patience, struct manifest_file *file,
@@ -424,24 +445,14 @@ static int await_shard(struct bucket *bucket, const struct checkpoint_part_key *
         int found = bucket_look_for_shard(bucket, file, error);
         if (found != 0)
             return found > 0 ? 0 : error_wrap(error, "%s", rank);
+        if (expect_part(patience, key, fate, has_long_moved_on(fate, SHARD_MOVED_NS, &moved_ns), given_up, error) < 0)
+            return -1;
         int64_t now = clock_monotonic_ns();
-        moved_ns = fate == RANK_HAS_MOVED_ON && moved_ns == 0 ? now : moved_ns;
-        if (fate == RANK_IS_LOST)
-            return error_set(error, ERROR_UNAVAILABLE, "%s was lost before it wrote its part of step %lld", rank,
-                             (long long)key->step);
-        if (moved_ns != 0 && now - moved_ns > SHARD_MOVED_NS)
-            return error_set(error, ERROR_UNAVAILABLE,
-                             "%s moved on to a newer generation without writing its part of step %lld", rank,
-                             (long long)key->step);
-        if (given_up)
-            return error_set(error, ERROR_CANCELLED,
-                             "gave up waiting for the parts of step %lld: the crew that held them is gone",
-                             (long long)key->step);
-        if (now - since > shard_wait_ns(patience))
+        if (now - since > wait_ns(patience, SHARD_WAIT_NS))
             return error_set(
                 error, ERROR_TIMEOUT,
                 "%s has not uploaded its part of step %lld within %.1f s; check its connection to the bucket", rank,
-                (long long)key->step, (double)shard_wait_ns(patience) / 1e9);
+                (long long)key->step, (double)wait_ns(patience, SHARD_WAIT_NS) / 1e9);
         report_if_late(patience, key, now - since, &told);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_IN_BUCKET_NS}, NULL);
     }

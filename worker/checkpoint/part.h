@@ -27,6 +27,14 @@ struct checkpoint_part_key {
     int64_t step;
     unsigned rank;
 };
+/* Whether both keys are of the same save: the generation and the step are equal. The ranks do not matter. */
+bool checkpoint_part_key_same_save(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b);
+
+/* What a rank that cannot write its part stores in its place: errno and the reason. `_read` fails with that error; the kind is
+ * ERROR_NO_SPACE if the rank's disk was full, else ERROR_SYSTEM. */
+#define PART_FAILURE_MAX 512
+int part_failure_format(const struct error *why, char text[PART_FAILURE_MAX]);
+int part_failure_read(const char *text, struct error *error);
 
 /* ---- for ranks other than the chief. One save at a time: while the writer is busy, its rank
  * refuses another. */
@@ -75,11 +83,12 @@ struct checkpoint_parts_patience {
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);
-/* Does the same with the shards in a bucket, which stay there. How much of a shard is uploaded cannot be seen: the wait lasts
- * 15 minutes at most, unless hurry_ms says otherwise. */
+/* Does the same with the shards in a bucket, which stay there. The progress of an upload cannot be seen, so each shard is waited for at
+ * most 15 minutes, or wait_ms or hurry_ms if they are set. */
 int checkpoint_parts_await_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks,
                                   const struct checkpoint_parts_patience *patience, struct manifest *manifest,
                                   struct error *error);
+
 /* ---- for any rank */
 
 /* Asks all ranks to write their parts of the last step. A rank calls this if it must leave and
