@@ -2,9 +2,9 @@
 #include "worker/train/export_objects.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/contract/environment.h"
+#include "common/data/file_name.h"
 #include "common/memory.h"
 #include "worker/checkpoint/s3_settings.h"
 
@@ -46,8 +46,7 @@ void export_objects_free(struct export_objects *objects)
 /* Returns `text` with another last component. */
 static char *beside(const char *text, const char *name)
 {
-    const char *slash = strrchr(text, '/');
-    return memory_format("%.*s%s", slash ? (int)(slash + 1 - text) : 0, text, name);
+    return memory_format("%.*s%s", (int)(file_name_of(text) - text), text, name);
 }
 
 int export_objects_put_beside(struct export_objects *objects, const char *name, struct error *error)
@@ -92,8 +91,7 @@ int export_objects_put(struct export_objects *objects, s3_upload_check *check, c
 int export_objects_claims(struct export_objects *objects, const char *directory, struct bucket **ret_bucket,
                           struct error *error)
 {
-    const char *slash = strrchr(directory, '/');
-    SCOPED_FREE char *prefix = beside(objects->key, slash ? slash + 1 : directory);
+    SCOPED_FREE char *prefix = beside(objects->key, file_name_of(directory));
     if (!objects->claims &&
         bucket_open_at(ENV_EXPORT_S3, objects->settings, prefix, directory, &objects->claims, error) < 0)
         return -1;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/data/file_name.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/scope.h"
@@ -40,26 +41,25 @@ static struct json *config_of(const struct gpt_sizes *sizes)
     return config;
 }
 
-static const char *name_of(const char *path)
+static bool find_sizes(const struct job_document *job, const char *path, struct gpt_sizes *ret_sizes)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return job->export_names == EXPORT_HUGGING_FACE_NAMES && strcmp(file_name_of(path), WEIGHTS) == 0 &&
+           preset_gpt_sizes(&job->model, ret_sizes);
 }
 
 bool hugging_face_has_config(const struct job_document *job, const char *path)
 {
     struct gpt_sizes sizes;
-    return job->export_names == EXPORT_HUGGING_FACE_NAMES && strcmp(name_of(path), WEIGHTS) == 0 &&
-           preset_gpt_sizes(&job->model, &sizes);
+    return find_sizes(job, path, &sizes);
 }
 
 int hugging_face_write_config(const struct job_document *job, const char *path, struct error *error)
 {
     struct gpt_sizes sizes;
-    if (!hugging_face_has_config(job, path) || !preset_gpt_sizes(&job->model, &sizes))
+    if (!find_sizes(job, path, &sizes))
         return 0;
     SCOPED_JSON *config = config_of(&sizes);
-    SCOPED_FREE char *file = memory_format("%.*s" HUGGING_FACE_CONFIG, (int)(name_of(path) - path), path);
+    SCOPED_FREE char *file = memory_format("%.*s" HUGGING_FACE_CONFIG, (int)(file_name_of(path) - path), path);
     SCOPED_BUFFER text;
     buffer_init(&text, CONFIG_BYTES_MAX);
     if (json_print_indented(config, &text, error) < 0 || file_replace(file, text.data, text.length, error) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/contract/checkpoint_layout.h"
+#include "common/data/file_name.h"
 #include "common/memory.h"
 #include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/checkpoint_name.h"
@@ -170,11 +171,11 @@ static int write_shard(const char *directory, const char *name, const struct var
     return result < 0 ? -1 : disk_file_check(path, *ret_crc, *ret_bytes, error);
 }
 
-/* `directory` is the chief's; this server has a local folder of the same name, of which its file is uploaded. */
+/* `directory` is a folder of the chief; this server writes its file to a local folder of the same name and uploads it from there. */
 static int upload_shard(const struct trainer *trainer, const char *directory, const struct variables *copy,
                         char name[64], int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
-    const char *slash = strrchr(directory, '/'), *folder = slash ? slash + 1 : directory;
+    const char *folder = file_name_of(directory);
     struct checkpoint_part_key key = {.rank = (unsigned)copy->options.server};
     if (sscanf(folder, CHECKPOINT_SHARDS_FORMAT, &key.attempt, &key.incarnation, &key.counter) != 3)
         return error_set(error, ERROR_INVALID, "the chief saves to %s, which names no save to a bucket", directory);
