@@ -23,9 +23,9 @@
 #define QUICK_MS 5000
 
 struct bucket {
-    struct s3_client *client, *quick; /* quick: gives up early */
+    struct s3_client *client, *quick; /* quick: gives up after QUICK_MS */
     char *directory;
-    char *prefix;   /* ends in a slash */
+    char *prefix;   /* "", or ends in a slash */
     uint32_t owner; /* checksum of the job's UID */
 };
 
@@ -402,7 +402,8 @@ static int find_earlier(struct bucket *bucket, const char *key, struct manifest 
     return bucket_fail_with(&cause, error);
 }
 
-/* Whether the earlier manifest lists the same files, and the bucket has the objects. Shards were looked for when they were collected. */
+/* Whether the earlier manifest lists the same files, and the bucket has their objects. Shards are not looked for again: the chief has found
+ * them before it wrote the manifest. */
 static int is_committed(struct bucket *bucket, const char *checkpoint, const struct manifest *manifest,
                         const struct manifest *earlier, bool *ret_done, struct error *error)
 {
@@ -463,8 +464,8 @@ static int put_manifest(struct bucket *bucket, const char *key, const struct man
     return bucket_fail_with(&cause, error);
 }
 
-/* Removes what only the replaced manifest lists. A newer chief may have read that manifest: then all stays. Failures are ignored, since the
- * commit has succeeded; what is left goes with the checkpoint. */
+/* Removes the objects that only the replaced manifest lists. If there is a newer chief, they stay, since it may have read that manifest.
+ * Failures are ignored, since the commit has succeeded; objects that stay are removed with the checkpoint. */
 static void remove_replaced(struct bucket *bucket, const char *checkpoint, const struct manifest *earlier,
                             const struct manifest *manifest, const struct incarnation_record *own)
 {
@@ -477,7 +478,7 @@ static void remove_replaced(struct bucket *bucket, const char *checkpoint, const
 }
 
 /* Only this chief uses its checkpoints' names. If the bucket has this one, the crew had returned to an older step, or the answer to an
- * earlier commit was lost. One with the same tensors stays; another is replaced by the new manifest, and is whole until then. */
+ * earlier commit was lost. A checkpoint with the same tensors stays. One with other tensors stays whole until the new manifest replaces it. */
 static int commit_manifest(struct bucket *bucket, const char *checkpoint, struct manifest *manifest,
                            const struct incarnation_record *own, struct error *error)
 {
@@ -611,7 +612,7 @@ static int shrink(const void *context, const char *entry, struct error *error)
     return bucket_drop(shrinking->bucket, &name, error);
 }
 
-/* The names of the files that the manifests of the local copy list, one after the other, each behind a slash. */
+/* The names of the files that the manifests of the local copy list, one after the other, each between two slashes. */
 struct named_files {
     const char *directory;
     struct buffer *names;

@@ -4,11 +4,13 @@
  * and verified there first, then bucket_commit uploads it. The objects have the names of the files in a job's directory
  * (common/contract/checkpoint_layout.h) behind the prefix.
  *
- * A checkpoint is committed by its manifest, which is uploaded after all its other files, and only if there is no such object yet. A chief
- * claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that number.
- * What other processes write are shards, whose names are never used twice (bucket_shards.h). A second save of a step uploads its files under
- * other names and replaces the manifest in one request, so that the first stays whole until then. Before each commit and each removal the chief looks for newer records. The server must know conditional writes (If-None-Match) and list
- * objects as soon as they are written, as AWS and MinIO do.
+ * A checkpoint is committed by its manifest, which is uploaded after all its other files, and only if there is no such object yet. A second
+ * save of a step uploads its files under other names and then replaces the manifest in one request, so that the first save stays whole until
+ * then. Processes other than the chief write shards, whose names are never used twice (bucket_shards.h).
+ *
+ * A chief claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that
+ * number. Before each commit and each removal the chief looks for newer records. The server must support conditional writes (If-None-Match)
+ * and list objects as soon as they are written, as AWS and MinIO do.
  *
  * Life cycle: open, refresh, claim, refresh, then commits; free. Calls block for as long as the network takes. They may run in several
  * threads, but only one at a time of refresh, claim, commit and prune.
@@ -44,8 +46,8 @@ int bucket_put_record(struct bucket *bucket, const struct incarnation_record *ow
 /* Downloads the files of a checkpoint whose directory bucket_refresh has made. */
 int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, struct error *error);
 
-/* Uploads and commits a checkpoint that is complete in the local copy. Succeeds too if the bucket has it already, with its objects. ERROR_STALE if a newer chief
- * has claimed the bucket, or another process has committed a checkpoint of that name. */
+/* Uploads and commits a checkpoint that is complete in the local copy. Uploads nothing if the bucket has the same checkpoint with all its
+ * objects. ERROR_STALE if a newer chief has claimed the bucket, or another process has committed a checkpoint of that name. */
 int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
                   struct error *error);
 
@@ -58,15 +60,16 @@ int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, co
 /* Does lineage_check_current with the records that the bucket has now. */
 int bucket_check(struct bucket *bucket, const struct incarnation_record *own, struct error *error);
 
-/* Claims the bucket, and its local copy, for a new chief like lineage_claim. A rival that was quicker in the bucket counts as an older chief
- * or as a newer one, by its incarnation. */
+/* Claims the bucket, and its local copy, for a new chief like lineage_claim. If another chief claims the bucket at the same time, their
+ * incarnations say which of the two is the newer one. ERROR_UNSUPPORTED if the server ignores the condition of a conditional write. */
 int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, int64_t fencing,
                  struct incarnation_record *ret_claim, struct error *error);
 
 /* Names the job whose shards (bucket_shards.h) this process writes and removes. "": a run without an operator. */
 void bucket_set_job(struct bucket *bucket, const char *job_uid);
 
-/* For bucket_shards.c: the checksum of that job's UID, the client, one that gives up after a few seconds, and the key of an object in the job's directory (free() it). */
+/* For bucket_shards.c: the client, another one that gives up after a few seconds, the checksum of that job's UID, and the key of an object in
+ * the job's directory (free() it). */
 struct s3_client *bucket_client(const struct bucket *bucket);
 struct s3_client *bucket_quick_client(const struct bucket *bucket);
 uint32_t bucket_owner(const struct bucket *bucket);

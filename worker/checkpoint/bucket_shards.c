@@ -106,7 +106,7 @@ void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_ke
         }
 }
 
-/* Returns -1 with the writer's own reason if it has said that the shard will not come. */
+/* Returns -1 with the reason if the writer has uploaded one (bucket_put_failure), else 0. */
 static int look_for_failure(struct bucket *bucket, const char *name, struct error *error)
 {
     SCOPED_FREE char *key = shard_key(bucket, name, FAILED_SUFFIX);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shards of checkpoints in a bucket: the files that processes other than the chief write (part.h; servers of strategy ParameterServer).
- * Each process uploads its own as `shards/NAME` behind the bucket's prefix. The name has a checksum of the job's UID, the crew's generation and
- * the step or the number of the save, so no shard is ever replaced: a process of an older generation, however late, changes nothing that a manifest names. The chief
- * lists the shards in the manifest, with the size and checksum that the server reports, and commits that (bucket.h).
+ * Each process uploads its own as `shards/NAME` behind the bucket's prefix. The name has a checksum of the job's UID, the crew's generation
+ * and the step or the number of the save, so no shard is ever replaced: a process of an older generation, however late, changes nothing that
+ * a manifest names. The chief lists the shards in the manifest, with the size and checksum that the server reports, and commits the manifest
+ * (bucket.h).
  *
- * A shard appears as a whole, which acknowledges it. A process that cannot write its shard uploads the reason as `shards/NAME.failed`.
+ * An object appears only when all its bytes are there: its existence tells the chief that the shard is written. A process that cannot write
+ * its shard uploads the reason as `shards/NAME.failed`.
  *
  * Any thread may call these functions. Errors are those of bucket.h.
  */
@@ -30,7 +32,7 @@ bool bucket_shard_object_parse(const char *below, struct checkpoint_part_key *re
 
 /* Uploads the file at `path` as a shard. */
 int bucket_put_shard(struct bucket *bucket, const char *path, const char *name, struct error *error);
-/* Tells the chief that the shard will not come. Failures are ignored: then the chief waits until its patience ends. */
+/* Tells the chief that the shard will not be written. Failures are ignored: then the chief waits for the shard until its time is over. */
 void bucket_put_failure(struct bucket *bucket, const char *name, const struct error *why);
 
 /* Removes what ranks 1 to `ranks` - 1 have uploaded for a save that has failed, and that no manifest names. Ends at the first failure, which is
@@ -38,7 +40,7 @@ void bucket_put_failure(struct bucket *bucket, const char *name, const struct er
 void bucket_remove_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks);
 
 /* Looks for the shard file->name. Returns 1 and sets its size and checksum if it is there, 0 if not yet, -1 with the reason if it will not
- * come, or the server cannot be asked. */
+ * be written, or the server cannot be asked. */
 int bucket_look_for_shard(struct bucket *bucket, struct manifest_file *file, struct error *error);
 
 /* What checkpoint_parts_call and checkpoint_parts_are_called (part.h) do, with an object. The second asks the server for a few seconds at

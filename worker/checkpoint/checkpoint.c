@@ -301,8 +301,9 @@ static void keep_parts(struct checkpoint_store *store, const struct checkpoint_n
     store->failed_ranks = store->part_ranks;
 }
 
-/* Remembers the parts of a save that has failed, for another save of that step. In a bucket, those of the one before are removed: only a save
- * that succeeds removes others, and a rank that always fails must not fill the bucket with the shards of the other ranks. */
+/* Remembers the parts of the save that has failed, since another save of that step can use them. In a bucket, those of the failed save before
+ * are removed: else only a save that succeeds would remove them, and if one rank always fails, the shards of the others would fill the
+ * bucket. */
 static void remember_failed(struct checkpoint_store *store)
 {
     if (store->bucket && !checkpoint_part_key_same_save(&store->failed_key, &store->part_key))

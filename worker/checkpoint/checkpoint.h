@@ -154,8 +154,8 @@ struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
 void checkpoint_store_forget_step(struct checkpoint_store *store);
 
 /* Commit a checkpoint whose files other processes have written. `begin` creates a directory (free()
- * the path); each process writes its file there, syncs it, and reports its size and digest. With a bucket, its name is CHECKPOINT_SHARDS_FORMAT,
- * and each process uploads its file as the shard that the name gives (bucket_shards.h).
+ * the path); each process writes its file there, syncs it, and reports its size and digest. With a bucket, its name is in
+ * CHECKPOINT_SHARDS_FORMAT, and each process uploads its file as the shard with the numbers in that name (bucket_shards.h).
  * `manifest` lists the files; `commit` makes them visible. If a checkpoint of the same step was
  * committed last, `commit` replaces it if `replaces` is set, else removes the new files and
  * succeeds. Both calls wait for the disk. */

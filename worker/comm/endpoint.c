@@ -108,7 +108,7 @@ static void arrive(struct endpoint *endpoint, struct incoming *incoming, const s
     (void)!write(endpoint->arrived, &one, sizeof one);
 }
 
-static enum pending_verdict hear(void *context, struct pending_connection *pending, struct error *error)
+static enum pending_verdict authenticate(void *context, struct pending_connection *pending, struct error *error)
 {
     struct incoming *incoming = pending->state;
     struct greeting greeting;
@@ -155,7 +155,7 @@ int endpoint_open(const char *address, uint16_t port, struct endpoint **ret_endp
                                                   .address = address,
                                                   .port = port,
                                                   .state_bytes = sizeof(struct incoming),
-                                                  .authenticate = hear,
+                                                  .authenticate = authenticate,
                                                   .forget = forget,
                                                   .context = endpoint};
     pthread_mutex_init(&endpoint->lock, NULL);

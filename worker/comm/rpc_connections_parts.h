@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Declares the internals of rpc_connections.h, for the files that carry gRPC's bytes over authenticated connections:
- * rpc_connections.c (the thread), rpc_connection.c (one connection) and rpc_listener.c (a listener is a listening socket). Only
+ * rpc_connections.c (the thread), rpc_connection.c (one connection) and rpc_listener.c (the listening sockets). Only
  * they include this header.
  *
  * Everything happens with the lock held, on the connections' thread; open connections are also served on the rpc's

@@ -82,7 +82,7 @@ static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, 
     memory->again_ns = clock_monotonic_ns() + BAD_AGAIN_NS;
 }
 
-/* Copies the manifests of checkpoints in a bucket, every two seconds. A failure is as if there were no new checkpoint. */
+/* Copies the manifests of the checkpoints in a bucket, at most every two seconds. A failure is reported, and counts as no new checkpoint. */
 static void look_in_bucket(struct trainer *trainer, struct evaluator_memory *memory)
 {
     struct error cause = ERROR_INIT;
@@ -115,7 +115,7 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
     struct checkpoint_image image;
     if (open_image(trainer, &name, path, &image, &cause) < 0) {
-        memory->bucket_ns = 0; /* it may have been removed */
+        memory->bucket_ns = 0; /* the chief may have removed this checkpoint since the bucket was listed */
         look_in_bucket(trainer, memory);
         pass_over(trainer, memory, &newest, &cause);
         return 0;

@@ -227,7 +227,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
 
 /* ---- evaluation */
 
-/* Whether the crew waits at this step for the decision of whoever set COXSWAIN_PAUSE_STEP. */
+/* Whether the crew pauses at this step (COXSWAIN_PAUSE_STEP), until the sweep has decided whether the job continues. */
 static bool pause_is_due(const struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step, pause_step = trainer->identity->pause_step;
@@ -235,7 +235,7 @@ static bool pause_is_due(const struct trainer *trainer)
            trainer->checkpoint_directory != NULL && !strategy_is_loose(trainer->strategy);
 }
 
-/* Whether the job asks for an evaluation at this step, paused or not. */
+/* Whether there would be an evaluation at this step without a pause, too. */
 static bool evaluation_is_planned(const struct trainer *trainer)
 {
     return step_plan_evaluates(&trainer->plan, strategy_step_before(trainer->strategy), trainer->state.progress.step);
@@ -272,7 +272,7 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     }
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy,
                       metrics.perplexity);
-    /* The weights of an evaluation for a pause alone are not kept, so that the best ones are those of a job that does not pause. */
+    /* An evaluation that only a pause caused does not count here: the best weights are those of a job that does not pause. */
     if (evaluation_is_planned(trainer) && best_consider(trainer, metrics.loss, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
@@ -504,7 +504,8 @@ static enum outcome fail_to_store(struct loop *loop, const struct error *error)
     return OUTCOME_FAILED;
 }
 
-/* Saves the present step, or this rank's part of it. Only the chief fails where that cannot be stored. */
+/* Saves the current step, or this rank's part of it. If a rank other than the chief cannot store its part, it only warns: the chief, which
+ * waits for the part, fails. */
 static enum outcome save_at_boundary(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -514,7 +515,7 @@ static enum outcome save_at_boundary(struct loop *loop, struct error *error)
             *error = cause;
         return fail_to_store(loop, &cause);
     }
-    if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
+    if (cause.kind != ERROR_NONE)
         report_warn(trainer->report, "%s", cause.message);
     return OUTCOME_ON;
 }
@@ -539,7 +540,7 @@ static enum outcome finish(struct loop *loop, struct error *error)
 
 /* ---- a pause */
 
-/* Returns when this process is asked to leave. A member that is lost meanwhile is noticed at the next meeting, and the crew forms anew. */
+/* Waits until this process is asked to leave. Fails if a member is lost meanwhile; then the crew forms anew. */
 static int await_request(struct trainer *trainer, struct error *error)
 {
     const struct timespec look = {.tv_nsec = PAUSE_LOOK_NS};
@@ -553,7 +554,7 @@ static int await_request(struct trainer *trainer, struct error *error)
     return met;
 }
 
-/* Saves, and waits until the job is suspended. A job that goes on does so in new pods, from this checkpoint. */
+/* Saves, and waits until the operator suspends the job. If the sweep continues the job, new pods start from this checkpoint. */
 static enum outcome pause_crew(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -570,7 +571,6 @@ static enum outcome pause_crew(struct loop *loop, struct error *error)
     if (trainer->member && !trainer_is_chief(trainer)) /* as in leave_if_asked */
         member_leave(trainer->member);
     loop->code = EXIT_CODE_LEFT;
-    error_clear(error);
     error_set(error, ERROR_CANCELLED, "left on request after step %lld of %lld, at which the job had paused", step,
               total);
     return OUTCOME_FAILED;

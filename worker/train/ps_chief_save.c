@@ -13,7 +13,7 @@
 #include "worker/train/ps_share.h"
 #include "worker/train/saving.h"
 
-#define UPLOAD_SECONDS 900 /* the longest that the chief waits for shards on their way to a bucket */
+#define UPLOAD_SECONDS 900 /* the longest that the chief waits until the servers have uploaded their shards */
 
 /* Describes each server's tickets, so that every update counts once in a run that resumes from this
  * checkpoint. */
@@ -96,7 +96,7 @@ int64_t ps_chief_written(void *context, const char *directory)
     const struct trainer *trainer = context;
     uint64_t progress = 0;
     struct stat began;
-    /* How much is uploaded cannot be seen; a server itself ends an upload that makes no progress. */
+    /* The progress of an upload cannot be seen, so until UPLOAD_SECONDS are over it counts as some. A server ends an upload that is stuck. */
     if (checkpoint_store_bucket(trainer->store))
         return stat(directory, &began) == 0 && time(NULL) - began.st_mtime < UPLOAD_SECONDS ? time(NULL) : 0;
     for (unsigned i = 0; i < trainer->crew.server_count; i++) {
