@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +15,7 @@
 #include "common/directory.h"
 #include "common/http_client.h"
 #include "common/memory.h"
+#include "common/percent.h"
 #include "common/regular_file.h"
 #include "common/s3_transfer.h"
 #include "storage/fetch.h"
@@ -23,13 +23,15 @@
 
 #define LISTING_NAME HUB_VERIFIED_PREFIX "listing"
 #define LOCK_NAME HUB_OWN_PREFIX "download.lock"
-#define SECRET_MAX ((size_t)1024 * 1024)
+#define SMALL_FILE_MAX ((size_t)1024 * 1024) /* of a token, certificates or a note */
+#define URL_MAX ((size_t)1024 * 1024)
 #define IDLE_MS 30000
 #define REPORT_MS 10000
 #define RETRY_FIRST_MS 500
 #define RETRY_LAST_MS 10000
 #define LOCK_POLL_MS 500
-#define ORDERED_MAX_MS ((int64_t)15 * 60 * 1000) /* waits that Retry-After asks for, without progress */
+#define ORDERED_MAX_MS                                                                                                 \
+    ((int64_t)15 * 60 * 1000) /* of waits that a server orders by Retry-After, until there is progress */
 #define UNKNOWN (-1)
 
 struct downloader {
@@ -47,7 +49,7 @@ struct wanted {
     const char *url, *path; /* path: below the folder */
     enum digest_kind digest_kind;
     const char *digest;
-    int64_t size; /* UNKNOWN: of any */
+    int64_t size; /* UNKNOWN: the server tells */
 };
 
 /* ---------------------------------------------------------------- one request */
@@ -55,9 +57,11 @@ struct wanted {
 struct transfer {
     struct downloader *downloader;
     const struct wanted *wanted;
-    int output;                       /* -1: the answer is collected in `body` */
-    int64_t position, began, ceiling; /* of the file: where it is, where this attempt began, and the most it may have */
-    int64_t total, begin_ms, reported_ms;
+    int output;                    /* -1: the answer is collected in `body` */
+    int64_t position, resumed_at;  /* bytes of the file that are written, and that were when this attempt began */
+    int64_t ceiling;               /* the most bytes that the file may have */
+    int64_t total;                 /* bytes of the file; UNKNOWN until the server tells */
+    int64_t begin_ms, reported_ms; /* of this attempt; of the last report */
     struct buffer body;
     bool over;
     int64_t retry_after_ms;
@@ -67,7 +71,7 @@ struct transfer {
 static void report(struct transfer *transfer)
 {
     int64_t now = clock_monotonic_ms(), spent = now - transfer->begin_ms, left = UNKNOWN;
-    int64_t got = transfer->position - transfer->began;
+    int64_t got = transfer->position - transfer->resumed_at;
     if (!transfer->downloader->request->report || now - transfer->reported_ms < REPORT_MS)
         return;
     transfer->reported_ms = now;
@@ -110,7 +114,7 @@ static void on_progress(void *context, int64_t received, int64_t total)
     struct transfer *transfer = context;
     (void)received;
     if (total > 0)
-        transfer->total = transfer->began + total;
+        transfer->total = transfer->resumed_at + total;
 }
 
 static int judge(int status, const char *url, struct error *error)
@@ -138,9 +142,9 @@ static void on_done(void *context, const struct http_response *response)
     transfer->retry_after_ms = response->retry_after_ms;
     if (response->error)
         transfer->error = *response->error;
-    else if (response->status == 416 && transfer->began > 0 && transfer->position < transfer->wanted->size)
+    else if (response->status == 416 && transfer->resumed_at > 0 && transfer->position < transfer->wanted->size)
         error_set(&transfer->error, ERROR_CONFLICT, "%s is shorter than the partial file", transfer->wanted->url);
-    else if (response->status == 416 && transfer->began > 0)
+    else if (response->status == 416 && transfer->resumed_at > 0)
         transfer->error = (struct error)ERROR_INIT; /* the partial file has all bytes already */
     else if (judge(response->status, transfer->wanted->url, &transfer->error) == 0 && transfer->output < 0)
         buffer_append(&transfer->body, response->body, response->body_length, &transfer->error);
@@ -167,7 +171,7 @@ static int attempt(struct transfer *transfer, struct error *error)
     };
     transfer->over = false;
     transfer->error = (struct error)ERROR_INIT;
-    transfer->began = transfer->position;
+    transfer->resumed_at = transfer->position;
     transfer->total = transfer->wanted->size;
     transfer->begin_ms = clock_monotonic_ms();
     struct http_transfer *running = http_client_start(downloader->client, &request);
@@ -187,7 +191,8 @@ static bool may_pass(const struct error *error)
     return error->kind == ERROR_UNAVAILABLE || error->kind == ERROR_TIMEOUT;
 }
 
-/* Repeats an attempt, from where the one before ended, while there is progress within the patience. Bytes that come again are none. */
+/* Repeats an attempt until it succeeds, fails for good, or has made no progress for patience_ms. Each goes on where the one before ended.
+ * Bytes that are downloaded a second time are no progress. */
 static int transfer_run(struct transfer *transfer, struct error *error)
 {
     int64_t patience = transfer->downloader->request->patience_ms, progress_ms = clock_monotonic_ms();
@@ -209,7 +214,7 @@ static int transfer_run(struct transfer *transfer, struct error *error)
         }
         int64_t wait = transfer->retry_after_ms > delay ? transfer->retry_after_ms : delay;
         if (wait > delay && ordered + wait <= ORDERED_MAX_MS)
-            ordered += wait; /* does not count against the patience: the hub's limits are of five minutes */
+            ordered += wait; /* not counted against the patience: the hub limits requests per five minutes */
         if (!may_pass(&cause) || clock_monotonic_ms() + wait - progress_ms - ordered > patience)
             return error_set(error, cause.kind, "%s", cause.message);
         usleep((useconds_t)(wait * 1000));
@@ -224,7 +229,7 @@ static char *beside(const char *path, const char *prefix)
     return memory_format("%.*s%s%s", (int)(name - path), path, prefix, name);
 }
 
-/* What `.verified-NAME` says of the file; NULL if there is no file. */
+/* Returns the text that `.verified-NAME` should have; NULL if there is no file. */
 static char *verification(const char *path, const char *digest)
 {
     struct stat status;
@@ -234,7 +239,7 @@ static char *verification(const char *path, const char *digest)
                          (int64_t)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
-/* Other pods may write to the volume: links would lead elsewhere, and opening a FIFO would block while the lock is held. */
+/* Refuses links, which other pods may have made to other files, and FIFOs, which would block while the lock is held. */
 static bool read_own(struct buffer *buffer, const char *path)
 {
     off_t size;
@@ -243,7 +248,7 @@ static bool read_own(struct buffer *buffer, const char *path)
            buffer_read_descriptor(buffer, file, path, NULL) == 0;
 }
 
-/* Without the file a later download takes longer, so its errors are not reported. */
+/* Errors are not reported: without the file, a later download only takes longer. */
 static void write_own(const struct buffer *buffer, const char *path)
 {
     SCOPED_FREE char *draft = memory_format("%s.draft", path);
@@ -257,18 +262,18 @@ static void note_verified(const char *path, const char *digest)
 {
     SCOPED_FREE char *text = verification(path, digest), *note = beside(path, HUB_VERIFIED_PREFIX);
     SCOPED_BUFFER buffer;
-    buffer_init(&buffer, SECRET_MAX);
+    buffer_init(&buffer, SMALL_FILE_MAX);
     if (text && buffer_append_string(&buffer, text, NULL) == 0)
         write_own(&buffer, note);
 }
 
-/* Whether the file is there with its digest. Reads it only if there is no note that another download has left. */
+/* Whether the file is there and has its digest. The file is read only if no earlier download has left a note about it. */
 static bool is_there(const char *path, const struct wanted *wanted)
 {
     SCOPED_FREE char *text = verification(path, wanted->digest), *note = beside(path, HUB_VERIFIED_PREFIX);
     char digest[DIGEST_TEXT_MAX];
     SCOPED_BUFFER buffer;
-    buffer_init(&buffer, SECRET_MAX);
+    buffer_init(&buffer, SMALL_FILE_MAX);
     if (!text)
         return false;
     if (read_own(&buffer, note) && strcmp(buffer_text(&buffer), text) == 0)
@@ -292,7 +297,8 @@ static int check_digest(const char *partial, const struct wanted *wanted, struct
                                              : "a server on the way may have changed it: run the job again");
 }
 
-/* Bytes that an earlier download has left may be of another version of the file: then all of them are downloaded again, once. */
+/* Downloads and verifies a file. A partial file that an earlier download left may be of another version: if the digest is wrong then,
+ * downloads everything again, once. */
 static int fill(struct transfer *transfer, const char *partial, struct error *error)
 {
     for (bool resumed = transfer->position > 0;; resumed = false) {
@@ -309,7 +315,7 @@ static int fill(struct transfer *transfer, const char *partial, struct error *er
     }
 }
 
-/* Begins anew unless it is a regular file with one name: bytes that are written to a link would damage another file. */
+/* Opens the partial file. Removes it first if it is a link or has several names: writing to it would damage another file. */
 static int open_partial(const char *partial, struct stat *ret_status, struct error *error)
 {
     if (lstat(partial, ret_status) == 0 && (!S_ISREG(ret_status->st_mode) || ret_status->st_nlink > 1))
@@ -350,7 +356,8 @@ static int get_file(struct downloader *downloader, const struct wanted *wanted, 
         unlink(partial);
     if (filled == 0 && rename(partial, path) < 0)
         filled = error_set_errno(error, "rename %s", partial);
-    if (filled < 0 && !is_there(path, wanted)) /* it is, if a mount's flock does not reach the other nodes */
+    if (filled < 0 &&
+        !is_there(path, wanted)) /* another node may have downloaded it, if flock does not work between nodes */
         return -1;
     downloader->used += transfer.position;
     downloader->result.files++;
@@ -360,7 +367,7 @@ static int get_file(struct downloader *downloader, const struct wanted *wanted, 
 
 /* ---------------------------------------------------------------- sources */
 
-/* Waits for the lock of a folder below the volume's; it ends with the descriptor, so also with the process. */
+/* Creates a folder in the volume and waits for its lock, which is released when the descriptor is closed, or the process ends. */
 static int lock(const struct download_request *request, const char *below, int *ret_descriptor, struct error *error)
 {
     SCOPED_FREE char *folder = memory_format("%s/%s", request->folder, below),
@@ -368,7 +375,7 @@ static int lock(const struct download_request *request, const char *below, int *
     if (directory_make(folder, error) < 0)
         return -1;
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0) /* of another user, or the volume is read-only: the files may be there nevertheless */
+    if (descriptor < 0) /* another user's, or on a read-only volume: the files may be there nevertheless */
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0)
         return error_set_errno(error, "write %s", path);
@@ -396,7 +403,7 @@ static bool begins(const char *text, const char *with)
 static int get_web(struct downloader *downloader, const char *source, struct error *error)
 {
     const char *mark = strstr(source, digest_mark);
-    if (!mark || !hub_is_digest(mark + strlen(digest_mark), 64))
+    if (!mark || !hub_is_digest(mark + strlen(digest_mark), SHA256_DIGITS))
         return error_set(error, ERROR_INVALID, "%s: give its SHA-256, 64 lower-case hexadecimal digits", source);
     SCOPED_FREE char *url = memory_copy_bytes(source, (size_t)(mark - source));
     const char *rest = url + strlen(web_scheme);
@@ -411,10 +418,11 @@ static int get_web(struct downloader *downloader, const char *source, struct err
     return get_file(downloader, &wanted, error);
 }
 
-/* A source of the hub, divided. */
+/* The parts of a source of the hub. */
 struct repository {
-    char *kind, *name, *revision, *folder,
-        *pattern; /* "models", "org/name", "main", as written without the pattern, "" */
+    char *kind, *name, *revision; /* such as "models", "org/name", "main" */
+    char *folder;                 /* the source without the scheme and the pattern */
+    char *pattern;                /* "": all files */
 };
 
 static void repository_release(struct repository *repository)
@@ -457,20 +465,20 @@ static int divide(const char *source, struct repository *ret_repository, struct 
         .folder = memory_copy_bytes(whole, (size_t)(end - whole)),
         .pattern = memory_copy_string(*end == '/' ? end + 1 : ""),
     };
-    char *pattern = ret_repository->pattern; /* a folder may be written with a slash at its end */
+    char *pattern = ret_repository->pattern; /* a folder may end in slashes */
     for (size_t length = strlen(pattern); length > 0 && pattern[length - 1] == '/'; length--)
         pattern[length - 1] = '\0';
     return 0;
 }
 
-/* Parses a list; one of a revision that is a commit must be of this commit. */
+/* Parses the hub's list. If the revision is a commit, the list must be of that commit. */
 static int parse_listing(const struct buffer *text, const struct repository *repository,
                          struct hub_listing *ret_listing, struct error *error)
 {
     SCOPED(hub_listing_release) struct hub_listing listing = {0};
     if (hub_listing_parse(buffer_text(text), text->length, &listing, error) < 0)
         return -1;
-    if (hub_is_digest(repository->revision, 40) && strcmp(listing.commit, repository->revision) != 0)
+    if (hub_is_digest(repository->revision, SHA1_DIGITS) && strcmp(listing.commit, repository->revision) != 0)
         return error_set(error, ERROR_CORRUPT, "%s: the hub answers with the commit %s instead of %s", repository->name,
                          listing.commit, repository->revision);
     *ret_listing = listing;
@@ -478,7 +486,7 @@ static int parse_listing(const struct buffer *text, const struct repository *rep
     return 0;
 }
 
-/* The kept list, if it may be used; else the hub's, which is then kept. */
+/* Reads the kept list if the revision is a commit; otherwise asks the hub, keeps its list, and reads the kept one only if the hub is away. */
 static int get_listing(struct downloader *downloader, const struct repository *repository,
                        struct hub_listing *ret_listing, struct error *error)
 {
@@ -492,7 +500,8 @@ static int get_listing(struct downloader *downloader, const struct repository *r
     buffer_init(&kept, HUB_LISTING_MAX);
     buffer_init(&transfer.body, HUB_LISTING_MAX);
     bool has_kept = read_own(&kept, path);
-    if (has_kept && hub_is_digest(repository->revision, 40) && parse_listing(&kept, repository, ret_listing, NULL) == 0)
+    if (has_kept && hub_is_digest(repository->revision, SHA1_DIGITS) &&
+        parse_listing(&kept, repository, ret_listing, NULL) == 0)
         return 0;
     int result = transfer_run(&transfer, &cause);
     if (result == 0 && (result = parse_listing(&transfer.body, repository, ret_listing, &cause)) == 0)
@@ -503,25 +512,9 @@ static int get_listing(struct downloader *downloader, const struct repository *r
     return result == 0 ? 0 : error_set(error, cause.kind, "%s", cause.message);
 }
 
-static bool is_selected(const char *path, const char *pattern)
+static bool is_selected(const struct hub_file *file, const struct repository *repository)
 {
-    size_t length = strlen(pattern);
-    if (strchr(pattern, '*'))
-        return fnmatch(pattern, path, 0) == 0;
-    return length == 0 || (begins(path, pattern) && (path[length] == '\0' || path[length] == '/'));
-}
-
-/* Everything in a URL's path but letters, digits and a few marks is written as %XX. */
-static char *escaped(const char *path)
-{
-    SCOPED_BUFFER text;
-    buffer_init(&text, SECRET_MAX);
-    for (; *path; path++)
-        if (isalnum((unsigned char)*path) || strchr("/._-~", *path))
-            buffer_append_byte(&text, *path, NULL);
-        else
-            buffer_format(&text, "%%%02X", (unsigned char)*path);
-    return memory_copy_string(buffer_text(&text));
+    return fetch_path_matches(file->path, repository->pattern, true);
 }
 
 static int check_sizes(struct downloader *downloader, const struct hub_listing *listing,
@@ -536,7 +529,7 @@ static int check_sizes(struct downloader *downloader, const struct hub_listing *
         const struct hub_file *file = &listing->files[i];
         SCOPED_FREE char *path = memory_format("%s/%s/%s", request->folder, repository->folder, file->path),
                          *partial = beside(path, S3_PARTIAL_PREFIX);
-        if (!is_selected(file->path, repository->pattern))
+        if (!is_selected(file, repository))
             continue;
         found++;
         bytes = bytes > INT64_MAX - file->size ? INT64_MAX : bytes + file->size;
@@ -552,13 +545,27 @@ static int check_sizes(struct downloader *downloader, const struct hub_listing *
                          "%s has %" PRId64 " bytes, and all files may have %" PRId64
                          "; raise sizeLimit, or choose fewer files: hf://%s/*.safetensors",
                          repository->name, bytes, request->ceiling, repository->folder);
-    if (statvfs(request->folder, &disk) == 0 && disk.f_blocks > 0 && /* some file systems do not tell */
+    if (statvfs(request->folder, &disk) == 0 && disk.f_blocks > 0 && /* some file systems report 0 */
         (uint64_t)missing / disk.f_frsize > disk.f_bavail)
         return error_set(error, ERROR_NO_SPACE,
                          "%s needs %" PRId64 " more bytes, and the volume has %" PRIu64
                          "; give the claim more storage, or remove files",
                          repository->name, missing, (uint64_t)disk.f_bavail * disk.f_frsize);
     return 0;
+}
+
+static int get_hub_file(struct downloader *downloader, const struct repository *repository, const char *commit,
+                        const struct hub_file *file, struct error *error)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", repository->folder, file->path);
+    SCOPED_BUFFER url;
+    buffer_init(&url, URL_MAX);
+    buffer_format(&url, "%s/%s%s/resolve/%s/", downloader->hub,
+                  strcmp(repository->kind, "datasets") == 0 ? "datasets/" : "", repository->name, commit);
+    if (percent_encode(&url, file->path, "/", error) < 0)
+        return -1;
+    struct wanted wanted = {buffer_text(&url), path, file->digest_kind, file->digest, file->size};
+    return get_file(downloader, &wanted, error);
 }
 
 static int get_repository(struct downloader *downloader, const char *source, struct error *error)
@@ -572,13 +579,7 @@ static int get_repository(struct downloader *downloader, const char *source, str
         return -1;
     for (size_t i = 0; i < listing.count; i++) {
         const struct hub_file *file = &listing.files[i];
-        SCOPED_FREE char *name = escaped(file->path),
-                         *url = memory_format("%s/%s%s/resolve/%s/%s", downloader->hub,
-                                              strcmp(repository.kind, "datasets") == 0 ? "datasets/" : "",
-                                              repository.name, listing.commit, name),
-                         *path = memory_format("%s/%s", repository.folder, file->path);
-        struct wanted wanted = {url, path, file->digest_kind, file->digest, file->size};
-        if (is_selected(file->path, repository.pattern) && get_file(downloader, &wanted, error) < 0)
+        if (is_selected(file, &repository) && get_hub_file(downloader, &repository, listing.commit, file, error) < 0)
             return -1;
     }
     return 0;
@@ -586,18 +587,18 @@ static int get_repository(struct downloader *downloader, const char *source, str
 
 /* ---------------------------------------------------------------- all sources */
 
-/* NULL if there is no such file. */
+/* Returns NULL if there is no such file. */
 static char *read_secret(const char *folder, const char *name)
 {
-    SCOPED_FREE char *path = memory_format("%s/%s", folder ? folder : "", name);
-    SCOPED_BUFFER text;
-    buffer_init(&text, SECRET_MAX);
-    if (!folder || buffer_read_file(&text, path, NULL) < 0)
+    if (!folder)
         return NULL;
-    return memory_copy_string(buffer_text(&text));
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    SCOPED_BUFFER text;
+    buffer_init(&text, SMALL_FILE_MAX);
+    return buffer_read_file(&text, path, NULL) < 0 ? NULL : memory_copy_string(buffer_text(&text));
 }
 
-/* With a token all sources must be of one host, since the token is for one. */
+/* Checks the schemes and, if there is a token, that all sources are on one host: a token is for one host. */
 static int check_sources(const struct downloader *downloader, struct error *error)
 {
     const struct download_request *request = downloader->request;

@@ -24,6 +24,14 @@ bool fetch_path_is_safe(const char *path)
     }
 }
 
+bool fetch_path_matches(const char *path, const char *wanted, bool across_folders)
+{
+    size_t length = strlen(wanted);
+    if (strchr(wanted, '*'))
+        return fnmatch(wanted, path, across_folders ? 0 : FNM_PATHNAME) == 0;
+    return length == 0 || (strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/'));
+}
+
 #define BLOCK_BYTES 4096 /* of a disk; a file counts as one block more than its bytes fill, for its metadata */
 
 struct plan {
@@ -72,15 +80,6 @@ static int add_object(struct plan *plan, const struct s3_object *object, const c
     return 0;
 }
 
-/* Whether an object's path is `wanted`, is below it, or matches it if it is a pattern. */
-static bool belongs(const char *path, const char *wanted)
-{
-    size_t length = strlen(wanted);
-    if (strchr(wanted, '*'))
-        return fnmatch(wanted, path, FNM_PATHNAME) == 0;
-    return length == 0 || (strncmp(path, wanted, length) == 0 && (path[length] == '\0' || path[length] == '/'));
-}
-
 static int add_path(struct plan *plan, struct s3_client *client, const char *wanted, struct error *error)
 {
     const struct fetch_request *request = plan->request;
@@ -94,7 +93,7 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
     for (size_t i = 0; i < list->count; i++) {
         const struct s3_object *object = &list->objects[i];
         const char *path = object->key + skipped;
-        if (!belongs(path, wanted) || (*path && path[strlen(path) - 1] == '/'))
+        if (!fetch_path_matches(path, wanted, false) || (*path && path[strlen(path) - 1] == '/'))
             continue;
         if (!fetch_path_is_safe(path))
             return error_set(
@@ -118,7 +117,8 @@ static bool is_covered(const struct fetch_request *request, unsigned index)
 {
     const char *path = request->paths[index];
     for (unsigned i = 0; i < request->path_count; i++)
-        if (i != index && belongs(path, request->paths[i]) && (i < index || !belongs(request->paths[i], path)))
+        if (i != index && fetch_path_matches(path, request->paths[i], false) &&
+            (i < index || !fetch_path_matches(request->paths[i], path, false)))
             return true;
     return false;
 }

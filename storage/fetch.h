@@ -29,12 +29,16 @@ struct fetch_result {
 };
 
 /* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling, ERROR_INVALID if a part of a key
- * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is downloaded then. Keys that end in a slash,
- * which other programs write for folders, are ignored. */
+ * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is downloaded then. Keys that end in a
+ * slash, which other programs write for folders, are ignored. */
 int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
           struct error *error);
 
 /* Whether `path`, taken from a key, names a file below the folder: no part is one of those that fetch refuses. */
 bool fetch_path_is_safe(const char *path);
+
+/* Whether `path` is `wanted` or below it; if `wanted` has a "*", whether `path` matches it. `across_folders`: "*" also stands for
+ * slashes. */
+bool fetch_path_matches(const char *path, const char *wanted, bool across_folders);
 
 #endif

@@ -8,9 +8,6 @@
 #include "common/memory.h"
 #include "storage/fetch.h"
 
-#define SHA1_DIGITS 40
-#define SHA256_DIGITS 64
-
 bool hub_is_digest(const char *text, size_t count)
 {
     return strlen(text) == count && strspn(text, "0123456789abcdef") == count;

@@ -13,6 +13,9 @@
 #define HUB_LISTING_MAX ((size_t)16 * 1024 * 1024) /* bytes of the answer */
 #define HUB_FILES_MAX 20000
 
+#define SHA1_DIGITS 40 /* of a commit, and of git's name of a file */
+#define SHA256_DIGITS 64
+
 /* Names of a download's own files begin with these; a repository that has such a file is refused. */
 #define HUB_VERIFIED_PREFIX ".verified-"
 #define HUB_OWN_PREFIX ".coxswain-"
@@ -20,12 +23,12 @@
 struct hub_file {
     char *path; /* no part of it is empty, "." or ".."; see fetch_path_is_safe */
     int64_t size;
-    enum digest_kind digest_kind; /* the hub knows the SHA-256 of large files, and git's name of the others */
+    enum digest_kind digest_kind; /* the hub lists the SHA-256 of large files, and git's name of the others */
     char digest[DIGEST_TEXT_MAX];
 };
 
 struct hub_listing {
-    char commit[DIGEST_TEXT_MAX]; /* 40 hexadecimal digits */
+    char commit[DIGEST_TEXT_MAX]; /* SHA1_DIGITS */
     struct hub_file *files;
     size_t count;
 };

@@ -22,6 +22,7 @@
 #include "storage/download.h"
 #include "storage/fetch.h"
 
+#define PATIENCE_MS 120000
 #define EXIT_USAGE 64
 #define CONNECTIONS_DEFAULT 16
 #define LISTED_MAX ((size_t)10000000)
@@ -29,10 +30,9 @@
 static const char usage[] =
     "usage: coxswain-storage fetch FOLDER [PATH…]       copy all objects below the prefix, or at these paths, into a "
     "folder\n"
-    "       coxswain-storage download FOLDER SOURCE…    hf://ORG/NAME@REVISION or https://…#sha256=DIGEST, into a "
-    "folder "
-    "that\n"
-    "                                                   several may share; no bucket is needed\n"
+    "       coxswain-storage download FOLDER SOURCE…    download hf://ORG/NAME@REVISION or https://…#sha256=DIGEST "
+    "into a\n"
+    "                                                   folder, which several may share; no bucket is needed\n"
     "       coxswain-storage get KEY FILE               copy one object\n"
     "       coxswain-storage put FILE KEY [--if-absent] write one; with --if-absent exit 3 if there is an object of "
     "that name\n"
@@ -46,9 +46,8 @@ static const char usage[] =
     "  --credentials FOLDER  with the files AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if needed, AWS_SESSION_TOKEN "
     "and ca.crt;\n"
     "                        without it, or for files that are not there, variables of the same names; without keys\n"
-    "                        the identity of the pod's service account, if AWS_ROLE_ARN and "
-    "AWS_WEB_IDENTITY_TOKEN_FILE,\n"
-    "                        or AWS_CONTAINER_CREDENTIALS_FULL_URI give one;\n"
+    "                        the identity of the pod's service account, if AWS_CONTAINER_CREDENTIALS_FULL_URI, or\n"
+    "                        AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE give one;\n"
     "                        for download, with the files token and ca.crt, if needed\n"
     "  --hub URL             of download: the hub's address (default: " DOWNLOAD_HUB ")\n"
     "  --ceiling BYTES       of fetch and download: fail rather than copy more (default: no ceiling)\n"
@@ -205,7 +204,7 @@ static int command_download(const struct command_line *line, struct error *error
                                        .hub = options->hub,
                                        .secrets = options->s3.credentials,
                                        .ceiling = options->ceiling,
-                                       .patience_ms = options->s3.patience_ms ? options->s3.patience_ms : 120000,
+                                       .patience_ms = options->s3.patience_ms,
                                        .report = report_download};
     struct download_result result;
     int64_t begin_ms = clock_monotonic_ms();
@@ -264,13 +263,14 @@ static const struct command {
     const char *name;
     int least, most; /* words after it */
     int (*run)(const struct command_line *line, struct error *error);
+    bool needs_bucket;
 } commands[] = {
-    {"download", 2, 1 + DOWNLOAD_SOURCES_MAX, command_download},
-    {"fetch", 1, 1 + FETCH_PATHS_MAX, command_fetch},
-    {"get", 2, 2, command_get},
-    {"put", 2, 2, command_put},
-    {"list", 0, 1, command_list},
-    {"remove", 1, 1000, command_remove},
+    {"download", 2, 1 + DOWNLOAD_SOURCES_MAX, command_download, false},
+    {"fetch", 1, 1 + FETCH_PATHS_MAX, command_fetch, true},
+    {"get", 2, 2, command_get, true},
+    {"put", 2, 2, command_put, true},
+    {"list", 0, 1, command_list, true},
+    {"remove", 1, 1000, command_remove, true},
 };
 
 static const struct command *find_command(int count, char **words)
@@ -300,7 +300,7 @@ static int exit_status(const struct error *error)
     }
 }
 
-/* The first process of a container ignores signals that it has no handler for: a deleted pod would stay for its whole grace period. */
+/* Without a handler the first process of a container ignores SIGTERM, and a deleted pod would stay for its whole grace period. */
 static void on_signal(int number)
 {
     _exit(128 + number);
@@ -308,7 +308,7 @@ static void on_signal(int number)
 
 int main(int count, char **arguments)
 {
-    struct options options = {.prefix = "", .connections = CONNECTIONS_DEFAULT};
+    struct options options = {.s3.patience_ms = PATIENCE_MS, .prefix = "", .connections = CONNECTIONS_DEFAULT};
     struct error error = ERROR_INIT;
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
@@ -320,8 +320,7 @@ int main(int count, char **arguments)
         return EXIT_USAGE;
     }
     struct command_line line = {.options = &options, .words = arguments + optind + 1, .count = count - optind - 1};
-    int result =
-        command->run == command_download /* needs no bucket */ ? 0 : s3_client_new(&options.s3, &line.client, &error);
+    int result = command->needs_bucket ? s3_client_new(&options.s3, &line.client, &error) : 0;
     if (result == 0) {
         result = command->run(&line, &error);
         if (line.client)

@@ -28,7 +28,7 @@ struct log_follower {
     struct cluster *cluster;
     const struct command_line *line;
     struct log_queue *queue;
-    struct log_stream *streams;
+    struct pod_stream *streams;
     const struct informer *jobs, *pods;
     const char *job;      /* its key */
     unsigned open;        /* streams, those that are to be opened again too */
@@ -43,12 +43,12 @@ struct log_follower {
 
 /* One pod's log; stays in the list when it has ended, so that it is read once. Its stream may end before the log does: the API
  * server, the kubelet or what stands between goes away. Then it is opened again where it was cut. */
-struct log_stream {
+struct pod_stream {
     struct log_follower *follower;
-    struct log_stream *next;
+    struct pod_stream *next;
     char *key, *uid; /* the pod's */
     char speaker[LOG_SPEAKER_MAX];
-    struct log_stream *stream;
+    struct log_stream *lines; /* its lines in the queue */
     struct kube_call *call;
     struct event_timer *again;
     int64_t again_ms;
@@ -61,12 +61,12 @@ struct log_stream {
 
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
-    struct log_stream *stream = context;
-    int result = log_stream_append(stream->stream, bytes, length, clock_now_ms(), error);
+    struct pod_stream *stream = context;
+    int result = log_stream_append(stream->lines, bytes, length, clock_now_ms(), error);
     stream->follower->heard = true;
     stream->follower->unreached_told = false;
     stream->follower->refused_ms = 0;
-    if (!log_stream_position(stream->stream)->repeats) {
+    if (!log_stream_position(stream->lines)->repeats) {
         stream->again_ms = AGAIN_MS;
         stream->tries = 0;
         stream->told = false;
@@ -75,7 +75,7 @@ static int take(void *context, const char *bytes, size_t length, struct error *e
 }
 
 /* Reports a log that was cut off and whose rest cannot be read. */
-static void stream_end(struct log_stream *stream)
+static void stream_end(struct pod_stream *stream)
 {
     stream->follower->open--;
     bool is_gone = stream->ended && stream->cause.http_status == 404;
@@ -84,12 +84,12 @@ static void stream_end(struct log_stream *stream)
         fprintf(stderr, "cox logs: %s: its log could not be read to the end: %s\n", stream->speaker,
                 stream->cause.message);
     }
-    log_stream_close(stream->stream, clock_now_ms());
+    log_stream_close(stream->lines, clock_now_ms());
 }
 
 static void ended(void *context, const struct kube_answer *answer);
 
-static void stream_open(struct log_stream *stream, const struct json *pod, const char *since)
+static void stream_open(struct pod_stream *stream, const struct json *pod, const char *since)
 {
     struct log_follower *follower = stream->follower;
     SCOPED_BUFFER path;
@@ -103,7 +103,7 @@ static void stream_open(struct log_stream *stream, const struct json *pod, const
     stream->call = kube_client_stream(follower->cluster->client, &options);
 }
 
-static const struct json *pod_of(const struct log_stream *stream)
+static const struct json *pod_of(const struct pod_stream *stream)
 {
     const struct json *pod = informer_get(stream->follower->pods, stream->key);
     return strcmp(json_string_at(pod, "metadata.uid", ""), stream->uid) == 0 ? pod : NULL;
@@ -111,15 +111,15 @@ static const struct json *pod_of(const struct log_stream *stream)
 
 static void open_again(void *context)
 {
-    struct log_stream *stream = context;
+    struct pod_stream *stream = context;
     const struct json *pod = pod_of(stream);
     stream->again = NULL;
     if (!pod) {
         stream_end(stream);
         return;
     }
-    log_stream_cut(stream->stream);
-    stream_open(stream, pod, log_position_since(log_stream_position(stream->stream)));
+    log_stream_cut(stream->lines);
+    stream_open(stream, pod, log_position_since(log_stream_position(stream->lines)));
 }
 
 static bool is_over(const struct informer *jobs, const char *key)
@@ -130,7 +130,7 @@ static bool is_over(const struct informer *jobs, const char *key)
 /* Returns whether the log is complete (its container has ended, or the job is over, since a silent pod may then be on a node that is
  * gone), or another try would be refused as well, or there were enough tries. While a container runs, nothing is final: a kubelet that
  * has just come back does not know its pods yet. */
-static bool is_last(struct log_stream *stream)
+static bool is_last(struct pod_stream *stream)
 {
     const struct log_follower *follower = stream->follower;
     int status = stream->cause.http_status;
@@ -139,8 +139,8 @@ static bool is_last(struct log_stream *stream)
     stream->tries = is_final ? stream->tries + 1 : 0;
     if (stream->cause.kind == ERROR_NONE) {
         stream->ended = is_whole;
-        if (log_end_is_same(&stream->end, log_stream_position(stream->stream),
-                            log_stream_incomplete_bytes(stream->stream)) &&
+        if (log_end_is_same(&stream->end, log_stream_position(stream->lines),
+                            log_stream_incomplete_bytes(stream->lines)) &&
             is_final)
             return true;
         if (stream->tries >= LOG_LAST_TRIES)
@@ -159,7 +159,7 @@ static void refusal_take(struct log_follower *follower, const struct error *erro
     follower->refusal = *error;
 }
 
-static void tell(struct log_stream *stream, const struct error *error)
+static void tell(struct pod_stream *stream, const struct error *error)
 {
     struct log_follower *follower = stream->follower;
     if (error->http_status == 0 && !follower->unreached_told)
@@ -172,7 +172,7 @@ static void tell(struct log_stream *stream, const struct error *error)
 
 static void ended(void *context, const struct kube_answer *answer)
 {
-    struct log_stream *stream = context;
+    struct pod_stream *stream = context;
     struct log_follower *follower = stream->follower;
     stream->call = NULL;
     stream->cause = answer->error ? *answer->error : (struct error)ERROR_INIT;
@@ -197,14 +197,14 @@ static void ended(void *context, const struct kube_answer *answer)
 /* ---------------------------------------------------------------- pods that outlive the job */
 
 /* Nobody has asked it to end. */
-static bool lives_on(const struct log_stream *stream)
+static bool lives_on(const struct pod_stream *stream)
 {
     const struct json *pod = pod_of(stream);
     return log_may_go_on(stream->follower->line, pod) && !json_at(pod, "metadata.deletionTimestamp");
 }
 
 /* Stops reading a pod's log: from now on, its output does not belong to the job. */
-static void stream_leave(struct log_stream *stream)
+static void stream_leave(struct pod_stream *stream)
 {
     if (stream->call)
         kube_call_cancel(stream->call);
@@ -229,7 +229,7 @@ static void leave(struct log_follower *follower, int64_t now_ms)
         follower->over_ms = now_ms;
     if (follower->over_ms == 0 || now_ms - follower->over_ms < (stays ? STAYING_MS : LEAVING_MS))
         return;
-    for (struct log_stream *stream = follower->streams; stream; stream = stream->next)
+    for (struct pod_stream *stream = follower->streams; stream; stream = stream->next)
         if ((stream->call || stream->again) && lives_on(stream))
             stream_leave(stream);
 }
@@ -238,13 +238,13 @@ static void leave(struct log_follower *follower, int64_t now_ms)
 
 static void stream_start(struct log_follower *follower, const struct json *pod)
 {
-    struct log_stream *stream = memory_allocate(1, sizeof *stream);
-    *stream = (struct log_stream){.follower = follower, .next = follower->streams, .again_ms = AGAIN_MS};
+    struct pod_stream *stream = memory_allocate(1, sizeof *stream);
+    *stream = (struct pod_stream){.follower = follower, .next = follower->streams, .again_ms = AGAIN_MS};
     stream->key =
         memory_format("%s/%s", json_string_at(pod, "metadata.namespace", ""), json_string_at(pod, "metadata.name", ""));
     stream->uid = memory_copy_string(json_string_at(pod, "metadata.uid", ""));
     log_speaker(pod, stream->speaker);
-    stream->stream = log_queue_open(follower->queue, stream->speaker);
+    stream->lines = log_queue_open(follower->queue, stream->speaker);
     follower->streams = stream;
     follower->open++;
     stream_open(stream, pod, NULL);
@@ -256,7 +256,7 @@ static void pod_seen(void *context, const char *key, const void *item)
     struct log_follower *follower = context;
     if (!log_is_wanted(follower->line, item))
         return;
-    for (const struct log_stream *stream = follower->streams; stream; stream = stream->next)
+    for (const struct pod_stream *stream = follower->streams; stream; stream = stream->next)
         if (strcmp(stream->uid, json_string_at(item, "metadata.uid", "")) == 0)
             return;
     stream_start(follower, item);
@@ -270,7 +270,7 @@ static void pod_changed(void *context, const char *key, const void *old, const v
 
 static void streams_free(struct log_follower *follower)
 {
-    for (struct log_stream *stream = follower->streams, *next; stream; stream = next) {
+    for (struct pod_stream *stream = follower->streams, *next; stream; stream = next) {
         next = stream->next;
         if (stream->call)
             kube_call_cancel(stream->call);

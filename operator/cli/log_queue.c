@@ -19,7 +19,7 @@ struct log_stream {
     struct log_stream *next;
     char speaker[LOG_SPEAKER_MAX];
     bool closed;
-    struct buffer begun; /* a line that is not complete yet */
+    struct buffer incomplete; /* the beginning of a line whose end has not come yet */
     struct log_position position;
     struct log_line *first, **last;
 };
@@ -37,13 +37,13 @@ struct log_queue *log_queue_new(const struct log_style *style)
     return queue;
 }
 
-static void inlet_free(struct log_stream *stream)
+static void stream_free(struct log_stream *stream)
 {
     for (struct log_line *line = stream->first, *next; line; line = next) {
         next = line->next;
         free(line);
     }
-    buffer_release(&stream->begun);
+    buffer_release(&stream->incomplete);
     free(stream);
 }
 
@@ -51,7 +51,7 @@ void log_queue_free(struct log_queue *queue)
 {
     for (struct log_stream *stream = queue->streams, *next; stream; stream = next) {
         next = stream->next;
-        inlet_free(stream);
+        stream_free(stream);
     }
     free(queue);
 }
@@ -62,7 +62,7 @@ struct log_stream *log_queue_open(struct log_queue *queue, const char *speaker)
     *stream = (struct log_stream){.queue = queue, .next = queue->streams};
     stream->last = &stream->first;
     snprintf(stream->speaker, sizeof stream->speaker, "%s", speaker);
-    buffer_init(&stream->begun, LOG_LINE_MAX);
+    buffer_init(&stream->incomplete, LOG_LINE_MAX);
     if (strlen(speaker) > queue->style.width)
         queue->style.width = (unsigned)strlen(stream->speaker);
     queue->streams = stream;
@@ -71,28 +71,28 @@ struct log_stream *log_queue_open(struct log_queue *queue, const char *speaker)
 
 static void line_end(struct log_stream *stream, int64_t now_ms)
 {
-    size_t length = stream->begun.length;
-    if (!log_position_take(&stream->position, length > 0 ? buffer_text(&stream->begun) : "", length)) {
-        buffer_clear(&stream->begun);
+    size_t length = stream->incomplete.length;
+    if (!log_position_take(&stream->position, length > 0 ? buffer_text(&stream->incomplete) : "", length)) {
+        buffer_clear(&stream->incomplete);
         return;
     }
     struct log_line *line = memory_allocate(1, sizeof *line + length + 1);
     line->came_ms = now_ms;
     line->length = length;
     if (length > 0)
-        memcpy(line->text, buffer_text(&stream->begun), length);
+        memcpy(line->text, buffer_text(&stream->incomplete), length);
     *stream->last = line;
     stream->last = &line->next;
     stream->queue->held += length;
-    buffer_clear(&stream->begun);
+    buffer_clear(&stream->incomplete);
 }
 
 /* Ends a line that is too long; the rest follows as another line with the same time. */
 static void line_break(struct log_stream *stream, int64_t now_ms)
 {
     line_end(stream, now_ms);
-    buffer_append_string(&stream->begun, stream->position.time, NULL);
-    buffer_append_byte(&stream->begun, ' ', NULL);
+    buffer_append_string(&stream->incomplete, stream->position.time, NULL);
+    buffer_append_byte(&stream->incomplete, ' ', NULL);
 }
 
 int log_stream_append(struct log_stream *stream, const char *bytes, size_t length, int64_t now_ms, struct error *error)
@@ -100,10 +100,10 @@ int log_stream_append(struct log_stream *stream, const char *bytes, size_t lengt
     stream->closed = false;
     while (length > 0) {
         const char *newline = memchr(bytes, '\n', length);
-        size_t part = newline ? (size_t)(newline - bytes) : length, room = LOG_LINE_MAX - 1 - stream->begun.length;
+        size_t part = newline ? (size_t)(newline - bytes) : length, room = LOG_LINE_MAX - 1 - stream->incomplete.length;
         bool fits = part <= room;
         part = fits ? part : room;
-        if (buffer_append(&stream->begun, bytes, part, error) < 0)
+        if (buffer_append(&stream->incomplete, bytes, part, error) < 0)
             return -1;
         if (!fits)
             line_break(stream, now_ms);
@@ -118,7 +118,7 @@ int log_stream_append(struct log_stream *stream, const char *bytes, size_t lengt
 
 void log_stream_cut(struct log_stream *stream)
 {
-    buffer_clear(&stream->begun);
+    buffer_clear(&stream->incomplete);
     log_position_cut(&stream->position);
 }
 
@@ -129,12 +129,12 @@ const struct log_position *log_stream_position(const struct log_stream *stream)
 
 size_t log_stream_incomplete_bytes(const struct log_stream *stream)
 {
-    return stream->begun.length;
+    return stream->incomplete.length;
 }
 
 void log_stream_close(struct log_stream *stream, int64_t now_ms)
 {
-    if (stream->begun.length > 0)
+    if (stream->incomplete.length > 0)
         line_end(stream, now_ms);
     stream->closed = true;
 }

@@ -3,19 +3,13 @@
  * The hub's answer about a revision. The listed files have valid names, sizes and digests, and are not too many.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "storage/fetch.h"
 #include "storage/hub_listing.h"
+#include "tests/fuzz/expect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

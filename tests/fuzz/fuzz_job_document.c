@@ -7,14 +7,9 @@
 
 #include "common/contract/environment.h"
 #include "common/job/training_job.h"
+#include "tests/fuzz/expect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void try_document(const struct json *source)
 {

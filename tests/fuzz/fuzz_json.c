@@ -6,16 +6,11 @@
 #include <stdlib.h>
 
 #include "common/json.h"
+#include "tests/fuzz/expect.h"
 
 #define CEILING (1024 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

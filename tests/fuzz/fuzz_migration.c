@@ -3,20 +3,14 @@
  * Any job of v1alpha1 or of Kubeflow becomes a job of the served version, and each note names a field.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "common/yaml.h"
 #include "operator/cli/migration.h"
+#include "tests/fuzz/expect.h"
 
 #define CEILING (1024 * 1024)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void expect_translated(const struct json *document)
 {

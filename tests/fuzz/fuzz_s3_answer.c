@@ -7,14 +7,9 @@
 #include <string.h>
 
 #include "common/s3_answer.h"
+#include "tests/fuzz/expect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

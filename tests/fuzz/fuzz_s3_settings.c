@@ -4,19 +4,13 @@
  * names the variable.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
+#include "tests/fuzz/expect.h"
 #include "worker/checkpoint/s3_settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

@@ -3,20 +3,14 @@
  * Accepted text is the same after it is printed and read again.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "common/yaml.h"
+#include "tests/fuzz/expect.h"
 
 #define CEILING (1024 * 1024)
 #define PRINTED_MAX (64 * CEILING)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void expect_round_trip(const struct json *value)
 {
