@@ -363,22 +363,6 @@ static void due(void *context)
     pod_advance(pod);
 }
 
-void pod_advance(struct pod *pod)
-{
-    int64_t next_ms;
-    for (int index; (index = pod_state_due(&pod->state, clock_now_ms(), &next_ms)) >= 0;)
-        container_try(&pod->containers[index]);
-    if (pod->due)
-        event_timer_cancel(pod->due);
-    pod->due = NULL;
-    if (next_ms > 0)
-        pod->due = event_timer_start(pod->host.options->loop, next_ms - clock_now_ms(), due, pod);
-    if (pod_state_over(&pod->state))
-        temporary_remove(pod_uid(pod));
-    publish(pod);
-    leave(pod);
-}
-
 static void grace_over(void *context)
 {
     struct pod *pod = context;
@@ -389,10 +373,47 @@ static void grace_over(void *context)
     }
 }
 
-static void signal_all(struct pod *pod, int signal_number)
+static void grace_start(struct pod *pod, int64_t grace_ms)
+{
+    if (pod->grace)
+        event_timer_cancel(pod->grace);
+    pod->kill_at_ms = clock_now_ms() + grace_ms;
+    pod->grace = event_timer_start(pod->host.options->loop, grace_ms, grace_over, pod);
+}
+
+static void end_sidecar(struct pod *pod)
+{
+    int index = pod_state_next_sidecar(&pod->state);
+    if (index < 0)
+        return;
+    if (pod->containers[index].process)
+        process_signal(pod->containers[index].process, SIGTERM);
+    if (!pod->grace && !pod->state.stopping)
+        grace_start(pod, pod_grace_ms(pod));
+}
+
+void pod_advance(struct pod *pod)
+{
+    int64_t next_ms;
+    for (int index; (index = pod_state_due(&pod->state, clock_now_ms(), &next_ms)) >= 0;)
+        container_try(&pod->containers[index]);
+    if (pod->due)
+        event_timer_cancel(pod->due);
+    pod->due = NULL;
+    if (next_ms > 0)
+        pod->due = event_timer_start(pod->host.options->loop, next_ms - clock_now_ms(), due, pod);
+    end_sidecar(pod);
+    if (pod_state_over(&pod->state))
+        temporary_remove(pod_uid(pod));
+    publish(pod);
+    leave(pod);
+}
+
+/* Sidecars get the signal when the others have ended. */
+static void signal_others(struct pod *pod, int signal_number)
 {
     for (unsigned i = 0; i < pod->state.count; i++) {
-        if (pod->containers[i].process)
+        if (pod->containers[i].process && !pod->state.containers[i].sidecar)
             process_signal(pod->containers[i].process, signal_number);
     }
 }
@@ -404,13 +425,9 @@ static void stop(struct pod *pod, int64_t grace_ms)
     bool first = !pod->state.stopping;
     pod->state.stopping = true;
     if (first && grace_ms > 0)
-        signal_all(pod, SIGTERM);
-    if (pod_runs(pod) && (!pod->grace || kill_at_ms < pod->kill_at_ms)) {
-        if (pod->grace)
-            event_timer_cancel(pod->grace);
-        pod->kill_at_ms = kill_at_ms;
-        pod->grace = event_timer_start(pod->host.options->loop, grace_ms, grace_over, pod);
-    }
+        signal_others(pod, SIGTERM);
+    if (pod_runs(pod) && (!pod->grace || kill_at_ms < pod->kill_at_ms))
+        grace_start(pod, grace_ms);
     pod_advance(pod);
 }
 

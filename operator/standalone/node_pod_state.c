@@ -18,6 +18,7 @@ static unsigned containers_add(struct pod_state *state, const struct json *list,
             .name = json_string_at(item, "name", ""),
             .image = json_string_at(item, "image", ""),
             .init = init,
+            .sidecar = init && strcmp(json_string_at(item, "restartPolicy", ""), "Always") == 0,
             .probed = json_member(item, "readinessProbe") != NULL,
             .waiting_reason = init || state->init_count == 0 ? "ContainerCreating" : "PodInitializing",
         };
@@ -62,10 +63,16 @@ static bool failed(const struct container_state *container)
     return container->phase == CONTAINER_TERMINATED && container->end.exit_code != 0;
 }
 
+/* Whether the next init container may start. A sidecar holds it up only until it has started once. */
+static bool is_through(const struct container_state *container)
+{
+    return container->sidecar ? container->has_last || container->started : succeeded(container);
+}
+
 static bool initialized(const struct pod_state *state)
 {
     for (unsigned i = 0; i < state->init_count; i++) {
-        if (!succeeded(&state->containers[i]))
+        if (!is_through(&state->containers[i]))
             return false;
     }
     return true;
@@ -75,10 +82,43 @@ static bool initialized(const struct pod_state *state)
 static bool init_failed(const struct pod_state *state)
 {
     for (unsigned i = 0; i < state->init_count; i++) {
-        if (failed(&state->containers[i]))
+        if (failed(&state->containers[i]) && !state->containers[i].sidecar)
             return true;
     }
     return false;
+}
+
+static bool has_process(const struct container_state *container)
+{
+    return container->phase == CONTAINER_RUNNING || container->phase == CONTAINER_STARTING;
+}
+
+/* Whether no container but sidecars runs or will start again. */
+static bool others_over(const struct pod_state *state)
+{
+    bool ends = state->stopping || state->ended_reason || init_failed(state);
+    for (unsigned i = 0; i < state->count; i++) {
+        const struct container_state *container = &state->containers[i];
+        if (!container->sidecar && (has_process(container) || (!ends && container->phase != CONTAINER_TERMINATED)))
+            return false;
+    }
+    return true;
+}
+
+int pod_state_next_sidecar(struct pod_state *state)
+{
+    if (!others_over(state))
+        return -1;
+    for (unsigned i = state->init_count; i-- > 0;) {
+        struct container_state *container = &state->containers[i];
+        if (!container->sidecar || !has_process(container))
+            continue;
+        if (container->ending)
+            return -1; /* the next one gets its signal when this one has ended */
+        container->ending = true;
+        return (int)i;
+    }
+    return -1;
 }
 
 static bool is_due(const struct container_state *container, int64_t now_ms, int64_t *next_ms)
@@ -95,12 +135,13 @@ static bool is_due(const struct container_state *container, int64_t now_ms, int6
 int pod_state_due(const struct pod_state *state, int64_t now_ms, int64_t *ret_next_ms)
 {
     *ret_next_ms = 0;
-    if (state->stopping || state->ended_reason)
+    if (state->stopping || state->ended_reason || others_over(state))
         return -1;
     for (unsigned i = 0; i < state->init_count; i++) {
-        if (succeeded(&state->containers[i]))
-            continue;
-        return is_due(&state->containers[i], now_ms, ret_next_ms) ? (int)i : -1;
+        if (is_due(&state->containers[i], now_ms, ret_next_ms))
+            return (int)i;
+        if (!is_through(&state->containers[i]))
+            return -1;
     }
     for (unsigned i = state->init_count; i < state->count; i++) {
         if (is_due(&state->containers[i], now_ms, ret_next_ms))
@@ -112,8 +153,7 @@ int pod_state_due(const struct pod_state *state, int64_t now_ms, int64_t *ret_ne
 bool pod_state_runs(const struct pod_state *state)
 {
     for (unsigned i = 0; i < state->count; i++) {
-        enum container_phase phase = state->containers[i].phase;
-        if (phase == CONTAINER_RUNNING || phase == CONTAINER_STARTING)
+        if (has_process(&state->containers[i]))
             return true;
     }
     return false;
@@ -121,15 +161,7 @@ bool pod_state_runs(const struct pod_state *state)
 
 bool pod_state_over(const struct pod_state *state)
 {
-    if (pod_state_runs(state))
-        return false;
-    if (state->stopping || state->ended_reason || init_failed(state))
-        return true;
-    for (unsigned i = 0; i < state->count; i++) {
-        if (state->containers[i].phase != CONTAINER_TERMINATED)
-            return false;
-    }
-    return true;
+    return !pod_state_runs(state) && others_over(state);
 }
 
 /* ---------------------------------------------------------------- what happens to a container */
@@ -166,6 +198,8 @@ void container_state_unconfigured(struct container_state *container, const char 
 
 static bool restarts(const struct pod_state *state, const struct container_state *container)
 {
+    if (container->sidecar)
+        return !others_over(state);
     if (state->stopping || state->ended_reason || state->policy == RESTART_NEVER)
         return false;
     /* An init container that is done stays done. */
@@ -221,7 +255,7 @@ void container_state_ended(struct pod_state *state, unsigned index, int exit_cod
 static bool all_succeeded(const struct pod_state *state)
 {
     for (unsigned i = 0; i < state->count; i++) {
-        if (!succeeded(&state->containers[i]))
+        if (!succeeded(&state->containers[i]) && !state->containers[i].sidecar)
             return false;
     }
     return true;
@@ -298,7 +332,8 @@ static struct json *container_status(const struct container_state *container)
     struct json *last = json_set_object(status, "lastState");
     if (container->has_last)
         write_end(last, &container->last);
-    json_set_boolean(status, "ready", container->init ? succeeded(container) : is_ready(container));
+    json_set_boolean(status, "ready",
+                     container->init && !container->sidecar ? succeeded(container) : is_ready(container));
     json_set_boolean(status, "started", running && container->started);
     json_set_integer(status, "restartCount", container->restarts);
     json_set_string(status, "image", container->image);
@@ -353,8 +388,9 @@ static void write_conditions(struct json *status, const struct pod_state *state,
 {
     struct json *conditions = json_set_array(status, "conditions");
     bool ready = state->count > state->init_count, init = initialized(state);
-    for (unsigned i = state->init_count; i < state->count; i++)
-        ready &= is_ready(&state->containers[i]);
+    for (unsigned i = 0; i < state->count; i++)
+        if (i >= state->init_count || state->containers[i].sidecar)
+            ready &= is_ready(&state->containers[i]);
     const char *phase = pod_state_phase(state);
     const char *unready = strcmp(phase, "Succeeded") == 0 ? "PodCompleted"
                           : strcmp(phase, "Failed") == 0  ? "PodFailed"

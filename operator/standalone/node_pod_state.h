@@ -4,7 +4,9 @@
  * the restart policy, and what the pod's status is. The state machine has no clock and no processes: times and events come in as
  * parameters.
  *
- * Init containers run one after another, then all others in parallel. As with a kubelet, a command that cannot be run terminates with
+ * Init containers run one after another, then all others in parallel. An init container with restartPolicy Always is a sidecar: it keeps
+ * running, is started again when it ends, and counts neither for the pod's end nor for its phase. Sidecars are ended, the last one first,
+ * when no other container of the pod runs any more. As with a kubelet, a command that cannot be run terminates with
  * StartError and exit code 128; a container whose ConfigMap or Secret is missing waits with CreateContainerConfigError and is tried again.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_POD_STATE_H
@@ -33,6 +35,7 @@ struct container_end {
 struct container_state {
     const char *name, *image; /* borrowed from the pod */
     bool init, probed;        /* probed: has a readiness probe */
+    bool sidecar, ending;     /* ending: pod_state_next_sidecar has returned it */
     enum container_phase phase;
     const char *waiting_reason; /* static */
     char *waiting_message;      /* owned; NULL: none */
@@ -69,6 +72,8 @@ int pod_state_due(const struct pod_state *state, int64_t now_ms, int64_t *ret_ne
 /* Whether no container runs or will start again. */
 bool pod_state_over(const struct pod_state *state);
 bool pod_state_runs(const struct pod_state *state); /* whether a process exists */
+/* Returns a sidecar that has to get SIGTERM now, each one once, or -1. */
+int pod_state_next_sidecar(struct pod_state *state);
 
 void container_state_starting(struct container_state *container);
 void container_state_started(struct container_state *container, pid_t pid, int64_t now_ms, bool has_startup_probe);

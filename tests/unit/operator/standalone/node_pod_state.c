@@ -220,3 +220,87 @@ Test(node_pod_state, a_lost_pod_is_a_disruption)
     cr_assert_eq(json_integer_at(container, "state.terminated.exitCode", 0), 137);
     pod_state_release(&state);
 }
+
+static void start(struct pod_state *state, unsigned index)
+{
+    container_state_starting(&state->containers[index]);
+    container_state_started(&state->containers[index], 77, NOW, false);
+}
+
+static const char with_sidecars[] =
+    "{\"spec\":{\"restartPolicy\":\"Never\",\"initContainers\":[{\"name\":\"a\",\"restartPolicy\":\"Always\"},"
+    "{\"name\":\"b\"},{\"name\":\"c\",\"restartPolicy\":\"Always\"}],\"containers\":[{\"name\":\"d\"}]}}";
+
+Test(node_pod_state, a_sidecar_runs_beside_the_others_and_ends_after_them)
+{
+    SCOPED_JSON *pod = json_of(with_sidecars);
+    struct pod_state state;
+    int64_t next;
+    pod_state_init(&state, pod, "", NOW);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), 0);
+    container_state_starting(&state.containers[0]);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), -1, "it has not started yet");
+    container_state_started(&state.containers[0], 77, NOW, false);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), 1);
+    run_to_end(&state, 1, 0, NOW);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), 2);
+    start(&state, 2);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), 3);
+    start(&state, 3);
+    SCOPED_JSON *running = pod_state_status(&state, NULL, NOW);
+    cr_assert_str_eq(condition(running, "Initialized"), "True");
+    cr_assert_str_eq(condition(running, "Ready"), "True");
+
+    container_state_ended(&state, 0, 0, NULL, NULL, NOW); /* whatever the pod's policy */
+    cr_assert_eq(pod_state_due(&state, NOW, &next), 0);
+    cr_assert_eq(pod_state_next_sidecar(&state), -1);
+    start(&state, 0);
+
+    container_state_ended(&state, 3, 0, NULL, NULL, NOW);
+    cr_assert_not(pod_state_over(&state));
+    cr_assert_str_eq(pod_state_phase(&state), "Running", "a sidecar still runs");
+    cr_assert_eq(pod_state_next_sidecar(&state), 2, "the last one first");
+    cr_assert_eq(pod_state_next_sidecar(&state), -1, "one after the other");
+    container_state_ended(&state, 2, 143, NULL, NULL, NOW);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), -1, "it is not started again");
+    cr_assert_eq(pod_state_next_sidecar(&state), 0);
+    container_state_ended(&state, 0, 1, NULL, NULL, NOW);
+    cr_assert(pod_state_over(&state));
+    cr_assert_str_eq(pod_state_phase(&state), "Succeeded", "what became of the sidecars does not count");
+    pod_state_release(&state);
+}
+
+Test(node_pod_state, sidecars_end_after_the_others_of_a_pod_that_is_deleted)
+{
+    SCOPED_JSON *pod = json_of(with_sidecars);
+    struct pod_state state;
+    pod_state_init(&state, pod, "", NOW);
+    start(&state, 0);
+    run_to_end(&state, 1, 0, NOW);
+    start(&state, 2);
+    start(&state, 3);
+    state.stopping = true;
+    cr_assert_eq(pod_state_next_sidecar(&state), -1, "the main container still runs");
+    container_state_ended(&state, 3, 143, NULL, NULL, NOW);
+    cr_assert_eq(pod_state_next_sidecar(&state), 2);
+    container_state_ended(&state, 2, 0, NULL, NULL, NOW);
+    cr_assert_eq(pod_state_next_sidecar(&state), 0);
+    container_state_ended(&state, 0, 0, NULL, NULL, NOW);
+    cr_assert(pod_state_over(&state));
+    cr_assert_str_eq(pod_state_phase(&state), "Failed");
+    pod_state_release(&state);
+}
+
+Test(node_pod_state, a_failed_init_container_ends_the_sidecars)
+{
+    SCOPED_JSON *pod = json_of(with_sidecars);
+    struct pod_state state;
+    pod_state_init(&state, pod, "", NOW);
+    start(&state, 0);
+    run_to_end(&state, 1, 3, NOW);
+    cr_assert_eq(pod_state_next_sidecar(&state), 0);
+    container_state_ended(&state, 0, 0, NULL, NULL, NOW);
+    cr_assert(pod_state_over(&state));
+    cr_assert_str_eq(pod_state_phase(&state), "Failed");
+    pod_state_release(&state);
+}
