@@ -524,6 +524,12 @@ check-python: ## the Python package coxswain-train: its tests and types; install
 check-first-hour: all ## from files of one's own to a score: cox generate and cox run, as make test has it
 	@BUILD=$(abspath $(BUILD)) tests/run tests/integration/test_first_hour.sh
 
+.PHONY: check-sweeps
+sweep_suites := sweep_*|training_sweep|trial_*|early_stopping|parzen|population|promotion|suggestion|tpe
+check-sweeps: all $(addprefix $(BUILD)/tests/unit-,common controller cli) ## TrainingSweeps: unit tests of their planner and of cox sweep, and the integration tests, as make test has them
+	@BUILD=$(abspath $(BUILD)) CRITERION_TEST_PATTERN='@($(sweep_suites))/*' tests/run $(filter $(BUILD)/tests/unit-%,$^) \
+		$(addprefix tests/integration/test_,sweep.sh cox_sweep.sh early_stopping.sh promotion.sh population.sh)
+
 .PHONY: check-page
 check-page: all ## the page of cox ui in a headless Chromium, which it installs if it can
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/page/check

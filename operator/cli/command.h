@@ -35,7 +35,7 @@
     X(resume, "resume", "NAME...", "let it go on from its last checkpoint")                                            \
     X(restart, "restart", "NAME", "start the crew over, or one of its pods")                                           \
     X(scale, "scale", "NAME --workers N", "change the number of workers of an elastic job")                            \
-    X(sweep, "sweep", "get|best|...", "the trials of a sweep, and the best as a job")                                  \
+    X(sweep, "sweep", "run|get|best|...", "the trials of a sweep, and the best as a job")                              \
     X(delete, "delete", "NAME...", "delete jobs; what they stored stays")                                              \
     X(completion, "completion", "bash|zsh", "print a completion script")
 
@@ -59,5 +59,7 @@ int command_run_in_state(const char *title, struct command_line *line, command_a
 #define X(function, name, arguments, summary) int command_##function(int count, char **words);
 COMMANDS(X)
 #undef X
+/* `cox sweep run`: does what command_run does, and refuses a file that holds a TrainingJob. */
+int command_run_sweep(int count, char **words);
 
 #endif

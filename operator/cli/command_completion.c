@@ -38,6 +38,7 @@ static const char bash[] =
     "        mapfile -t COMPREPLY < <(compgen -W \"$_cox_sweep_commands\" -- \"$word\")\n"
     "        return\n"
     "    fi\n"
+    "    if [[ \"$command ${COMP_WORDS[2]:-}\" == 'sweep run' ]]; then command=run; fi\n"
     "    case $before in\n"
     "    -o | --output) mapfile -t COMPREPLY < <(compgen -W \"$forms\" -- \"$word\"); return ;;\n"
     "    --role) mapfile -t COMPREPLY < <(compgen -W 'chief worker ps evaluator' -- \"$word\"); return ;;\n"
@@ -93,6 +94,7 @@ static const char zsh[] =
     "        compadd -- ${=_cox_sweep_commands}\n"
     "        return\n"
     "    fi\n"
+    "    if [[ \"$command ${words[3]}\" == 'sweep run' ]]; then command=run; fi\n"
     "    case ${words[CURRENT-1]} in\n"
     "    -o | --output) compadd $forms; return ;;\n"
     "    --role) compadd chief worker ps evaluator; return ;;\n"
@@ -162,7 +164,7 @@ static void print_choices(void)
     print_words("_cox_strategies", strategy_type_words);
     print_words("_cox_models", preset_words);
     print_words("_cox_formats", data_format_words);
-    puts("_cox_sweep_commands='get best export stop resume'");
+    puts("_cox_sweep_commands='run get top best export stop resume'");
 }
 
 static void print_bash(void)

@@ -163,9 +163,9 @@ static void advise_again(const char *again, const struct run_outcome *outcome)
                again);
 }
 
-int command_run(int count, char **words)
+static int run(int count, char **words, bool sweeps_only)
 {
-    struct run_options options = {.manifest = NULL};
+    struct run_options options = {.manifest = NULL, .sweeps_only = sweeps_only};
     int code = read_options(count, words, &options);
     if (code >= 0)
         return code;
@@ -179,7 +179,7 @@ int command_run(int count, char **words)
     terminal_init(&terminal);
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
         access_explain(&error);
-        fprintf(stderr, "cox run: %s\n", error.message);
+        fprintf(stderr, "%s: %s\n", words[0], error.message);
         if (error.kind == ERROR_ALREADY_EXISTS && embedded)
             advise_another(resume);
         if (outcome.stranded)
@@ -193,4 +193,14 @@ int command_run(int count, char **words)
     if (loop)
         event_loop_free(loop);
     return code;
+}
+
+int command_run(int count, char **words)
+{
+    return run(count, words, false);
+}
+
+int command_run_sweep(int count, char **words)
+{
+    return run(count, words, true);
 }

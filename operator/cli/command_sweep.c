@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,23 @@
 #include "operator/cli/job_table.h"
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
+#include "operator/cli/sweep_follow.h"
 #include "operator/cli/sweep_print.h"
 #include "operator/cli/sweep_read.h"
+#include "operator/cli/terminal.h"
+#include "operator/cli/view_print.h"
+
+#define TOP_REFRESH_MS 200
 
 #define SWEEP_USAGE                                                                                                    \
-    "usage: cox sweep get [NAME] | best NAME | export NAME | stop NAME… | resume NAME…\n"                          \
+    "usage: cox sweep run FILE | get [NAME] | top NAME | best NAME | export NAME | stop NAME… | resume NAME…\n"    \
     "\n"                                                                                                               \
-    "Shows and controls TrainingSweeps; `cox run FILE` runs one.\n"                                                    \
+    "Runs, shows and controls TrainingSweeps.\n"                                                                       \
     "\n"                                                                                                               \
+    "  run FILE       runs the sweep in FILE, with the options of `cox run`: see `cox run --help`\n"                   \
     "  get            lists the sweeps\n"                                                                              \
     "  get NAME       lists the trials of one: number, state, parameters, objective; the best is marked\n"             \
+    "  top NAME       shows the trials that run and the best one live, until the sweep is over\n"                      \
     "  best NAME      prints the best trial as the manifest of a job: `cox sweep best NAME | cox run -`\n"             \
     "  export NAME    prints all trials for a spreadsheet or a data frame\n"                                           \
     "  stop NAME…     suspends the trials that run, and starts no others\n"                                          \
@@ -31,6 +39,7 @@
     "                         export: csv (the default) or json\n"                                                     \
     "  -A, --all-namespaces   get: of all namespaces\n"                                                                \
     "  -l, --selector TEXT    get: with these labels, such as team=vision\n"                                           \
+    "  --once                 top: print once, as where the output is no terminal\n"                                   \
     "\n"                                                                                                               \
     "Exit code: 0 done, 1 there is no such sweep, it has no best trial, it is over (stop, resume), or the cluster "    \
     "did\n"                                                                                                            \
@@ -114,6 +123,50 @@ static int get(struct cluster *cluster, const struct command_line *line, struct 
     return print_trials(cluster, line->names[0], print_table, error);
 }
 
+/* ---------------------------------------------------------------- top */
+
+static const struct command_usage top_usage = {
+    .text = SWEEP_USAGE, .options = "O", .names_min = 1, .names_max = 1, .sweeps = true};
+
+static void draw(const struct sweep_follow *follow, struct terminal *terminal)
+{
+    SCOPED(sweep_view_release) struct sweep_view view;
+    SCOPED_BUFFER block;
+    buffer_init(&block, VIEW_PRINT_MAX);
+    sweep_follow_view(follow, &view);
+    sweep_print_block(&view, clock_now_ms(), terminal->live ? terminal_width(terminal) : UINT_MAX, &block);
+    terminal_draw(terminal, buffer_text(&block));
+}
+
+static int follow_trials(struct cluster *cluster, struct sweep_follow *follow, bool once, struct error *error)
+{
+    struct terminal terminal;
+    terminal_init(&terminal);
+    once |= !terminal.live;
+    while (!cluster->interrupted) {
+        if (event_loop_turn(cluster->loop, TOP_REFRESH_MS, error) < 0 || sweep_follow_check(follow, error) < 0)
+            return -1;
+        if (!sweep_follow_synced(follow))
+            continue;
+        draw(follow, &terminal);
+        if (once || sweep_follow_is_over(follow, clock_now_ms()))
+            break;
+    }
+    return 0;
+}
+
+static int top(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    struct resource_path path = cluster_sweep_path(cluster, line->names[0]);
+    SCOPED_JSON *object = NULL;
+    if (cluster_get(cluster, &path, &object, error) < 0)
+        return -1;
+    struct sweep_follow *follow = sweep_follow_start(cluster->client, object, cluster->name_space);
+    int status = follow_trials(cluster, follow, line->once, error);
+    sweep_follow_free(follow);
+    return status;
+}
+
 /* ---------------------------------------------------------------- best and export */
 
 static const struct command_usage best_usage = {
@@ -190,20 +243,22 @@ static const struct {
     const char *name;
     const struct command_usage *usage;
     command_action *action;
-} actions[] = {{"get", &get_usage, get},
-               {"best", &best_usage, best},
-               {"export", &export_usage, export_trials},
-               {"stop", &control_usage, stop},
-               {"resume", &control_usage, resume}};
+} actions[] = {{"get", &get_usage, get},       {"top", &top_usage, top},
+               {"best", &best_usage, best},    {"export", &export_usage, export_trials},
+               {"stop", &control_usage, stop}, {"resume", &control_usage, resume}};
 
 int command_sweep(int count, char **words)
 {
     const char *name = count > 1 ? words[1] : "";
     bool help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    SCOPED_FREE char *title = memory_format("%s %s", words[0], name);
+    if (strcmp(name, "run") == 0) {
+        words[1] = title;
+        return command_run_sweep(count - 1, words + 1);
+    }
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
         if (strcmp(actions[i].name, name) != 0)
             continue;
-        SCOPED_FREE char *title = memory_format("%s %s", words[0], name);
         words[1] = title;
         return command_in_cluster(count - 1, words + 1, actions[i].usage, actions[i].action);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/cli/job_condition.h"
 
@@ -62,6 +63,22 @@ static int events_of(struct cluster *cluster, struct job_evidence *evidence, str
     return 0;
 }
 
+/* The job of a trial does not say whether its sweep has suspended it. Who may not read sweeps gets the answer for any suspended job. */
+static void read_sweep(struct cluster *cluster, struct job_evidence *evidence)
+{
+    const struct json *owner = json_first(json_at(evidence->job, "metadata.ownerReferences"));
+    while (owner && strcmp(json_string_at(owner, "kind", ""), TRAINING_SWEEP_KIND) != 0)
+        owner = json_next(owner);
+    if (!owner || !json_boolean_at(evidence->job, "spec.suspend", false))
+        return;
+    struct resource_path path = cluster_sweep_path(cluster, json_string_at(owner, "name", ""));
+    if (cluster_get(cluster, &path, &evidence->sweep, NULL) == 0 &&
+        strcmp(json_string_at(evidence->sweep, "metadata.uid", ""), json_string_at(owner, "uid", "?")) != 0) {
+        json_free(evidence->sweep);
+        evidence->sweep = NULL;
+    }
+}
+
 int job_evidence_gather(struct cluster *cluster, const char *name, struct job_evidence *ret_evidence,
                         struct error *error)
 {
@@ -72,6 +89,7 @@ int job_evidence_gather(struct cluster *cluster, const char *name, struct job_ev
         return -1;
     if (cluster->kept)
         job_mark_interrupted(ret_evidence->job);
+    read_sweep(cluster, ret_evidence);
     return events_of(cluster, ret_evidence, error);
 }
 
@@ -80,11 +98,15 @@ void job_evidence_release(struct job_evidence *evidence)
     json_free(evidence->job);
     json_free(evidence->pods);
     json_free(evidence->events);
+    json_free(evidence->sweep);
     *evidence = (struct job_evidence){.job = NULL};
 }
 
 struct why_input job_evidence_input(const struct job_evidence *evidence)
 {
-    return (struct why_input){
-        .job = evidence->job, .pods = evidence->pods, .events = evidence->events, .now_ms = clock_now_ms()};
+    return (struct why_input){.job = evidence->job,
+                              .pods = evidence->pods,
+                              .events = evidence->events,
+                              .sweep = evidence->sweep,
+                              .now_ms = clock_now_ms()};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a TrainingJob, its pods and its events from the cluster, as the input of `cox why` (why.h) and
+ * Reads a TrainingJob, its pods, its events and its sweep from the cluster, as the input of `cox why` (why.h) and
  * `cox describe` (job_describe.h). Makes blocking requests, one after another. Events are matched by UID,
  * since another pod may have had the same name; they are sorted, oldest first.
  */
@@ -12,9 +12,10 @@
 
 struct job_evidence {
     struct json *job, *pods, *events;
+    struct json *sweep; /* of a trial that is suspended; NULL: it is no such trial, or its sweep cannot be read */
 };
 
-/* Reads the three. Release them with job_evidence_release, also after a failure. */
+/* Reads them. Release them with job_evidence_release, also after a failure. */
 int job_evidence_gather(struct cluster *cluster, const char *name, struct job_evidence *ret_evidence,
                         struct error *error);
 void job_evidence_release(struct job_evidence *evidence);

@@ -134,7 +134,12 @@ static int read_inputs(struct run *run, struct error *error)
                                        .default_namespace = default_namespace(run),
                                        .settings = run->options->settings,
                                        .setting_count = run->options->setting_count};
-    return manifest_read(&request, &run->manifest, error);
+    if (manifest_read(&request, &run->manifest, error) < 0)
+        return -1;
+    if (run->options->sweeps_only && !run->manifest.is_sweep)
+        return error_set(error, ERROR_INVALID, "%s is a TrainingJob, not a TrainingSweep: run it with `cox run`",
+                         run->manifest.name);
+    return 0;
 }
 
 static int check_volumes(struct run *run, struct error *error)

@@ -29,6 +29,7 @@ struct run_options {
     const char *name_space;         /* for a manifest without a namespace; NULL: the context's, else "default" */
     bool fresh;                     /* remove an earlier run's objects from the state directory */
     bool delete_volumes;            /* with `fresh`: remove the volumes in the state directory, too */
+    bool sweeps_only;               /* refuse a manifest that holds a job */
     bool quiet;                     /* do not print which volumes are deleted */
     enum preemption_target preempt; /* embedded control plane only */
     const char *resume;             /* the command that continues the job, printed after Ctrl-C */

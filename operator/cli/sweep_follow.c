@@ -203,6 +203,11 @@ bool sweep_follow_deleted(const struct sweep_follow *follow)
     return follow->deleted;
 }
 
+bool sweep_follow_synced(const struct sweep_follow *follow)
+{
+    return informer_synced(follow->sweeps) && informer_synced(follow->trials);
+}
+
 bool sweep_follow_was_over(const struct sweep_follow *follow)
 {
     return follow->was_over;

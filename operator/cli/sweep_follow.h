@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches a TrainingSweep and its trials for `cox run`, and shows their progress in the terminal. Runs on the
- * client's event loop: run.c calls the functions below on each turn of the loop.
+ * Watches a TrainingSweep and its trials for `cox run` and `cox sweep top`, and shows their progress in the terminal.
+ * Runs on the client's event loop: the caller calls the functions below on each turn of the loop.
  */
 #ifndef COXSWAIN_CLI_SWEEP_FOLLOW_H
 #define COXSWAIN_CLI_SWEEP_FOLLOW_H
@@ -23,6 +23,8 @@ int sweep_follow_check(struct sweep_follow *follow, struct error *error);
  * end. Does not wait longer than two seconds for those, as trials may have been deleted. */
 bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms);
 bool sweep_follow_deleted(const struct sweep_follow *follow);
+/* Returns whether the sweep and its trials have been listed once. */
+bool sweep_follow_synced(const struct sweep_follow *follow);
 /* Returns whether the sweep was over when it was seen first. */
 bool sweep_follow_was_over(const struct sweep_follow *follow);
 

@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
+#include "common/job/training_sweep.h"
+#include "operator/cli/command_line.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/pod_place.h"
 
@@ -141,6 +145,62 @@ static bool it_was_interrupted(const struct why_input *input, struct buffer *out
     return true;
 }
 
+/* Its crew has saved, and waits until its sweep suspends it or lets it go on (ANNOTATION_PAUSE_STEP). */
+static bool it_waits_at_a_rung(const struct why_input *input, struct buffer *out)
+{
+    const struct json *labels = json_at(input->job, "metadata.labels");
+    const struct json *running = job_condition(input->job, "Running");
+    const char *step = json_string_at(running, "message", "");
+    if (!is(running, "status", "False") || strncmp(step, PAUSE_MESSAGE, strlen(PAUSE_MESSAGE)) != 0 ||
+        json_boolean_at(input->job, "spec.suspend", false))
+        return false;
+    step += strlen(PAUSE_MESSAGE);
+    buffer_format(out, "waits at a rung, after step %.*s, until its sweep %s has decided whether it continues",
+                  (int)strcspn(step, ","), step, json_string(json_member(labels, LABEL_SWEEP_NAME), ""));
+    return true;
+}
+
+/* The sweep's result for the trial that the job is; NULL: the sweep is not known, or has none yet. */
+static const struct json *result_of_trial(const struct why_input *input)
+{
+    int64_t number;
+    const char *label = json_string(json_member(json_at(input->job, "metadata.labels"), LABEL_TRIAL), "");
+    const struct json *result = json_first(json_at(input->sweep, "status.results"));
+    if (!number_parse(label, &number))
+        return NULL;
+    while (result && number-- > 0)
+        result = json_next(result);
+    return result;
+}
+
+/* Explains what a suspended trial waits for, if its sweep has suspended it, or is itself suspended. */
+static bool its_sweep_suspended_it(const struct why_input *input, struct buffer *out)
+{
+    const struct json *result = result_of_trial(input);
+    const char *sweep = json_string_at(input->sweep, "metadata.name", ""), *name = name_of(input->job);
+    int64_t step = json_integer_at(result, "step", -1);
+    bool is_over = job_condition_true(input->sweep, "Complete") || job_condition_true(input->sweep, "Failed");
+    bool is_stopped = json_boolean_at(input->sweep, "spec.suspend", false);
+    if (is(result, "state", sweep_trial_state_words[TRIAL_STOPPED]))
+        buffer_format(out, "waits for nothing: its sweep %s stopped it early, after step %" PRId64, sweep, step);
+    else if (is(result, "state", sweep_trial_state_words[TRIAL_PAUSED]) && is_over)
+        buffer_format(out,
+                      "waits for nothing: its sweep %s is over, and it had paused after step %" PRId64
+                      " (cox resume %s lets it train to its end)",
+                      sweep, step, name);
+    else if (result && is_stopped && !is_over)
+        buffer_format(out, "waits for a user to resume its sweep %s, which is suspended (cox sweep resume %s)", sweep,
+                      sweep);
+    else if (is(result, "state", sweep_trial_state_words[TRIAL_PAUSED]))
+        buffer_format(out,
+                      "waits, paused after step %" PRId64 ", until it is among the best trials of its sweep %s at that "
+                      "rung",
+                      step, sweep);
+    else
+        return false;
+    return true;
+}
+
 static bool it_is_suspended(const struct why_input *input, struct buffer *out)
 {
     if (!json_boolean_at(input->job, "spec.suspend", false))
@@ -148,7 +208,7 @@ static bool it_is_suspended(const struct why_input *input, struct buffer *out)
     const struct json *pod = pod_that_lives(input);
     if (pod)
         buffer_format(out, "waits for the end of pod %s: it is being suspended", name_of(pod));
-    else
+    else if (!its_sweep_suspended_it(input, out))
         buffer_format(out, "waits for a user to resume it: it is suspended (cox resume %s)", name_of(input->job));
     return true;
 }
@@ -508,17 +568,9 @@ static bool what_the_conditions_say(const struct why_input *input, struct buffer
 void why_print(const struct why_input *input, struct buffer *out)
 {
     static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
-        it_was_interrupted,
-        it_is_being_deleted,
-        nobody_looks,
-        it_is_over,
-        it_is_suspended,
-        its_queue_keeps_it,
-        it_backs_off,
-        it_runs,
-        pods_cannot_be_created,
-        pods_keep_it,
-        what_the_conditions_say,
+        it_was_interrupted, it_is_being_deleted,     nobody_looks, it_is_over, it_is_suspended,
+        it_waits_at_a_rung, its_queue_keeps_it,      it_backs_off, it_runs,    pods_cannot_be_created,
+        pods_keep_it,       what_the_conditions_say,
     };
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)

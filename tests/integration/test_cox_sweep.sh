@@ -57,6 +57,7 @@ manifest grid 'algorithm: {type: Grid}
 
 cox 2 sweep && cox 2 sweep fred && cox 2 sweep get a b && cox 2 sweep best && cox 2 sweep export x -o yaml &&
     grep -q 'it takes one of csv and json' err && cox 2 sweep best Grid && grep -q 'no sweep can be called "Grid"' err &&
+    cox 2 sweep top && cox 2 sweep top a b && cox 2 sweep run && grep -q '^cox sweep run: it takes one FILE' err &&
     cox 0 sweep --help && printed '^usage: cox sweep' && cox 0 sweep best --help && printed 'Exit code: 0'
 verdict $? "wrong usage is told" "$(said)"
 
@@ -66,6 +67,9 @@ until_true 120 has_best && echo 2000 >delay # the other trials are still under w
 verdict $? "cox run starts a sweep, and cox sweep get marks its best trial" "$(said; cat ran)"
 printed '^TRIAL *STATE *learningRate *batchSize *validationLoss$' '^0 *[A-Z][a-z]* *0.001 *30'
 verdict $? "the table has the values of the trials" "$(said)"
+cox 0 sweep top grid --once && printed '^grid  Grid, 2 trials at a time  Running' ' [1-3]/4 done' '^best  grid-[0-3]: validationLoss ' '^trial [1-3]  ' && cox 1 sweep top none &&
+    grep -q '"none" not found' err && cox 0 sweep top grid && printed '^grid  Grid'
+verdict $? "top shows how many trials are done, the best one, and those that run" "$(said)"
 cox 0 sweep get && printed '^NAME *STATE *TRIALS' '^grid *Running *4' && cox 0 sweep get -A && printed '^default *grid' &&
     cox 0 sweep get -o name && printed '^trainingsweep.coxswain.dev/grid$' && cox 0 sweep get grid -o yaml &&
     printed '^kind: TrainingSweep' && cox 0 sweep get -l team=none && grep -q 'no training sweeps in namespace default' err
@@ -117,6 +121,9 @@ cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.trai
 trials = json.load(open("out"))
 sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] and 0 < t["seconds"] for t in trials) and any(t["seconds"] % 1 for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
 verdict $? "export writes csv and json" "$(said)"
+cox 0 sweep run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid had finished before this command' && sed 's/TrainingSweep/TrainingJob/' grid.yaml >job.yaml &&
+    cox 1 sweep run job.yaml && grep -q '^cox sweep run: grid is a TrainingJob, not a TrainingSweep: run it with .cox run.$' err && cox 0 sweep top grid && printed '^grid .* Complete'
+verdict $? "cox sweep run runs sweeps, and refuses jobs" "$(said)"
 cox 1 sweep stop grid && grep -q 'sweep grid is over: there is nothing to stop' err
 verdict $? "what is over is not stopped" "$(said)"
 cox 0 sweep export grid -o json && cp out trials.json
@@ -143,8 +150,8 @@ verdict $? "what is wrong with a manifest is told" "$(said)"
 
 cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
-    complete_words swe; complete_words sweep re; complete_words sweep best h; complete_words sweep export grid -o c
-    complete_words sweep get --all') && [[ $completed == $'sweep\nresume\nhopeless\ncsv\n--all-namespaces' ]]
+    complete_words swe; complete_words sweep re; complete_words sweep ru; complete_words sweep run --fr; complete_words sweep run hopel; complete_words sweep best h; complete_words sweep export grid -o c
+    complete_words sweep get --all') && [[ $completed == $'sweep\nresume\nrun\n--fresh\nhopeless.yaml\nhopeless\ncsv\n--all-namespaces' ]]
 verdict $? "completion knows the commands, the names and the forms of sweeps" "$completed"
 
 unset KUBECONFIG

@@ -89,6 +89,10 @@ steps=60
 sweep_is alone Complete && [[ $(weights_of crew-0) == $(weights_of alone-0) ]]
 verdict $? "with the bits of a crew that never waited" "$(weights_of crew-0) $(weights_of alone-0)"
 
+says_why() { cox 0 why "$1" && printed "^$1 waits$2"; }
+says_why crew-1 ' for nothing: its sweep crew is over, and it had paused after step 20 '
+verdict $? "cox why says that a trial of a sweep that is over stays paused" "$(said)"
+
 # Whoever resumes a paused job gets one that trains to its end.
 cox 0 resume crew-1 && until_true 60 is_told crew 'state(t[1]) == "Succeeded"'
 verdict $? "the job of a paused trial that a person resumes does not wait again" "$(told crew '[state(j) for j in t]'); $(said)"
@@ -110,8 +114,11 @@ verdict $? "a trial that waits without a sweep goes on to its end" "$(field orph
 echo 200 >delay
 sweep halted '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
     "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.1,0.0001,0.0002]}]' 60
-until_true 60 is_told halted '[r["state"] for r in status.get("results", [])][:1] == ["Paused"]' && cox 0 sweep stop halted && sweep_is halted Suspended && until_true 30 no_pods_of halted-0 &&
-    until_true 30 no_pods_of halted-1
+until_true 60 is_told halted '[r["state"] for r in status.get("results", [])][:1] == ["Paused"]' &&
+    until_true 10 says_why halted-0 ', paused after step 20, until it is among the best trials of its sweep halted at that rung$'
+verdict $? "cox why says that a paused trial waits at a rung" "$(said)"
+cox 0 sweep stop halted && sweep_is halted Suspended && until_true 30 no_pods_of halted-0 &&
+    until_true 30 no_pods_of halted-1 && says_why halted-0 ' for a user to resume its sweep halted, which is suspended (cox sweep resume halted)$'
 verdict $? "a sweep with a paused trial is suspended" "$(told halted 'status'); $(said)"
 cox 0 sweep resume halted && sweep_is halted Complete 90 && is_told halted 'status["best"]["trial"] == "halted-0"'
 verdict $? "and its paused trial goes on after it was resumed, and wins" "$(told halted 'status'); $(said)"

@@ -4,16 +4,23 @@
 #include "job_json.h"
 #include "operator/cli/job_condition.h"
 
-static void expect(const char *job, const char *pods, const char *events, const char *expected)
+static void expect_with(const char *job, const char *pods, const char *events, const char *sweep, const char *expected)
 {
     SCOPED_JSON *job_object = json_of(job);
     SCOPED_JSON *pod_list = json_of(pods);
     SCOPED_JSON *event_list = json_of(events);
-    struct why_input input = {.job = job_object, .pods = pod_list, .events = event_list, .now_ms = JOB_NOW};
+    SCOPED_JSON *sweep_object = json_of(sweep);
+    struct why_input input = {
+        .job = job_object, .pods = pod_list, .events = event_list, .sweep = sweep_object, .now_ms = JOB_NOW};
     SCOPED_BUFFER text;
     buffer_init(&text, WHY_MAX);
     why_print(&input, &text);
     cr_expect_str_eq(buffer_text(&text), expected);
+}
+
+static void expect(const char *job, const char *pods, const char *events, const char *expected)
+{
+    expect_with(job, pods, events, "{}", expected);
 }
 
 #define JOB(spec, status)                                                                                              \
@@ -256,6 +263,48 @@ Test(why, nothing)
                    "'no such field'}]"),
            "[]", "[]", "digits waits for nothing: it has failed: no such field");
     expect(JOB("", PENDING), "[]", "[]", "digits waits (CrewIncomplete): waiting for worker 0");
+}
+
+#define TRIAL(spec, status)                                                                                            \
+    "{'metadata':{'name':'digits-1','namespace':'ml','labels':{'coxswain.dev/sweep-name':'digits',"                    \
+    "'coxswain.dev/trial':'1'}},'spec':{" spec "},'status':{" status "}}"
+
+static void expect_trial(const char *sweep, const char *expected)
+{
+    expect_with(TRIAL("'suspend':true", SUSPENDED("Suspended", "")), "[]", "[]", sweep, expected);
+}
+
+#define SWEEP(spec, state, conditions)                                                                                 \
+    "{'metadata':{'name':'digits'},'spec':{" spec "},'status':{'conditions':[" conditions "],'results':["              \
+    "{'state':'Succeeded'},{'state':'" state "','step':20}]}}"
+
+Test(why, a_trial_that_waits_for_its_sweep)
+{
+    expect(TRIAL("",
+                 "'progress':{'step':20,'totalSteps':60},'conditions':[{'type':'Running','status':'False','reason':"
+                 "'CrewIncomplete','message':'paused after step 20 of 60, which is saved: the sweep decides whether "
+                 "the job continues'}]"),
+           "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+           "digits-1 waits at a rung, after step 20 of 60, until its sweep digits has decided whether it continues");
+    expect_trial(SWEEP("", "Paused", ""),
+                 "digits-1 waits, paused after step 20, until it is among the best trials of its sweep digits at that "
+                 "rung");
+    expect_trial(SWEEP("'suspend':true", "Paused", ""),
+                 "digits-1 waits for a user to resume its sweep digits, which is suspended (cox sweep resume digits)");
+    expect_trial(SWEEP("'suspend':true", "Running", ""),
+                 "digits-1 waits for a user to resume its sweep digits, which is suspended (cox sweep resume digits)");
+    expect_trial(SWEEP("", "Paused", "{'type':'Complete','status':'True'}"),
+                 "digits-1 waits for nothing: its sweep digits is over, and it had paused after step 20 (cox resume "
+                 "digits-1 lets it train to its end)");
+    expect_trial(SWEEP("", "Stopped", ""),
+                 "digits-1 waits for nothing: its sweep digits stopped it early, after step 20");
+}
+
+Test(why, a_suspended_trial_whose_sweep_is_not_known)
+{
+    expect_trial("{}", "digits-1 waits for a user to resume it: it is suspended (cox resume digits-1)");
+    expect_trial(SWEEP("", "Running", ""),
+                 "digits-1 waits for a user to resume it: it is suspended (cox resume digits-1)");
 }
 
 #define DELETED(more)                                                                                                  \
