@@ -43,6 +43,11 @@
 /* Karpenter's, on pods that it must not evict. */
 #define ANNOTATION_DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
 
+/* The taint of nodes that --taint-sick-nodes sets, and the annotation with the time at which it was set
+ * (sick_node.h). */
+#define TAINT_SICK "coxswain.dev/sick"
+#define ANNOTATION_SICK_SINCE "coxswain.dev/sick-since"
+
 /* Kubernetes' label of nodes by which affinities and topologies name them. */
 #define LABEL_HOST_NAME "kubernetes.io/hostname"
 

@@ -16,6 +16,7 @@
 #include "operator/controller/execute/execute.h"
 #include "operator/controller/execute/job_entry.h"
 #include "operator/controller/execute/log_reader.h"
+#include "operator/controller/execute/node_taints.h"
 #include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_poll.h"
 #include "operator/controller/objects/gang.h"
@@ -53,8 +54,9 @@ struct controller {
     struct kube_client *client;
     struct controller_options options;
     struct informer *jobs, *pods, *services;
-    struct informer *nodes; /* caches only those with a node_trouble; empty if the operator may not watch nodes */
-    bool nodes_refused;     /* the API server does not let it watch nodes, or has none; logged once */
+    struct informer *nodes;     /* caches only those with a node_trouble; empty if the operator may not watch nodes */
+    struct node_taints *taints; /* NULL: sick nodes get no taint */
+    bool nodes_refused;         /* the API server does not let it watch nodes, or has none; logged once */
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
     struct optional_api *workloads, *flavors;          /* Kueue's */
     struct optional_api *classes[TRAINING_CLASS_KIND_COUNT];
@@ -469,6 +471,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     queue_fill(controller, entry, job, &input.queue, &plan);
     class_fill(controller, job, &input.class);
     take_document(entry, job, &input, &progress, &plan.arena);
+    node_taints_note(controller->taints, job);
     int64_t start_ns = clock_monotonic_ns();
     plan_job(&input, &plan);
     plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
@@ -929,9 +932,13 @@ static void node_watch_failed(void *context, const struct error *error)
         return;
     controller->nodes_refused = true;
     if (refusal->kind != ERROR_NOT_FOUND)
-        log_info("nodes cannot be watched, so pods stay on nodes that are about to be removed; allow the operator to "
-                 "list and watch nodes",
-                 "why", refusal->message, NULL);
+        log_info(
+            controller->taints
+                ? "nodes cannot be watched, so pods stay on nodes that are about to be removed, and sick nodes get "
+                  "no taint; allow the operator to list and watch nodes"
+                : "nodes cannot be watched, so pods stay on nodes that are about to be removed; allow the operator "
+                  "to list and watch nodes",
+            "why", refusal->message, NULL);
     look_at_all(controller);
 }
 
@@ -948,6 +955,12 @@ static void start_nodes(struct controller *controller)
     nodes.on_access_restored = NULL;
     nodes.on_failure = node_watch_failed;
     controller->nodes = informer_start(controller->client, &nodes);
+    struct node_taints_options taints = {.client = controller->client,
+                                         .recorder = controller->recorder,
+                                         .nodes = controller->nodes,
+                                         .window_ms = controller->options.sick_node_ms};
+    if (taints.window_ms > 0)
+        controller->taints = node_taints_start(&taints);
 }
 
 static void start_informers(struct controller *controller)
@@ -1020,6 +1033,7 @@ void controller_stop(struct controller *controller)
     void *entry;
     controller->stopped = true;
     event_timer_cancel(controller->clock_look);
+    node_taints_stop(controller->taints);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
         forget_requests(entry);
     informer_free(controller->jobs);
@@ -1042,6 +1056,7 @@ void controller_free(struct controller *controller)
     const char *key;
     void *entry;
     event_recorder_free(controller->recorder);
+    node_taints_free(controller->taints);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         work_queue_remove(controller->queue, entry);
         job_entry_free(entry);

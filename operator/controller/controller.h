@@ -29,6 +29,7 @@ struct controller_options {
     const char *instance;          /* for events */
     bool holds_lease;              /* no other operator acts at the same time; false: one may */
     const char *notification_sink; /* URL (notifier.h); NULL: no notifications are sent */
+    int64_t sick_node_ms;          /* how long sick nodes have a taint (node_taints.h); 0: they get none */
     struct plan_options plan;
 };
 

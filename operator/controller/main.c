@@ -138,6 +138,7 @@ static void lead(void *context)
         .instance = state->identity,
         .holds_lease = state->options.leader_elect,
         .notification_sink = state->options.notification_sink,
+        .sick_node_ms = state->options.sick_node_ms,
         .plan = plan_options_default,
     };
     options.plan.pods.worker_image = state->options.worker_image;

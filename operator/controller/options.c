@@ -25,6 +25,9 @@ const char *const options_usage =
     "of\n"
     "                           the Lease; a Secret there has the same name; default: pods reach the address itself\n"
     "  --notification-sink URL  gets a CloudEvent when a job has succeeded, has failed or restarts; default: none\n"
+    "  --taint-sick-nodes SECONDS   a node that failures of several jobs are blamed on within this time gets the "
+    "taint\n"
+    "                           coxswain.dev/sick (NoSchedule) for as long; default: none does\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
@@ -46,6 +49,7 @@ enum option_id {
     OPTION_PROGRESS,
     OPTION_PROGRESS_SERVICE,
     OPTION_SINK,
+    OPTION_SICK_NODES,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
     OPTION_LEASE_NAME,
@@ -65,6 +69,7 @@ static const struct option long_options[] = {
     {"progress-address", required_argument, NULL, OPTION_PROGRESS},
     {"progress-service", required_argument, NULL, OPTION_PROGRESS_SERVICE},
     {"notification-sink", required_argument, NULL, OPTION_SINK},
+    {"taint-sick-nodes", required_argument, NULL, OPTION_SICK_NODES},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
     {"lease-name", required_argument, NULL, OPTION_LEASE_NAME},
@@ -185,11 +190,23 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_PROGRESS_SERVICE:
         options->progress_service = value;
         return 0;
+    case OPTION_SICK_NODES:
+        return parse_seconds("--taint-sick-nodes", value, &options->sick_node_ms, error);
     case OPTION_SINK:
         return apply_sink(value, options, error);
     default:
         return apply_log(id, value, options, error);
     }
+}
+
+static int check_sick_nodes(const struct options *options, struct error *error)
+{
+    if (options->sick_node_ms > 0 && options->name_space)
+        return error_set(
+            error, ERROR_INVALID,
+            "--taint-sick-nodes: leave --namespace out; an operator of one namespace may not change nodes, "
+            "and sees too few jobs");
+    return 0;
 }
 
 /* The URL that pods get must lead to the port. */
@@ -231,7 +248,7 @@ int options_parse(int count, char **arguments, struct options *ret_options, stru
     }
     if (optind < count)
         return error_set(error, ERROR_INVALID, "%s: the operator takes options only; see --help", arguments[optind]);
-    if (check_progress(&options, error) < 0)
+    if (check_progress(&options, error) < 0 || check_sick_nodes(&options, error) < 0)
         return -1;
     *ret_options = options;
     return 0;

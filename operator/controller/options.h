@@ -29,6 +29,7 @@ struct options {
     uint16_t progress_port;
     const char *progress_service;  /* NULL: none */
     const char *notification_sink; /* NULL: none */
+    int64_t sick_node_ms;          /* 0: sick nodes get no taint */
     enum log_format log_format;
     enum log_level log_level;
     bool help, version;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/client.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -170,7 +171,9 @@ static struct kube_call *call_path(struct kube_client *client, enum verb verb, c
 struct kube_call *kube_client_get(struct kube_client *client, const struct resource_path *path,
                                   const struct kube_call_options *options)
 {
-    return call_path(client, VERB_GET, path, NULL, NULL, options);
+    SCOPED_FREE char *limit = options->list_limit > 0 ? memory_format("%" PRId64, options->list_limit) : NULL;
+    const char *const queries[][2] = {{"limit", limit}, {NULL, NULL}};
+    return call_path(client, VERB_GET, path, NULL, queries, options);
 }
 
 static const char *const query_strict[2] = {"fieldValidation", "Strict"};

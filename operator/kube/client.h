@@ -95,6 +95,7 @@ struct kube_call_options {
     enum kube_priority priority;
     bool dry_run;       /* create only: the server validates the object and stores nothing */
     bool strict;        /* create and patch only: the server refuses unknown fields instead of dropping them */
+    int64_t list_limit; /* get of a collection only: at most so many objects are asked for; 0: all */
     bool metadata_only; /* ask for the metadata of the answer's object only, which costs the server less */
     kube_answered *answered;
     void *context;

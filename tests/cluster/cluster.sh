@@ -42,9 +42,9 @@ users:\\
 contexts:" "$KUBECONFIG"
 }
 
-# Starts one more operator; its metrics are at the address in its log.
+# cluster_operator_start [OPTION…]: starts one more operator; its metrics are at the address in its log.
 cluster_operator_start() {
-    "$bin/coxswain-operator" --kubeconfig "$work/operator.kubeconfig" --leader-elect --lease-namespace coxswain-system \
+    "$bin/coxswain-operator" --kubeconfig "$work/operator.kubeconfig" --leader-elect --lease-namespace coxswain-system "$@" \
         >"$work/operator-${#operators[@]}.log" 2>&1 &
     operators+=($!)
 }
@@ -102,6 +102,35 @@ spec:
     training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
     ${ours:-}
 YAML
+}
+
+# plain_job NAME RUN_POLICY POD [ANNOTATIONS]: one worker, with fields of its pod's spec
+plain_job() {
+    k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  workers: {replicas: 1, template: {metadata: {annotations: {${4:-}}}, spec: {$3}}}
+  runPolicy: {$2}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model: {preset: mlp}
+    data: {format: Synthetic, examples: 1000}
+    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
+YAML
+}
+
+# node_of JOB INDEX: the node of the pod that is that worker now
+node_of() {
+    k get pod "$(current "$1" "$2")" -o 'jsonpath={.spec.nodeName}' 2>/dev/null
+}
+
+# lose NODE: its pods are deleted by the taint eviction controller, and it comes back
+lose() {
+    kubectl taint node "$1" test.coxswain.dev/sick=:NoExecute >/dev/null
+    sleep 3
+    kubectl taint node "$1" test.coxswain.dev/sick- >/dev/null
 }
 
 # status_of JOB PATH: one field

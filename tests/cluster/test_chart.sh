@@ -74,7 +74,7 @@ cat >"$overlay/kustomization.yaml" <<YAML
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [$deploy]
-components: [$deploy/components/network-policies, $deploy/components/replicas, $deploy/components/progress]
+components: [$deploy/components/network-policies, $deploy/components/replicas, $deploy/components/progress, $deploy/components/sick-nodes]
 YAML
 why=$(kubectl apply --dry-run=server --validate=strict -k "$overlay" 2>&1)
 verdict $? "and its components" "$why"

@@ -24,18 +24,6 @@ finish() {
 }
 trap finish EXIT
 
-# node_of JOB INDEX: the node of the pod that is that worker now
-node_of() {
-    k get pod "$(current "$1" "$2")" -o 'jsonpath={.spec.nodeName}' 2>/dev/null
-}
-
-# lose NODE: its pods are deleted by the taint eviction controller, and it comes back
-lose() {
-    kubectl taint node "$1" test.coxswain.dev/sick=:NoExecute >/dev/null
-    sleep 3
-    kubectl taint node "$1" test.coxswain.dev/sick- >/dev/null
-}
-
 # avoided POD: the hostnames that its affinity excludes
 avoided() {
     local term="requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
@@ -51,23 +39,6 @@ condition() {
 # told JOB REASON: an event of the job
 told() {
     k get events -o 'jsonpath={range .items[*]}{.involvedObject.name} {.reason}{"\n"}{end}' | contains -x "$1 $2"
-}
-
-# plain_job NAME RUN_POLICY POD [ANNOTATIONS]: one worker, with fields of its pod's spec
-plain_job() {
-    k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1beta1
-kind: TrainingJob
-metadata: {name: $1}
-spec:
-  workers: {replicas: 1, template: {metadata: {annotations: {${4:-}}}, spec: {$3}}}
-  runPolicy: {$2}
-  coxswain:
-    strategy: {type: MultiWorkerMirrored}
-    model: {preset: mlp}
-    data: {format: Synthetic, examples: 1000}
-    training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: 0.1}}
-YAML
 }
 
 avoiding() {

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/clock.h"
+#include "common/contract/labels.h"
 #include "common/memory.h"
 
 /* The node controller sets the first when the kubelet no longer reports, a person or a machine's controller the second when
@@ -65,20 +67,35 @@ static void collect_conditions(const struct json *node, struct buffer *out)
     }
 }
 
+static bool has_sick_taint(const struct json *node)
+{
+    const struct json *taints = json_at(node, "spec.taints");
+    for (const struct json *taint = json_first(taints); taint; taint = json_next(taint))
+        if (strcmp(json_string_at(taint, "key", ""), TAINT_SICK) == 0)
+            return true;
+    return false;
+}
+
 struct node_trouble *node_trouble_new(const struct json *node)
 {
     const char *name = json_string_at(node, "metadata.name", ""), *taint = removal_taint_of(node);
     SCOPED_BUFFER conditions;
     buffer_init(&conditions, CONDITIONS_TEXT_MAX);
     collect_conditions(node, &conditions);
-    if (*taint == '\0' && conditions.length == 0)
+    const char *since = json_string(json_member(json_at(node, "metadata.annotations"), ANNOTATION_SICK_SINCE), NULL);
+    bool sick_taint = has_sick_taint(node);
+    if (*taint == '\0' && conditions.length == 0 && !since && !sick_taint)
         return NULL;
     size_t name_size = strlen(name) + 1, conditions_size = strlen(buffer_text(&conditions)) + 1;
     struct node_trouble *trouble = memory_allocate(1, sizeof *trouble + name_size + conditions_size);
     char *text = (char *)(trouble + 1);
     memcpy(text, name, name_size);
     memcpy(text + name_size, buffer_text(&conditions), conditions_size);
-    *trouble = (struct node_trouble){.name = text, .removal_taint = taint, .conditions = text + name_size};
+    *trouble = (struct node_trouble){
+        .name = text, .removal_taint = taint, .conditions = text + name_size, .sick_taint = sick_taint};
+    trouble->sick_since_ms = since != NULL;
+    if (since)
+        clock_parse(since, &trouble->sick_since_ms);
     return trouble;
 }
 

@@ -5,8 +5,9 @@
  * node for that when one of its pods does not terminate in time.
  *
  * A node_trouble describes a node that is about to be removed, or that has conditions other than Ready
- * (node_leave.h). The informer's cache keeps only such nodes, so that it is empty in a healthy
- * cluster. Where the operator may not watch nodes, there are none.
+ * (node_leave.h), or that has the taint of sick nodes or had it (sick_node.h). The informer's cache keeps
+ * only such nodes, so that it is empty in a healthy cluster. Where the operator may not watch nodes, there
+ * are none.
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_VIEW_H
 #define COXSWAIN_CONTROLLER_NODE_VIEW_H
@@ -34,9 +35,12 @@ struct node_trouble {
     const char *name;
     const char *removal_taint; /* key of the taint by which a cloud or an autoscaler announces the removal; "": none */
     const char *conditions;    /* types of conditions that are True, except Ready, each with a newline behind it */
+    bool sick_taint;           /* it has the taint TAINT_SICK */
+    int64_t
+        sick_since_ms; /* when the operator set that taint, by its annotation; 0: it did not; 1: the annotation is no time */
 };
 
-/* Returns NULL if the node has neither such a taint nor such a condition. */
+/* Returns NULL if the node has no such taint, condition or annotation. */
 struct node_trouble *node_trouble_new(const struct json *node);
 
 /* Returns whether a condition of this type is True. */

@@ -43,6 +43,11 @@ Test(options, defaults_and_values)
     cr_assert_null(options.notification_sink);
     cr_assert_eq(parse(&options, &error, 1, "--notification-sink=http://a/b@c"), 0);
     cr_assert_str_eq(options.notification_sink, "http://a/b@c");
+    cr_assert_eq(options.sick_node_ms, 0);
+    cr_assert_eq(parse(&options, &error, 2, "--taint-sick-nodes", "600"), 0);
+    cr_assert_eq(options.sick_node_ms, 600000);
+    cr_assert_lt(parse(&options, &error, 2, "--taint-sick-nodes=600", "--namespace=ml"), 0);
+    cr_assert(strstr(error.message, "leave --namespace out"), "%s", error.message);
 }
 
 Test(options, mistakes_are_named)
@@ -57,6 +62,8 @@ Test(options, mistakes_are_named)
                                            {"--notification-sink=https:///x", "a host"},
                                            {"--notification-sink=https://me:secret@host/", "password"},
                                            {"--metrics-address=a:70000", "70000"},
+                                           {"--taint-sick-nodes=0", "from 1 to"},
+                                           {"--taint-sick-nodes=1h", "without a unit"},
                                            {"--log-format=xml", "text or json"},
                                            {"--lease-name=", "lower-case"},
                                            {"--lease-name=Mine", "Mine"},

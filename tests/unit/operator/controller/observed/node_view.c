@@ -69,9 +69,33 @@ Test(node_view, only_nodes_with_a_removal_taint_or_a_condition_are_kept)
 
 Test(node_view, a_condition_is_found_by_its_whole_type)
 {
-    const struct node_trouble trouble = {"n", "", "GpuUnhealthy\nDisk\n"};
+    const struct node_trouble trouble = {.name = "n", .removal_taint = "", .conditions = "GpuUnhealthy\nDisk\n"};
     cr_expect(node_trouble_has(&trouble, "GpuUnhealthy") && node_trouble_has(&trouble, "Disk"));
     cr_expect_not(node_trouble_has(&trouble, "Gpu"));
     cr_expect_not(node_trouble_has(&trouble, "DiskPressure"));
     cr_expect_not(node_trouble_has(&trouble, ""));
+}
+
+static struct node_trouble *trouble_of(const char *text)
+{
+    SCOPED_JSON *node = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 4096, &node, NULL), 0);
+    return node_trouble_new(node);
+}
+
+Test(node_view, the_taint_of_sick_nodes_and_its_time_are_read)
+{
+    SCOPED_FREE struct node_trouble *by_hand =
+        trouble_of("{\"metadata\":{\"name\":\"n\"},\"spec\":{\"taints\":[{\"key\":\"coxswain.dev/sick\"}]}}");
+    cr_assert(by_hand && by_hand->sick_taint);
+    cr_expect_eq(by_hand->sick_since_ms, 0);
+    SCOPED_FREE struct node_trouble *ours = trouble_of(
+        "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"coxswain.dev/sick-since\":\"2026-11-20T14:00:00Z\"}},"
+        "\"spec\":{\"taints\":[{\"key\":\"a\"},{\"key\":\"coxswain.dev/sick\"}]}}");
+    cr_assert(ours && ours->sick_taint && *ours->removal_taint == '\0' && *ours->conditions == '\0');
+    cr_expect_eq(ours->sick_since_ms, 1795183200000);
+    SCOPED_FREE struct node_trouble *flaw = trouble_of(
+        "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"coxswain.dev/sick-since\":\"soon\"}},\"spec\":{}}");
+    cr_assert(flaw && !flaw->sick_taint);
+    cr_expect_eq(flaw->sick_since_ms, 1);
 }

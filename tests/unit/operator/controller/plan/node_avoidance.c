@@ -333,7 +333,8 @@ Test(node_avoidance, a_pod_that_excludes_a_node_for_longer_than_needed_is_create
     scene.input.troubles_unknown = true;
     expect_plan("worker.pending=none (an operator that was just started has not seen the nodes)");
     scene.input.troubles_unknown = false;
-    struct node_trouble troubles[] = {{"gpu-7", "karpenter.sh/disrupted", ""}, {"gpu-8", "", "GpuUnhealthy\n"}};
+    struct node_trouble troubles[] = {{.name = "gpu-7", .removal_taint = "karpenter.sh/disrupted", .conditions = ""},
+                                      {.name = "gpu-8", .removal_taint = "", .conditions = "GpuUnhealthy\n"}};
     const struct node_trouble *list[] = {&troubles[0], &troubles[1]};
     scene.input.troubles = list;
     scene.input.trouble_count = 2;

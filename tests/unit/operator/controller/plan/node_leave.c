@@ -147,7 +147,8 @@ Test(node_leave, no_affinity_excludes_more_nodes_than_a_pod_can_hold)
     static char names[NODES_AVOIDED_MAX + 20][16];
     for (size_t i = 0; i < NODES_AVOIDED_MAX + 20; i++) {
         snprintf(names[i], sizeof names[i], "spot-%zu", i);
-        troubles[i] = (struct node_trouble){names[i], "karpenter.sh/disrupted", ""};
+        troubles[i] =
+            (struct node_trouble){.name = names[i], .removal_taint = "karpenter.sh/disrupted", .conditions = ""};
         many[i] = &troubles[i];
     }
     scene.input.troubles = many;

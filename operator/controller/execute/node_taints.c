@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/node_taints.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "operator/controller/execute/job_entry.h"
+#include "operator/controller/observed/node_view.h"
+#include "operator/controller/plan/sick_node.h"
+
+#define LOOK_MS 5000
+
+struct node_taints {
+    struct node_taints_options options;
+    struct sick_failure failures[NODE_TAINTS_FAILURES_MAX];
+    size_t count;
+    struct event_timer *timer;
+    char *node;     /* the node that is being changed; NULL: none */
+    bool removes;   /* the taint is removed from it, not set */
+    char *note;     /* what the event says once the node is changed */
+    uint64_t write; /* own_write_note of the nodes */
+    char *full;     /* the node that the log named last because too many nodes have the taint */
+    bool refused;   /* the log says that nodes cannot be patched */
+    bool stopped;
+};
+
+static struct sick_failures failures_of(const struct node_taints *taints)
+{
+    return (struct sick_failures){taints->failures, taints->count, taints->options.window_ms, clock_now_ms()};
+}
+
+/* ---------------------------------------------------------------- failures */
+
+static void remove_failure(struct node_taints *taints, size_t i)
+{
+    struct sick_failure *failure = &taints->failures[i];
+    free(failure->uid);
+    free(failure->job);
+    free(failure->node);
+    free(failure->reason);
+    *failure = taints->failures[--taints->count];
+}
+
+static void add_failure(struct node_taints *taints, const struct training_job *job, const struct node_failure *failure)
+{
+    size_t oldest = 0;
+    for (size_t i = 1; i < taints->count; i++)
+        if (taints->failures[i].at_ms < taints->failures[oldest].at_ms)
+            oldest = i;
+    if (taints->count == NODE_TAINTS_FAILURES_MAX)
+        remove_failure(taints, oldest);
+    taints->failures[taints->count++] = (struct sick_failure){
+        .uid = memory_copy_string(job->uid),
+        .job = memory_format("%s/%s", job->namespace, job->name),
+        .node = memory_copy_string(failure->node),
+        .reason = memory_copy_string(failure->reason ? failure->reason : ""),
+        .at_ms = failure->at_ms,
+    };
+}
+
+void node_taints_note(struct node_taints *taints, const struct training_job *job)
+{
+    if (!taints)
+        return;
+    int64_t now_ms = clock_now_ms();
+    for (size_t i = taints->count; i-- > 0;)
+        if (strcmp(taints->failures[i].uid, job->uid) == 0)
+            remove_failure(taints, i);
+    for (unsigned i = 0; i < job->status.node_failure_count; i++) {
+        const struct node_failure *failure = &job->status.node_failures[i];
+        if (failure->node && now_ms - failure->at_ms < taints->options.window_ms)
+            add_failure(taints, job, failure);
+    }
+}
+
+/* ---------------------------------------------------------------- a node is changed */
+
+static void end_change(struct node_taints *taints)
+{
+    free(taints->node);
+    free(taints->note);
+    taints->node = taints->note = NULL;
+}
+
+static struct kube_call_options call_options(struct node_taints *taints, kube_answered *answered)
+{
+    return (struct kube_call_options){.answered = answered, .context = taints};
+}
+
+static void log_failure(struct node_taints *taints, const struct error *error)
+{
+    if (error->kind == ERROR_CONFLICT || error->kind == ERROR_NOT_FOUND || error->kind == ERROR_CANCELLED)
+        log_debug("node not changed", "node", taints->node, "why", error->message, NULL);
+    else if (!taints->refused)
+        log_warning("a sick node's taint cannot be changed; allow the operator to get and patch nodes", "node",
+                    taints->node, "why", error->message, NULL);
+    taints->refused |= error->kind == ERROR_FORBIDDEN;
+}
+
+static void node_patched(void *context, const struct kube_answer *answer)
+{
+    struct node_taints *taints = context;
+    if (answer->error) {
+        log_failure(taints, answer->error);
+    } else if (!taints->stopped) {
+        struct event_subject node = {.api_version = "v1", .kind = "Node", .name = taints->node, .uid = taints->node};
+        own_write_note(&taints->write, json_string_at(answer->object, "metadata.resourceVersion", NULL));
+        taints->refused = false;
+        log_info(taints->removes ? "taint of a sick node removed" : "sick node tainted", "node", taints->node, "why",
+                 taints->note, NULL);
+        event_recorder_record(taints->options.recorder, &node, taints->removes ? EVENT_NORMAL : EVENT_WARNING,
+                              taints->removes ? "SickNodeTaintRemoved" : "SickNodeTainted",
+                              taints->removes ? "RemoveTaint" : "TaintNode", taints->note);
+    }
+    end_change(taints);
+}
+
+/* The node's own taints, without or with ours. */
+static struct json *taints_list(const struct json *node, bool with_ours)
+{
+    struct json *list = json_new_array();
+    const struct json *taints = json_at(node, "spec.taints");
+    for (const struct json *taint = json_first(taints); taint; taint = json_next(taint))
+        if (strcmp(json_string_at(taint, "key", ""), TAINT_SICK) != 0)
+            json_append(list, json_copy(taint));
+    if (with_ours) {
+        struct json *ours = json_append(list, json_new_object());
+        json_set_string(ours, "key", TAINT_SICK);
+        json_set_string(ours, "effect", "NoSchedule");
+    }
+    return list;
+}
+
+/* The time is rounded up to whole seconds: failures up to now are older. */
+static void patch_node(struct node_taints *taints, const struct json *node)
+{
+    SCOPED_JSON *patch = json_new_object();
+    struct json *metadata = json_set_object(patch, "metadata");
+    json_set_string(metadata, "resourceVersion", json_string_at(node, "metadata.resourceVersion", ""));
+    char since[CLOCK_TEXT_MAX];
+    clock_format_seconds(clock_now_ms() + 999, since);
+    json_set(json_set_object(metadata, "annotations"), ANNOTATION_SICK_SINCE,
+             taints->removes ? json_new_null() : json_new_string(since));
+    json_set(json_set_object(patch, "spec"), "taints", taints_list(node, !taints->removes));
+    struct resource_path path = {KUBE_NODES, NULL, taints->node, NULL};
+    struct kube_call_options options = call_options(taints, node_patched);
+    kube_client_patch(taints->options.client, &path, patch, &options);
+}
+
+static char *describe_sick(const struct node_taints *taints, const struct sick_node *sick)
+{
+    char until[CLOCK_TEXT_MAX];
+    clock_format_seconds(clock_now_ms() + 999 + taints->options.window_ms, until);
+    return memory_format("no pods without a toleration are scheduled on node %s until %s (taint " TAINT_SICK
+                         "): %u failures of %u TrainingJobs within %" PRId64 " s, the last: %s of %s",
+                         taints->node, until, sick->failures, sick->jobs, taints->options.window_ms / 1000,
+                         sick->last->reason, sick->last->job);
+}
+
+/* Judges the node once more as it is now: the cache may be old. */
+static void node_read(void *context, const struct kube_answer *answer)
+{
+    struct node_taints *taints = context;
+    struct sick_failures failures = failures_of(taints);
+    if (answer->error || taints->stopped) {
+        if (answer->error)
+            log_failure(taints, answer->error);
+        end_change(taints);
+        return;
+    }
+    SCOPED_FREE struct node_trouble *mark = node_trouble_new(answer->object);
+    int64_t since_ms = mark ? mark->sick_since_ms : 0;
+    struct sick_node sick = sick_node_count(&failures, taints->node, since_ms);
+    if (taints->removes && since_ms > 0 && sick_node_is_over(&failures, since_ms)) {
+        taints->note = memory_format("pods may be scheduled on node %s again", taints->node);
+        patch_node(taints, answer->object);
+    } else if (!taints->removes && !(mark && mark->sick_taint) && sick_node_is_sick(&sick)) {
+        taints->note = describe_sick(taints, &sick);
+        patch_node(taints, answer->object);
+    } else {
+        end_change(taints);
+    }
+}
+
+static void read_node(struct node_taints *taints)
+{
+    struct resource_path path = {KUBE_NODES, NULL, taints->node, NULL};
+    struct kube_call_options options = call_options(taints, node_read);
+    kube_client_get(taints->options.client, &path, &options);
+}
+
+static size_t count_tainted(const struct node_taints *taints)
+{
+    const char *key;
+    const void *item;
+    size_t tainted = 0;
+    for (size_t at = 0; informer_next(taints->options.nodes, &at, &key, &item);)
+        tainted += ((const struct node_trouble *)item)->sick_taint;
+    return tainted;
+}
+
+/* A server that does not say how many nodes remain allows one taint. */
+static void nodes_counted(void *context, const struct kube_answer *answer)
+{
+    struct node_taints *taints = context;
+    if (answer->error || taints->stopped) {
+        if (answer->error)
+            log_failure(taints, answer->error);
+        end_change(taints);
+        return;
+    }
+    int64_t remaining = json_integer_at(answer->object, "metadata.remainingItemCount", 0);
+    size_t total = json_count(json_member(answer->object, "items")) + (size_t)(remaining > 0 ? remaining : 0);
+    if (count_tainted(taints) < sick_nodes_most(total)) {
+        read_node(taints);
+        return;
+    }
+    if (!taints->full || strcmp(taints->full, taints->node) != 0) {
+        free(taints->full);
+        taints->full = memory_copy_string(taints->node);
+        log_warning("a sick node is not tainted: as many nodes as may be have the taint already", "node", taints->node,
+                    NULL);
+    }
+    end_change(taints);
+}
+
+/* ---------------------------------------------------------------- which node */
+
+static const char *find_over(const struct node_taints *taints, const struct sick_failures *failures)
+{
+    const char *key;
+    const void *item;
+    for (size_t at = 0; informer_next(taints->options.nodes, &at, &key, &item);) {
+        const struct node_trouble *mark = item;
+        if (mark->sick_since_ms > 0 && sick_node_is_over(failures, mark->sick_since_ms))
+            return mark->name;
+    }
+    return NULL;
+}
+
+static bool was_judged(const struct sick_failures *failures, size_t i)
+{
+    for (size_t before = 0; before < i; before++)
+        if (strcmp(failures->list[before].node, failures->list[i].node) == 0)
+            return true;
+    return false;
+}
+
+static const char *find_sick(const struct node_taints *taints, const struct sick_failures *failures)
+{
+    const char *found = NULL;
+    unsigned most = 0;
+    for (size_t i = 0; i < failures->count; i++) {
+        const char *node = failures->list[i].node;
+        if (was_judged(failures, i))
+            continue;
+        const struct node_trouble *mark = informer_get(taints->options.nodes, node);
+        struct sick_node sick = sick_node_count(failures, node, mark ? mark->sick_since_ms : 0);
+        if ((mark && mark->sick_taint) || !sick_node_is_sick(&sick) || sick.failures <= most)
+            continue;
+        found = node;
+        most = sick.failures;
+    }
+    return found;
+}
+
+static void change(struct node_taints *taints, const char *node, bool removes)
+{
+    struct resource_path path = {KUBE_NODES, NULL, NULL, NULL};
+    struct kube_call_options options = call_options(taints, nodes_counted);
+    options.list_limit = 1;
+    taints->node = memory_copy_string(node);
+    taints->removes = removes;
+    if (removes)
+        read_node(taints);
+    else
+        kube_client_get(taints->options.client, &path, &options);
+}
+
+static void look(void *context)
+{
+    struct node_taints *taints = context;
+    taints->timer = event_timer_start(kube_client_loop(taints->options.client), taints->options.look_ms, look, taints);
+    if (taints->node || !informer_synced(taints->options.nodes) ||
+        !informer_has_seen(taints->options.nodes, taints->write))
+        return;
+    struct sick_failures failures = failures_of(taints);
+    for (size_t i = taints->count; i-- > 0;)
+        if (failures.now_ms - taints->failures[i].at_ms >= taints->options.window_ms)
+            remove_failure(taints, i);
+    failures.count = taints->count;
+    const char *over = find_over(taints, &failures), *sick = over ? NULL : find_sick(taints, &failures);
+    if (over || sick)
+        change(taints, over ? over : sick, over != NULL);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+struct node_taints *node_taints_start(const struct node_taints_options *options)
+{
+    struct node_taints *taints = memory_allocate(1, sizeof *taints);
+    taints->options = *options;
+    if (taints->options.look_ms <= 0)
+        taints->options.look_ms = LOOK_MS;
+    taints->timer = event_timer_start(kube_client_loop(options->client), taints->options.look_ms, look, taints);
+    return taints;
+}
+
+void node_taints_stop(struct node_taints *taints)
+{
+    if (!taints || taints->stopped)
+        return;
+    taints->stopped = true;
+    event_timer_cancel(taints->timer);
+}
+
+void node_taints_free(struct node_taints *taints)
+{
+    if (!taints)
+        return;
+    while (taints->count > 0)
+        remove_failure(taints, taints->count - 1);
+    end_change(taints);
+    free(taints->full);
+    free(taints);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/sick_node.h"
+
+#include <string.h>
+
+static bool counts(const struct sick_failures *failures, const struct sick_failure *failure, const char *node,
+                   int64_t since_ms)
+{
+    return failure->at_ms > since_ms && failure->at_ms <= failures->now_ms &&
+           failures->now_ms - failure->at_ms < failures->window_ms && strcmp(failure->node, node) == 0;
+}
+
+struct sick_node sick_node_count(const struct sick_failures *failures, const char *node, int64_t since_ms)
+{
+    struct sick_node sick = {0};
+    for (size_t i = 0; i < failures->count; i++) {
+        const struct sick_failure *failure = &failures->list[i];
+        bool is_first = true;
+        if (!counts(failures, failure, node, since_ms))
+            continue;
+        for (size_t before = 0; before < i && is_first; before++)
+            is_first = !counts(failures, &failures->list[before], node, since_ms) ||
+                       strcmp(failures->list[before].uid, failure->uid) != 0;
+        sick.failures++;
+        sick.jobs += is_first;
+        if (!sick.last || failure->at_ms > sick.last->at_ms)
+            sick.last = failure;
+    }
+    return sick;
+}
+
+bool sick_node_is_sick(const struct sick_node *node)
+{
+    return node->failures >= SICK_NODE_FAILURES && node->jobs >= SICK_NODE_JOBS;
+}
+
+/* A time beyond the next window was written by another clock, or by hand. */
+bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms)
+{
+    return failures->now_ms >= since_ms + failures->window_ms || since_ms > failures->now_ms + failures->window_ms;
+}
+
+size_t sick_nodes_most(size_t total)
+{
+    return total < 20 ? 1 : total / 10;
+}
