@@ -432,9 +432,9 @@ bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## 
 
 # BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes.
 .PHONY: bench-sweeps bench-sweeps-digits bench-sweeps-grid bench-sweeps-cluster
-bench-sweeps: $(BUILD)/tests/bench_tpe $(BUILD)/tests/bench_early_stopping ## TPE's values beside Optuna's (in a venv); what early stopping saves
+bench-sweeps: $(addprefix $(BUILD)/tests/bench_,tpe early_stopping population) ## TPE's values beside Optuna's (in a venv); what early stopping and populations save
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
-bench-sweeps-digits: all ## what ASHA saves on the digits, beside Optuna with PyTorch (BENCH_TRIALS: 64): 10 minutes
+bench-sweeps-digits: all ## what ASHA saves on the digits, beside Optuna and Ray Tune with PyTorch (BENCH_TRIALS: 64): an hour
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run digits
 bench-sweeps-grid: all ## ASHA with pauses and without beside grid search on the digits, 64 trials each (BENCH_SEEDS: 3): 15 minutes
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run grid

@@ -11,7 +11,6 @@ import multiprocessing
 import pathlib
 import sys
 import tempfile
-import time
 
 import numpy
 import optuna
@@ -96,7 +95,6 @@ def main():
         given = json.load(sys.stdin)
         for values in given:
             study.enqueue_trial(values | {"batch_size": int(values["batch_size"])})
-        began = time.monotonic()
         spawn, arguments = multiprocessing.get_context("spawn"), (journal, data, steps, len(given))
         crew = [spawn.Process(target=take_trials, args=arguments) for _ in range(PROCESSES)]
         for process in crew:
@@ -106,7 +104,7 @@ def main():
         trials = study.get_trials()[: len(given)]
         taken = sum(trial.last_step or 0 for trial in trials)
         pruned = sum(trial.state == optuna.trial.TrialState.PRUNED for trial in trials)
-        result = {"version": optuna.__version__, "seconds": time.monotonic() - began, "steps": taken, "best": study.best_value, "pruned": pruned}
+        result = {"name": f"Optuna {optuna.__version__}, PyTorch", "steps": taken, "best": study.best_value, "pruned": pruned}
         print(json.dumps(result))
 
 
