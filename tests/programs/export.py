@@ -5,8 +5,12 @@
     export.py wide FOLDER BATCH     the same, of many parameters at odd places
     export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
     export.py towers FOLDER BATCH   a recommender of three inputs: a user, an item and a price
-    export.py towers-data           the arrays that it learns from, users.npy, items.npy, prices.npy and bought.npy, and files that it
-                                    cannot learn from
+    export.py towers-data           the arrays that it learns from, users.npy, items.npy, prices.npy and bought.npy, and as
+                                    offers.tfrecord, and files that it cannot learn from
+    export.py letters FOLDER BATCH  a model that guesses the next of eight bytes of text
+    export.py letters-data          a text as poem.txt, poem.jsonl and poem.bin (tokens)
+    export.py folder IMAGES LABELS  these digits as PNG files in folders/, a folder for each class, and in that order as sorted-images and
+                                    sorted-labels
     export.py predict WEIGHTS IMAGES OUTPUTS   what that Keras model predicts for the last images with trained weights, against the
                                     worker's outputs; prints the largest difference
     export.py losses IMAGES LABELS STEPS RATE   the losses of full-batch gradient descent on the same function, by JAX alone
@@ -20,9 +24,12 @@
 
 PLATFORMS in the environment says for what mlp, keras and towers are exported ("tpu"; default: "cpu").
 """
+import json
 import os
 import pathlib
+import struct
 import sys
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -180,6 +187,7 @@ def write_towers_data():
     np.save("items.npy", inputs["item"].astype(np.uint8))
     np.save("prices.npy", inputs["price"])
     np.save("bought.npy", bought)
+    write_records("offers.tfrecord", {**inputs, "bought": bought})
     np.save("fewer.npy", inputs["item"][:699])
     np.save("doubles.npy", inputs["price"].astype(np.float64))
     np.save("halves.npy", inputs["price"].astype(np.float16))
@@ -187,6 +195,94 @@ def write_towers_data():
     strangers = inputs["user"].copy()
     strangers[3] = USERS
     np.save("strangers.npy", strangers)
+
+
+LETTERS = 8
+
+
+def letters_losses(parameters, state, texts, targets, key, training):
+    logits = parameters["table"][texts] @ parameters["output"]
+    losses = -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], -1)[..., 0]
+    return losses, logits.argmax(-1) == targets, state
+
+
+def export_letters(folder, batch):
+    random = np.random.default_rng(8)
+    parameters = {name: jnp.asarray(random.normal(0, 0.3, shape), jnp.float32) for name, shape in (("table", (256, 8)), ("output", (8, 256)))}
+    texts, targets = (random.integers(0, 256, (batch, LETTERS), np.int32) for _ in range(2))
+    coxswain_train.export_jax(
+        folder, letters_losses, parameters, texts, targets, batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS
+    )
+
+
+def write_letters_data():
+    lines = [f"line {number} of a poem about {number % 7} ships" for number in range(300)]
+    text = "".join(line + "\n" for line in lines).encode()
+    pathlib.Path("poem.txt").write_bytes(text)
+    pathlib.Path("poem.jsonl").write_text("".join(json.dumps({"number": i, "text": line}) + "\n" for i, line in enumerate(lines)))
+    header = np.zeros(256, "<i4")
+    header[:3] = 20240520, 1, len(text)
+    pathlib.Path("poem.bin").write_bytes(header.tobytes() + np.frombuffer(text, np.uint8).astype("<u2").tobytes())
+
+
+def png(pixels):
+    """A grey image."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def write_folder(images_path, labels_path):
+    images, labels = read_idx(images_path, 16).reshape(-1, 28, 28), read_idx(labels_path, 8)
+    order = np.argsort(labels, kind="stable")
+    for number in order:
+        path = pathlib.Path("folders", str(labels[number]), f"{number:05}.png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(images[number]))
+    for name, values, magic in (("sorted-images", images[order], 0x803), ("sorted-labels", labels[order], 0x801)):
+        pathlib.Path(name).write_bytes(np.array([magic, *values.shape], ">u4").tobytes() + values.tobytes())
+
+
+def varint(number):
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def field(number, data):
+    """Of a message of protobuf: bytes with their length."""
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def feature(name, values):
+    if values.dtype == np.float32:
+        kind, packed = 2, values.tobytes()
+    else:
+        kind, packed = 3, b"".join(varint(int(value)) for value in values)
+    return field(1, field(1, name.encode()) + field(2, field(kind, field(1, packed))))
+
+
+def masked_crc(data):
+    """CRC-32C, as TFRecord files have it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def write_records(path, columns):
+    """A tf.train.Example for each example."""
+    with open(path, "wb") as file:
+        for number in range(len(next(iter(columns.values())))):
+            example = field(1, b"".join(feature(name, np.atleast_1d(column[number])) for name, column in columns.items()))
+            length = struct.pack("<Q", len(example))
+            file.write(length + masked_crc(length) + example + masked_crc(example))
 
 
 def torch_module():
@@ -292,6 +388,12 @@ if __name__ == "__main__":
         export_towers(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "towers-data":
         write_towers_data()
+    elif sys.argv[1] == "letters":
+        export_letters(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "letters-data":
+        write_letters_data()
+    elif sys.argv[1] == "folder":
+        write_folder(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == "wide":
         export_mlp(sys.argv[2], int(sys.argv[3]), 16383)
     elif sys.argv[1] == "oversized":

@@ -193,15 +193,15 @@ static void take_names(struct dataset *dataset, const struct training_facts *kno
     dataset->facts.label = known ? memory_copy_string(known->label) : NULL;
 }
 
-/* Only arrays by name give a program several inputs. */
+/* Only what has names gives a program several inputs: arrays, and features of records. */
 static int check_inputs(enum data_format given, const struct example_format *format, struct error *error)
 {
-    if (format->input_count < 2 || given == DATA_FORMAT_NPY)
+    if (format->input_count < 2 || given == DATA_FORMAT_NPY || given == DATA_FORMAT_TFRECORD)
         return 0;
     return error_set(
         error, ERROR_INVALID,
         "data.format %s gives each example one input, but the model takes %u, such as %s; take NPY and name "
-        "a file for each in data.train.inputs",
+        "a file for each in data.train.inputs, or TFRecord with a feature for each",
         data_format_words[given], format->input_count, format->inputs[0].name);
 }
 

@@ -22,7 +22,7 @@ static int check(const struct dataset_source *source, const struct file_bytes *f
 {
     const struct example_format *format = source->format;
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
-        format->classes < 256)
+        dataset_vocabulary(format) < 256)
         return error_set(error, ERROR_INVALID,
                          "data.format Bytes gives windows of bytes, but the model takes other examples "
                          "(lenet and mlp take format IDX)");

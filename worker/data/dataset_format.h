@@ -45,6 +45,14 @@ const char *dataset_section(const struct dataset_source *source);
 /* Returns where a file of the source lies: below the data's folder in its storage. free() the result. */
 int dataset_path(const struct dataset_source *source, const char *path, char **ret_path, struct error *error);
 
+/* Returns how many different tokens a text may have for a model that predicts each from those before: its classes, or the vocabulary of a
+ * program's input, where that is smaller. */
+static inline int64_t dataset_vocabulary(const struct example_format *format)
+{
+    int64_t taken = format->input_count > 0 ? format->inputs[0].vocabulary : 0;
+    return taken > 0 && taken < format->classes ? taken : format->classes;
+}
+
 struct dataset_kind {
     /* Sets `count` to the number of examples in the source; dataset.c then selects the split. */
     int (*open)(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error);

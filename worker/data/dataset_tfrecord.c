@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "worker/data/file_set.h"
 #include "worker/data/finite_values.h"
 #include "worker/data/pixels.h"
@@ -59,20 +60,38 @@ static int find_records(struct tfrecord_dataset *dataset, const struct dataset_s
     return 0;
 }
 
+/* A program takes whatever the features hold; a model of layers, images. */
+static int check_format(const struct dataset_source *source, struct error *error)
+{
+    if (source->format->input_count == 0)
+        return pixels_check_wanted(source->format, "TFRecord", error);
+    if (source->format->input_count > 1 && source->spec->image_feature)
+        return error_set(
+            error, ERROR_INVALID,
+            "data.imageFeature is for models with one input, but this one takes %u, each from the feature with "
+            "its name, such as %s; leave data.imageFeature out",
+            source->format->input_count, source->format->inputs[0].name);
+    return 0;
+}
+
 static int fill(struct tfrecord_dataset *dataset, const struct dataset_source *source, struct error *error)
 {
     const struct data_spec *spec = source->spec;
     dataset->image = memory_copy_string(spec->image_feature ? spec->image_feature : "image");
     dataset->label = memory_copy_string(spec->label_feature ? spec->label_feature : "label");
-    if (pixels_check_wanted(source->format, "TFRecord", error) < 0 ||
-        file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
+    if (check_format(source, error) < 0 || file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
         find_records(dataset, source, error) < 0)
         return -1;
     char files[160];
     file_set_describe(&dataset->set, source->files->files, files, sizeof files);
     dataset->base.count = dataset->count;
-    snprintf(dataset->base.description, sizeof dataset->base.description, "examples of %lld values from %s",
-             (long long)source->format->input_elements, files);
+    unsigned inputs = source->format->input_count;
+    if (inputs > 1)
+        snprintf(dataset->base.description, sizeof dataset->base.description, "records of %u inputs from %s", inputs,
+                 files);
+    else
+        snprintf(dataset->base.description, sizeof dataset->base.description, "examples of %lld values from %s",
+                 (long long)source->format->input_elements, files);
     return 0;
 }
 
@@ -116,24 +135,76 @@ static int read_pixels(const struct tf_feature *feature, float *values, int64_t 
                      is_compressed(bytes, length) ? "; it is a compressed picture: store its pixels as raw bytes" : "");
 }
 
+/* Reads `count` integers, each from `least` to `most`. */
+static int read_integers(const struct tf_feature *feature, int32_t *values, int64_t count, int64_t least, int64_t most,
+                         const char *what, struct error *error)
+{
+    SCOPED_FREE int64_t *integers = memory_allocate((size_t)count, sizeof *integers);
+    if (tf_feature_integers(feature, integers, count, error) < 0)
+        return -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (integers[i] < least || integers[i] > most)
+            return error_set(error, ERROR_INVALID, "value %lld is %lld, but %s %lld to %lld", (long long)i,
+                             (long long)integers[i], what, (long long)least, (long long)most);
+        values[i] = (int32_t)integers[i];
+    }
+    return 0;
+}
+
+static int read_input(const struct tfrecord *record, const char *name, const struct example_input *input, void *values,
+                      struct error *error)
+{
+    struct tf_feature feature;
+    bool bounded = input->vocabulary > 0;
+    if (tf_example_find(record, name, &feature, error) < 0)
+        return -1;
+    int result = input->type == ELEMENT_FLOAT32
+                     ? read_pixels(&feature, values, input->elements, error)
+                     : read_integers(&feature, values, input->elements, bounded ? 0 : INT32_MIN,
+                                     bounded ? input->vocabulary - 1 : INT32_MAX, "the model takes", error);
+    return result < 0 ? error_wrap(error, "feature %s", name) : 0;
+}
+
+/* Several inputs are the features with their names; an only one is the feature that the job names. */
+static int read_inputs(const struct tfrecord_dataset *dataset, const struct tfrecord *record, void *input,
+                       struct error *error)
+{
+    const struct example_format *format = &dataset->base.format;
+    const struct example_input pixels = {.type = ELEMENT_FLOAT32, .elements = format->input_elements};
+    if (format->input_count < 2)
+        return read_input(record, dataset->image, format->input_count == 1 ? &format->inputs[0] : &pixels, input,
+                          error);
+    char *at = input;
+    for (unsigned i = 0; i < format->input_count; i++) {
+        const struct example_input *of = &format->inputs[i];
+        if (read_input(record, of->name, of, at, error) < 0)
+            return -1;
+        at += (size_t)of->elements * sizeof(float);
+    }
+    return 0;
+}
+
+static int read_target(const struct tfrecord_dataset *dataset, const struct tfrecord *record, void *target,
+                       struct error *error)
+{
+    const struct example_format *format = &dataset->base.format;
+    struct tf_feature label;
+    if (tf_example_find(record, dataset->label, &label, error) < 0)
+        return -1;
+    int result = format->target_type == ELEMENT_FLOAT32
+                     ? read_pixels(&label, target, format->target_elements, error)
+                     : read_integers(&label, target, format->target_elements, 0, format->classes - 1,
+                                     "the model's classes are", error);
+    return result < 0 ? error_wrap(error, "feature %s", dataset->label) : 0;
+}
+
 static int read_example(const struct tfrecord_dataset *dataset, const struct tfrecord *record, void *input,
                         void *target, struct error *error)
 {
-    const struct example_format *format = &dataset->base.format;
-    struct tf_feature image, label;
-    int64_t class;
-    if (tfrecord_check(record, error) < 0 || tf_example_find(record, dataset->image, &image, error) < 0 ||
-        tf_example_find(record, dataset->label, &label, error) < 0)
-        return -1;
-    if (read_pixels(&image, input, format->input_elements, error) < 0)
-        return error_wrap(error, "feature %s", dataset->image);
-    if (tf_feature_integers(&label, &class, 1, error) < 0)
-        return error_wrap(error, "feature %s", dataset->label);
-    *(int32_t *)target = (int32_t) class;
-    if (class < 0 || class >= format->classes)
-        return error_set(error, ERROR_INVALID, "feature %s is %lld, but the model has %lld classes (0..%lld)",
-                         dataset->label, (long long)class, (long long)format->classes, (long long)format->classes - 1);
-    return 0;
+    return tfrecord_check(record, error) < 0 || read_inputs(dataset, record, input, error) < 0 ||
+                   read_target(dataset, record, target, error) < 0
+               ? -1
+               : 0;
 }
 
 static int tfrecord_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)

@@ -73,17 +73,17 @@ static int tokens_open(const struct dataset_source *source, struct dataset **ret
 static int tokens_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
 {
     const struct tokens_dataset *dataset = (const struct tokens_dataset *)base;
-    int64_t within, context = base->format.input_elements;
+    int64_t within, context = base->format.input_elements, vocabulary = dataset_vocabulary(&base->format);
     const struct file_set_entry *entry = file_set_find(&dataset->set, index, &within);
     const struct token_file *file = &dataset->files[entry - dataset->set.entries];
     int32_t *tokens = input, *next = target;
     for (int64_t i = 0; i <= context; i++) {
         int64_t token = token_file_at(file, within * context + i);
-        if (token >= base->format.classes)
-            return error_set(error, ERROR_INVALID,
-                             "%s: token %lld is %lld, but the model's vocabulary has %lld; set model.vocabulary",
-                             entry->path, (long long)(within * context + i), (long long)token,
-                             (long long)base->format.classes);
+        if (token >= vocabulary)
+            return error_set(error, ERROR_INVALID, "%s: token %lld is %lld, but the model's vocabulary has %lld; %s",
+                             entry->path, (long long)(within * context + i), (long long)token, (long long)vocabulary,
+                             base->format.input_count > 0 ? "export the program with a larger one"
+                                                          : "set model.vocabulary");
         if (i < context)
             tokens[i] = (int32_t)token;
         if (i > 0)

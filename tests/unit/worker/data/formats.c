@@ -1104,7 +1104,7 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     int32_t targets[2];
     cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
     cr_assert(targets[0] == 6 && targets[1] == 9 && inputs[0] == 2.0f / 255.0f && inputs[7] == 4.0f);
-    unreadable(dataset, 4, "b.tfrecord: record 1: feature label is 77");
+    unreadable(dataset, 4, "b.tfrecord: record 1: feature label: value 0 is 77, but the model's classes are 0 to 9");
     dataset_free(dataset);
     spec.image_feature = "picture";
     dataset = opened(&spec, &images);
@@ -1131,6 +1131,85 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     refused(&spec, &images, ERROR_CORRUPT, "file ends before");
     put_file("b.tfrecord", "not a file of records", 21);
     refused(&spec, &images, ERROR_CORRUPT, "is it a TFRecord file?");
+}
+
+/* A record of a program: two words, a price, a label, each a feature with its name. */
+static size_t put_offer(uint8_t *to, const uint8_t words[2], float price, const char *price_name, uint8_t label)
+{
+    uint8_t features[256], packed[] = {1 << 3 | 2, 2, words[0], words[1]}, class[] = {1 << 3 | 2, 1, label};
+    uint8_t number[2 + sizeof price];
+    size_t at = put_feature(features, "words", 3, packed, sizeof packed);
+    at += put_feature(features + at, price_name, 2, number, put_field(number, 1, &price, sizeof price));
+    at += put_feature(features + at, "label", 3, class, sizeof class);
+    return put_field(to, 1, features, at);
+}
+
+Test(formats, tfrecord_features_are_the_inputs_of_a_program, .init = make_place, .fini = remove_place)
+{
+    uint8_t file[1024], example[256];
+    struct data_spec spec = spec_of(DATA_FORMAT_TFRECORD, path_of("a.tfrecord"));
+    size_t end = put_record(file, example, put_offer(example, (uint8_t[]){3, 4}, 1.5f, "price", 7));
+    end += put_record(file + end, example, put_offer(example, (uint8_t[]){3, 9}, 2.5f, "price", 8));
+    end += put_record(file + end, example, put_offer(example, (uint8_t[]){1, 2}, 2.5f, "cost", 8));
+    put_file("a.tfrecord", file, end);
+    struct dataset *dataset = opened(&spec, &offers);
+    cr_expect_str_eq(dataset_description(dataset), "records of 2 inputs from a.tfrecord (mapped)");
+    union {
+        int32_t integer;
+        float number;
+    } values[3];
+    int32_t target;
+    const int64_t first = 0;
+    cr_assert_eq(dataset_read(dataset, &first, 1, values, &target, NULL), 0);
+    cr_expect(values[0].integer == 3 && values[1].integer == 4 && values[2].number == 1.5f && target == 7);
+    unreadable(dataset, 1, "record 1: feature words: value 1 is 9, but the model takes 0 to 8");
+    unreadable(dataset, 2, "no feature called price");
+    dataset_free(dataset);
+    spec.image_feature = "words";
+    refused(&spec, &offers, ERROR_INVALID, "data.imageFeature is for models with one input, but this one takes 2");
+}
+
+/* An only input is the feature that imageFeature names, also one of integers; labels may be numbers. */
+Test(formats, tfrecord_feature_is_an_only_input_of_a_program, .init = make_place, .fini = remove_place)
+{
+    uint8_t file[1024], example[256];
+    struct data_spec spec = spec_of(DATA_FORMAT_TFRECORD, path_of("a.tfrecord"));
+    struct example_format priced = offers;
+    put_file("a.tfrecord", file, put_record(file, example, put_offer(example, (uint8_t[]){3, 4}, 1.5f, "price", 7)));
+    priced.input_count = 1;
+    priced.input_elements = 2;
+    priced.target_type = ELEMENT_FLOAT32;
+    priced.classes = 0;
+    spec.image_feature = "words";
+    spec.label_feature = "price";
+    struct dataset *dataset = opened(&spec, &priced);
+    int32_t words[2];
+    float price;
+    const int64_t first = 0;
+    cr_assert_eq(dataset_read(dataset, &first, 1, words, &price, NULL), 0);
+    cr_expect(words[0] == 3 && words[1] == 4 && price == 1.5f);
+    dataset_free(dataset);
+}
+
+/* XLA would read past the end of a table of embeddings without a word. */
+Test(formats, texts_fit_the_vocabulary_of_a_program, .init = make_place, .fini = remove_place)
+{
+    uint8_t bytes[2048];
+    struct example_format small = text;
+    small.input_count = 1;
+    small.inputs[0] = (struct example_input){.name = "tokens", .type = ELEMENT_INT32, .elements = 3, .vocabulary = 505};
+    put_file("a.bin", bytes, put_tokens(bytes, 20240520, 1, 9, 2));
+    struct data_spec spec = spec_of(DATA_FORMAT_TOKENS, path_of("a.bin"));
+    struct dataset *dataset = opened(&spec, &small);
+    unreadable(dataset, 1, "vocabulary has 505; export the program with a larger one");
+    dataset_free(dataset);
+    small.inputs[0].vocabulary = 255;
+    put_file("text.txt", "some text", 9);
+    spec = spec_of(DATA_FORMAT_BYTES, NULL);
+    spec.train.text = path_of("text.txt");
+    refused(&spec, &small, ERROR_INVALID, "data.format Bytes gives windows of bytes");
+    small.inputs[0].vocabulary = 256;
+    dataset_free(opened(&spec, &small));
 }
 
 static void validation_refused(const struct data_spec *spec, const struct example_format *format, const char *words)
