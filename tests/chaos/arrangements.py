@@ -24,6 +24,7 @@ class Arrangement:
     nodes: int = 0  # machines, as far as processes can tell; 0: all are on this one
     width: int = 32
     encrypted: bool = False  # by TLS
+    program: bool = False  # its model is a program that XLA compiles (program.py)
 
     @property
     def serves(self):
@@ -77,6 +78,8 @@ ARRANGEMENTS = [
     mirrored("MultiWorkerMirrored, local steps of 10", 3, strategy={"localSteps": 10}, unit=10, steps=6000),
     mirrored("MultiWorkerMirrored, elastic 1 to 3", 3, elastic=(1, 3), begins=2),
     mirrored("MultiWorkerMirrored, sharded optimizer", 3, strategy={"shardedOptimizer": True}, mirrored=True),
+    mirrored("MultiWorkerMirrored, a program, 2", 2, program=True, steps=1000),
+    mirrored("MultiWorkerMirrored, a program, 3 on 3 nodes", 3, nodes=3, program=True, steps=1000),
     Arrangement("Pipeline, 2 devices", {"type": "Pipeline", "stages": 2}, {"worker": 1}, devices=2),
     Arrangement("Pipeline, 2 pods", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200),
     Arrangement("Pipeline, 2 pods on 2 nodes", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200, nodes=2),
@@ -109,7 +112,7 @@ def document(arrangement):
     job = {
         "name": "chaos", "namespace": "default", "strategy": arrangement.strategy,
         "workers": {"replicas": arrangement.begins or arrangement.roles["worker"]}, "devices": {"count": arrangement.devices},
-        "model": {"preset": "mlp", "width": arrangement.width},
+        "model": {"program": {"storage": "runs", "path": "program"}} if arrangement.program else {"preset": "mlp", "width": arrangement.width},
         "data": {"format": "Synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
         "training": training,
         "evaluation": {"everySteps": 200},

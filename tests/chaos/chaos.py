@@ -29,6 +29,7 @@ from arrangements import ARRANGEMENTS, document  # noqa: E402
 from crew import Crew, Nodes  # noqa: E402
 import faults  # noqa: E402
 from history import History  # noqa: E402
+import program  # noqa: E402
 import verdicts  # noqa: E402
 
 PATIENCE = float(os.environ.get("CHAOS_PATIENCE", "100"))  # seconds without a step are a hang, on a machine however busy
@@ -190,8 +191,10 @@ def last_words(crew):
 class Trial:
     """All crews of one strategy."""
 
-    def __init__(self, arrangement, kills, seed, number, work, worker):
-        self.arrangement, self.kills, self.work, self.worker, self.number = arrangement, kills, work, worker, number
+    def __init__(self, arrangement, kills, seed, number, work, worker, compiled):
+        self.arrangement, self.kills, self.work, self.number = arrangement, kills, work, number
+        self.program = compiled if arrangement.program else None
+        self.worker = self.program.worker if self.program else worker
         self.random = random.Random(f"{seed} {arrangement.name}")
         self.totals = Totals()
         self.struck = 0
@@ -199,7 +202,7 @@ class Trial:
     def crew(self, name):
         directory = os.path.join(self.work, f"{self.number}-{name}")
         return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives,
-                    nodes=self.arrangement.nodes, encrypted=self.arrangement.encrypted)
+                    nodes=self.arrangement.nodes, encrypted=self.arrangement.encrypted, program=self.program)
 
     def wants(self):
         done = self.totals.kills if KILLS_COUNT else self.totals.others
@@ -295,11 +298,18 @@ def main():
     if not Nodes.can_be_had():
         print(f"no rows of several nodes: this machine lets nobody mount what is his own ({sum(a.nodes > 0 for a in chosen)} left out)")
         chosen = [a for a in chosen if not a.nodes]
+    compiled = None
+    if any(a.program for a in chosen):
+        try:
+            compiled = program.prepare(os.environ["BUILD"])
+        except program.Missing as missing:
+            print(f"no rows of programs: {missing} ({sum(a.program for a in chosen)} left out)")
+            chosen = [a for a in chosen if not a.program]
     kills = int(os.environ.get("CHAOS_KILLS", "1000"))
     print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
     shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]
     with tempfile.TemporaryDirectory(prefix="chaos-") as work:
-        trials = [Trial(a, n, seed, i, work, worker) for i, (a, n) in enumerate(zip(chosen, shares))]
+        trials = [Trial(a, n, seed, i, work, worker, compiled) for i, (a, n) in enumerate(zip(chosen, shares))]
         waiting, lock = list(trials), threading.Lock()
 
         def work_off():

@@ -168,9 +168,10 @@ def make_certificate(directory):
 
 
 class Crew:
-    """`encrypted`: it speaks TLS under a certificate, as with encryption type TLS. All crews have a key."""
+    """`encrypted`: it speaks TLS under a certificate, as with encryption type TLS. All crews have a key. `program`: what its model is
+    (program.py), if that is a program."""
 
-    def __init__(self, worker, job, directory, number, first_incarnation=0, nodes=0, encrypted=False):
+    def __init__(self, worker, job, directory, number, first_incarnation=0, nodes=0, encrypted=False, program=None):
         self.worker, self.job, self.directory = worker, job, directory
         self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
@@ -185,6 +186,9 @@ class Crew:
         self.nodes = Nodes(nodes, directory) if nodes else None
         self.strangers = None
         self.security = self.make_secrets(encrypted)
+        self.plugin = {"COXSWAIN_PJRT_PLUGIN": program.plugin} if program else {}
+        if program:
+            shutil.copytree(program.folder, os.path.join(directory, "runs", "program"))
         self.setpriv = [shutil.which("setpriv"), "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
     def make_secrets(self, encrypted):
@@ -250,7 +254,7 @@ class Crew:
             "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(incarnation), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
             "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
             "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
-            "COXSWAIN_RECORD": self.record, **self.security,
+            "COXSWAIN_RECORD": self.record, **self.security, **self.plugin,
             "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{incarnation}"),
         }
         log = os.path.join(self.directory, f"{role}-{index}-{incarnation}.log")
