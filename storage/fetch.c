@@ -95,6 +95,8 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
         const char *path = object->key + skipped;
         if (!fetch_path_matches(path, wanted, false) || (*path && path[strlen(path) - 1] == '/'))
             continue;
+        if (request->is_left_out && request->is_left_out(request->context, path))
+            continue;
         if (!fetch_path_is_safe(path))
             return error_set(
                 error, ERROR_INVALID,
@@ -105,7 +107,7 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
             return -1;
         found++;
     }
-    if (found == 0)
+    if (found == 0 && !request->is_left_out)
         return error_set(error, ERROR_NOT_FOUND,
                          "the bucket has no object at %s%s%s; correct the prefix or the path, or upload it",
                          request->prefix, slash, wanted);

@@ -21,6 +21,9 @@ struct fetch_request {
     const char *folder;   /* exists */
     int64_t ceiling;      /* bytes of disk that the files may take, in blocks of 4 KiB; 0: no ceiling */
     unsigned connections; /* at most S3_CONNECTIONS_MAX */
+    /* Whether an object is left out; NULL: none is, and there has to be one. */
+    bool (*is_left_out)(const void *context, const char *path);
+    const void *context;
 };
 
 struct fetch_result {

@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -21,10 +23,13 @@
 #include "common/version.h"
 #include "storage/download.h"
 #include "storage/fetch.h"
+#include "storage/sync.h"
 
 #define PATIENCE_MS 120000
 #define EXIT_USAGE 64
 #define CONNECTIONS_DEFAULT 16
+#define SYNC_SECONDS_DEFAULT 10
+#define FINAL_ROUNDS 3
 #define LISTED_MAX ((size_t)10000000)
 
 static const char usage[] =
@@ -33,6 +38,8 @@ static const char usage[] =
     "       coxswain-storage download FOLDER SOURCE…    download hf://ORG/NAME@REVISION or https://…#sha256=DIGEST "
     "into a\n"
     "                                                   folder, which several may share; no bucket is needed\n"
+    "       coxswain-storage restore FOLDER             copy what sync has uploaded and is complete into a folder\n"
+    "       coxswain-storage sync FOLDER                upload what is new or has changed, until SIGTERM\n"
     "       coxswain-storage get KEY FILE               copy one object\n"
     "       coxswain-storage put FILE KEY [--if-absent] write one; with --if-absent exit 3 if there is an object of "
     "that name\n"
@@ -42,7 +49,7 @@ static const char usage[] =
     "  --endpoint URL        https://host or http://host:port\n"
     "  --bucket NAME\n"
     "  --region NAME         (default: us-east-1)\n"
-    "  --prefix TEXT         of fetch: the objects' keys begin with it and a slash\n"
+    "  --prefix TEXT         of fetch, restore and sync: the objects' keys begin with it and a slash\n"
     "  --credentials FOLDER  with the files AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if needed, AWS_SESSION_TOKEN "
     "and ca.crt;\n"
     "                        without it, or for files that are not there, variables of the same names; without keys\n"
@@ -50,7 +57,12 @@ static const char usage[] =
     "                        AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE give one;\n"
     "                        for download, with the files token and ca.crt, if needed\n"
     "  --hub URL             of download: the hub's address (default: " DOWNLOAD_HUB ")\n"
-    "  --ceiling BYTES       of fetch and download: fail rather than copy more (default: no ceiling)\n"
+    "  --claim               of restore: stop the uploads of other pods to this prefix first\n"
+    "  --checkpoints PATH    of sync: the folder whose entries are checkpoints (default: the whole folder)\n"
+    "  --settle SECONDS      of sync: how long a file has to be unchanged before it is uploaded (default: 10)\n"
+    "  --interval SECONDS    of sync: between two looks at the folder (default: 10)\n"
+    "  --delete-removed      of sync: remove the objects of files that are removed\n"
+    "  --ceiling BYTES       of fetch, restore and download: fail rather than copy more (default: no ceiling)\n"
     "  --connections N       at most 64 (default: 16)\n"
     "  --patience SECONDS    how long a request that fails temporarily is repeated without progress (default: 120)\n"
     "  --log-format WORD     text or json (default: text)\n"
@@ -58,9 +70,9 @@ static const char usage[] =
 
 struct options {
     struct s3_options s3;
-    const char *prefix, *hub;
-    int64_t ceiling, connections;
-    bool if_absent;
+    const char *prefix, *hub, *checkpoints;
+    int64_t ceiling, connections, settle_seconds, interval_seconds;
+    bool if_absent, delete_removed, claim;
 };
 
 static int refuse_option(const char *option, const char *advice)
@@ -115,6 +127,19 @@ static int read_option(struct options *options, int option, char *text)
     case 'a':
         options->if_absent = true;
         return 0;
+    case 'k':
+        options->checkpoints = text;
+        return 0;
+    case 's':
+        return read_number("--settle", text, 1, 86400, &options->settle_seconds);
+    case 'i':
+        return read_number("--interval", text, 1, 86400, &options->interval_seconds);
+    case 'w':
+        options->claim = true;
+        return 0;
+    case 'd':
+        options->delete_removed = true;
+        return 0;
     case 'f':
         if (!log_format_parse(text, &format))
             return refuse_option("--log-format", "write text or json");
@@ -127,14 +152,25 @@ static int read_option(struct options *options, int option, char *text)
 
 static int read_options(int count, char **arguments, struct options *options)
 {
-    static const struct option table[] = {
-        {"endpoint", required_argument, NULL, 'e'},   {"bucket", required_argument, NULL, 'b'},
-        {"region", required_argument, NULL, 'r'},     {"prefix", required_argument, NULL, 'p'},
-        {"hub", required_argument, NULL, 'u'},        {"credentials", required_argument, NULL, 'c'},
-        {"ceiling", required_argument, NULL, 'm'},    {"connections", required_argument, NULL, 'n'},
-        {"patience", required_argument, NULL, 't'},   {"if-absent", no_argument, NULL, 'a'},
-        {"log-format", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"endpoint", required_argument, NULL, 'e'},
+                                          {"bucket", required_argument, NULL, 'b'},
+                                          {"region", required_argument, NULL, 'r'},
+                                          {"prefix", required_argument, NULL, 'p'},
+                                          {"hub", required_argument, NULL, 'u'},
+                                          {"credentials", required_argument, NULL, 'c'},
+                                          {"ceiling", required_argument, NULL, 'm'},
+                                          {"connections", required_argument, NULL, 'n'},
+                                          {"patience", required_argument, NULL, 't'},
+                                          {"if-absent", no_argument, NULL, 'a'},
+                                          {"log-format", required_argument, NULL, 'f'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {"checkpoints", required_argument, NULL, 'k'},
+                                          {"settle", required_argument, NULL, 's'},
+                                          {"interval", required_argument, NULL, 'i'},
+                                          {"delete-removed", no_argument, NULL, 'd'},
+                                          {"claim", no_argument, NULL, 'w'},
+                                          {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(count, arguments, "", table, NULL)) != -1;) {
         if (option == 'h' || option == 'v') {
             fputs(option == 'h' ? usage : "coxswain-storage " COXSWAIN_VERSION "\n", stdout);
@@ -153,6 +189,7 @@ struct command_line {
     const struct options *options;
     char **words; /* after the command */
     int count;
+    bool restore; /* fetch only what is complete */
 };
 
 static void log_complete(const char *folder, size_t fetched, size_t there, int64_t transferred, int64_t begin_ms)
@@ -175,10 +212,125 @@ static int command_fetch(const struct command_line *line, struct error *error)
         request.paths[request.path_count++] = line->words[i];
     struct fetch_result result;
     int64_t begin_ms = clock_monotonic_ms();
-    if (fetch(line->client, &request, &result, error) < 0)
+    if ((line->restore ? sync_restore : fetch)(line->client, &request, &result, error) < 0)
         return -1;
     log_complete(request.folder, result.files, result.kept, result.bytes, begin_ms);
     return 0;
+}
+
+static struct sync_options sync_options(const struct command_line *line, const char *writer)
+{
+    const struct options *options = line->options;
+    return (struct sync_options){.folder = line->words[0],
+                                 .prefix = options->prefix,
+                                 .checkpoints = options->checkpoints,
+                                 .writer = writer,
+                                 .settle_ms = options->settle_seconds * 1000,
+                                 .connections = (unsigned)options->connections,
+                                 .delete_removed = options->delete_removed};
+}
+
+/* A name that each pod of each job has for itself. NULL without an operator. */
+static char *writer_name(void)
+{
+    const char *uid = getenv(ENV_JOB_UID), *attempt = getenv(ENV_ATTEMPT), *incarnation = getenv(ENV_INCARNATION);
+    return uid && attempt && incarnation ? memory_format("%s-%s-%s", uid, attempt, incarnation) : NULL;
+}
+
+static int claim_prefix(const struct command_line *line, struct error *error)
+{
+    SCOPED_FREE char *writer = writer_name();
+    struct sync_options options = sync_options(line, writer);
+    struct sync *sync = NULL;
+    if (sync_start(line->client, &options, &sync, error) < 0)
+        return -1;
+    sync_free(sync);
+    return 0;
+}
+
+static int command_restore(const struct command_line *line, struct error *error)
+{
+    struct command_line restore = *line;
+    if (line->options->claim && claim_prefix(line, error) < 0)
+        return -1;
+    restore.restore = true;
+    return command_fetch(&restore, error);
+}
+
+/* What is said of an unfinished checkpoint, or of an error, is said once until it changes. */
+static void log_round(const struct sync_result *result, const struct error *error, char **said)
+{
+    const char *text = *error->message ? error->message : result->incomplete ? result->incomplete : "";
+    if (result->files > 0 || result->removed > 0) {
+        SCOPED_FREE char *files = memory_format("%zu", result->files), *removed = memory_format("%zu", result->removed),
+                         *bytes = memory_format("%" PRId64, result->bytes);
+        log_info("uploaded", "files", files, "bytes", bytes, "removed", removed, NULL);
+    }
+    if (strcmp(text, *said) == 0)
+        return;
+    free(*said);
+    *said = memory_copy_string(text);
+    if (*error->message)
+        log_warning("the folder is not uploaded; tried again", "error", error->message, NULL);
+    else if (result->incomplete)
+        log_warning("a checkpoint is not uploaded, because the file that its writer writes last is missing", "file",
+                    result->incomplete, NULL);
+}
+
+/* Returns whether SIGTERM or SIGINT, which are blocked, has come within this time. */
+static bool is_asked_to_end(int64_t seconds)
+{
+    sigset_t signals;
+    struct timespec wait = {.tv_sec = seconds};
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    return sigtimedwait(&signals, NULL, &wait) > 0;
+}
+
+/* The last round, when the other programs have ended, decides over the result. */
+static int sync_until_end(struct sync *sync, const struct options *options, struct error *error)
+{
+    SCOPED_FREE char *said = memory_copy_string("");
+    int result = 0;
+    for (int left = FINAL_ROUNDS; left > 0;) {
+        struct sync_result uploaded;
+        bool final = left < FINAL_ROUNDS || is_asked_to_end(options->interval_seconds);
+        error_clear(error);
+        result = sync_round(sync, final, &uploaded, error);
+        log_round(&uploaded, error, &said);
+        if (uploaded.superseded) { /* ends no earlier, because a sidecar that ends is started again */
+            while (!final && !is_asked_to_end(options->interval_seconds)) {
+            }
+            return 0;
+        }
+        if (final)
+            left = result < 0 || uploaded.waiting > 0 ? left - 1 : 0;
+    }
+    return result;
+}
+
+/* Before a thread is started: a signal that comes during a round waits for its end. */
+static void block_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+}
+
+static int command_sync(const struct command_line *line, struct error *error)
+{
+    SCOPED_FREE char *writer = writer_name();
+    struct sync_options options = sync_options(line, writer);
+    struct sync *sync = NULL;
+    block_signals();
+    if (sync_start(line->client, &options, &sync, error) < 0)
+        return -1;
+    int result = sync_until_end(sync, line->options, error);
+    sync_free(sync);
+    return result;
 }
 
 static void report_download(const char *file, int64_t bytes, int64_t total, int64_t left_ms)
@@ -271,6 +423,8 @@ static const struct command {
     {"put", 2, 2, command_put, true},
     {"list", 0, 1, command_list, true},
     {"remove", 1, 1000, command_remove, true},
+    {"restore", 1, 1, command_restore, true},
+    {"sync", 1, 1, command_sync, true},
 };
 
 static const struct command *find_command(int count, char **words)
@@ -308,7 +462,12 @@ static void on_signal(int number)
 
 int main(int count, char **arguments)
 {
-    struct options options = {.s3.patience_ms = PATIENCE_MS, .prefix = "", .connections = CONNECTIONS_DEFAULT};
+    struct options options = {.s3.patience_ms = PATIENCE_MS,
+                              .prefix = "",
+                              .checkpoints = "",
+                              .settle_seconds = SYNC_SECONDS_DEFAULT,
+                              .interval_seconds = SYNC_SECONDS_DEFAULT,
+                              .connections = CONNECTIONS_DEFAULT};
     struct error error = ERROR_INIT;
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);
