@@ -22,6 +22,8 @@
 
 /* Any user but root; the group lets it write to volumes. */
 #define WORKER_USER 65532
+#define TEMPORARY_VOLUME "coxswain-temporary"
+#define TEMPORARY_FOLDER "/coxswain/temporary"
 
 char *pod_name(const struct training_job *job, enum role role, int64_t index)
 {
@@ -138,6 +140,11 @@ static void set_volumes(struct json *spec, const struct pod_builder *builder)
         crew_certificate_add_volume(volumes, job);
     if (push_is_possible(job, builder->options->push))
         push_add_volume(volumes, job);
+    if (job->framework == FRAMEWORK_COXSWAIN) {
+        struct json *temporary = json_append(volumes, json_new_object());
+        json_set_string(temporary, "name", TEMPORARY_VOLUME);
+        json_set(temporary, "emptyDir", json_new_object());
+    }
 }
 
 static void set_devices(struct json *container, const struct training_job *job, enum role role)
@@ -153,10 +160,12 @@ static void set_devices(struct json *container, const struct training_job *job, 
 }
 
 /* Sets what the Pod Security Standard "restricted" requires. */
-static void set_container_security(struct json *container)
+static void set_container_security(struct json *container, bool read_only_root)
 {
     struct json *context = json_set(container, "securityContext", json_new_object());
     json_set_boolean(context, "allowPrivilegeEscalation", false);
+    if (read_only_root)
+        json_set_boolean(context, "readOnlyRootFilesystem", true);
     struct json *capabilities = json_set(context, "capabilities", json_new_object());
     json_append_string(json_set(capabilities, "drop", json_new_array()), "ALL");
 }
@@ -178,10 +187,22 @@ static const char *main_container_name(const struct json *template)
     return json_string_at(template_main_container(template), "name", TRAINER_CONTAINER);
 }
 
+/* Gives the worker a folder for temporary files, since its root file system is read-only. */
+static void set_temporary_folder(struct json *container)
+{
+    struct json *mount = json_append(json_member(container, "volumeMounts"), json_new_object());
+    json_set_string(mount, "name", TEMPORARY_VOLUME);
+    json_set_string(mount, "mountPath", TEMPORARY_FOLDER);
+    struct json *variable = json_append(json_member(container, "env"), json_new_object());
+    json_set_string(variable, "name", "TMPDIR");
+    json_set_string(variable, "value", TEMPORARY_FOLDER);
+}
+
 /* A foreign image has its own command, or the template gives one; without a probe a pod is ready once it runs. */
 static void set_worker(struct json *container)
 {
     json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
+    set_temporary_folder(container);
     set_readiness(container);
     set_liveness(container);
 }
@@ -193,12 +214,12 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     json_set_string(container, "name", main_container_name(job->roles[role].template));
     json_set_string(container, "image", builder->image);
     json_set(container, "env", json_copy(environment));
-    if (job->framework == FRAMEWORK_COXSWAIN)
-        set_worker(container);
     set_ports(container, job, role);
     set_mounts(container, builder);
+    if (job->framework == FRAMEWORK_COXSWAIN)
+        set_worker(container);
     set_devices(container, job, role);
-    set_container_security(container);
+    set_container_security(container, job->framework == FRAMEWORK_COXSWAIN);
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
     return container;
 }
@@ -227,7 +248,7 @@ static void set_fetches(struct json *spec, const struct pod_builder *builder, en
     struct json *list = json_set_array(spec, "initContainers");
     object_storage_add_fetches(list, builder->job, builder->storage_image);
     for (struct json *item = json_first(list); item; item = json_next(item)) {
-        set_container_security(item);
+        set_container_security(item, true);
         json_set_string(item, "terminationMessagePolicy", "FallbackToLogsOnError");
         copy_resources(item, main);
         if (pull && builder->job->framework == FRAMEWORK_COXSWAIN) /* the same image */

@@ -94,7 +94,9 @@ Test(pod_build, default_pod)
     cr_assert_str_eq(variable(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_STORAGE"),
                      "digits=/coxswain/storage/digits:runs=/coxswain/storage/runs");
-    cr_assert_eq(json_count(json_at(pod, "spec.volumes")), 3);
+    cr_assert_eq(json_count(json_at(pod, "spec.volumes")), 4);
+    cr_assert(json_boolean_at(trainer, "securityContext.readOnlyRootFilesystem", false));
+    cr_assert_str_eq(variable(trainer, "TMPDIR"), "/coxswain/temporary");
     cr_assert_str_eq(json_string_at(json_first(json_at(pod, "spec.volumes")), "persistentVolumeClaim.claimName", ""),
                      "digits");
     cr_assert(json_boolean_at(json_first(json_member(trainer, "volumeMounts")), "readOnly", false));
@@ -342,6 +344,8 @@ Test(pod_build, a_foreign_image_runs_its_own_command)
     cr_assert_null(json_member(trainer, "command"));
     cr_assert_null(json_member(trainer, "readinessProbe"));
     cr_assert_null(json_member(trainer, "livenessProbe"));
+    cr_assert_null(json_at(trainer, "securityContext.readOnlyRootFilesystem"), "its programs may write anywhere");
+    cr_assert_null(variable(trainer, "TMPDIR"));
     cr_assert_str_eq(variable(trainer, "RANK"), "1");
     const struct json *port = json_first(json_member(trainer, "ports"));
     cr_assert_eq(json_integer_at(port, "containerPort", 0), 23456);
@@ -443,6 +447,7 @@ Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
     cr_assert_eq(json_count(json_at(fetch, "resources.limits")), 1, "and no GPU");
     cr_assert_str_eq(json_string_at(fetch, "imagePullPolicy", ""), "Never");
     cr_assert_not(json_boolean_at(fetch, "securityContext.allowPrivilegeEscalation", true));
+    cr_assert(json_boolean_at(fetch, "securityContext.readOnlyRootFilesystem", false));
     cr_assert_not(json_boolean_at(mount_of(fetch, "/coxswain/storage/corpus"), "readOnly", false));
     cr_assert_not_null(mount_of(fetch, "/coxswain/s3/0"));
     const struct json *trainer = container_of(pod, "trainer");
