@@ -492,6 +492,16 @@ check-images: ## the images built twice, in different places (root): are they th
 check-workflows: ## actionlint on the workflow files
 	@scripts/check-workflows
 
+# ARM64_ROOMS: which rooms' unit tests; those of the worker take an hour under emulation.
+ARM64_ROOMS ?= $(ROOMS)
+.PHONY: check-arm64
+check-arm64: ## everything compiled for ARM processors; unit tests of ARM64_ROOMS (all) under qemu (root, for the emulator's registration)
+	@scripts/dependencies ensure build arm64
+	+@root=$$(scripts/arm64-root) || { echo "0 passed, 0 failed, 1 skipped"; exit 0; }; \
+	export PKG_CONFIG_SYSROOT_DIR=$$root PKG_CONFIG_LIBDIR=$$root/usr/lib/aarch64-linux-gnu/pkgconfig:$$root/usr/share/pkgconfig QEMU_LD_PREFIX=$$root; \
+	$(MAKE) --no-print-directory BUILD=$(BUILD)/arm64 CC="aarch64-linux-gnu-gcc --sysroot=$$root" all $(ARM64_ROOMS:%=$(BUILD)/arm64/tests/unit-%) && \
+	tests/arm64/check $(ARM64_ROOMS:%=$(BUILD)/arm64/tests/unit-%)
+
 check-s3: all $(clock_shift) ## object storage with a real S3 server, built from its Go module: faults, kills, rotated credentials
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/s3/check
 
