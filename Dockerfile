@@ -10,7 +10,8 @@
 #
 # All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
 # SOURCE_DATE_EPOCH (--build-arg, with --output rewrite-timestamp=true or buildah --timestamp) settles the rest.
-ARG BASE=debian:trixie-slim
+# debian:trixie-slim of August 2026, for all architectures
+ARG BASE=debian:trixie-slim@sha256:d7e12182ce18b85b93007c1dedf31f2d29e01ccf3182cc4017c709b6259bc132
 
 # ---------------------------------------------------------------- build
 FROM ${BASE} AS toolchain
