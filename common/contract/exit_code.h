@@ -31,6 +31,7 @@ enum exit_class {
     X(RESTART_ASKED, 138, COLLATERAL, "asked to restart")                                                              \
     X(LOST_CREW, 160, COLLATERAL, "lost contact with the crew")                                                        \
     X(LEFT, 143, DISRUPTION, "left by request, state safe")                                                            \
+    X(UNFIT, 161, RETRYABLE, "failed the pre-flight check")                                                            \
     X(DEVICE_FAILED, 162, RETRYABLE, "a device failed")                                                                \
     X(SUPERSEDED, 163, IGNORED, "superseded by a newer generation")
 

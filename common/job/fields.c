@@ -828,6 +828,15 @@ static const struct field training_fields[] = {
      .description =
          "Crew: the same bits for any number of workers and any restart. Run: the same bits for an equal crew; it lets "
          "collective Ring and NCCL add in their own order, and changes nothing with any other, whose sums are Crew's."},
+    {.name = "preflight",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(training_spec, preflight),
+     LONE,
+     .fallback = "false",
+     .description =
+         "Each worker checks arithmetic, memory and its connections before the first step, which takes a few "
+         "seconds. A worker that computes wrong values, or is much slower than the others, is ended (exit code "
+         "161), and its successor avoids the node."},
     {.name = "logicalShards",
      .kind = FIELD_INTEGER,
      MEMBER(training_spec, logical_shards),
@@ -1951,6 +1960,11 @@ static const struct field node_failure_fields[] = {
      .flags = FIELD_PRECISE,
      .description = "When the failure was counted."},
     TEXT("reason", node_failure, reason, TEXT_MAX_LENGTH, "Why the node is blamed, and the pod that failed."),
+    {.name = "sure",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(node_failure, sure),
+     LONE,
+     .description = "This failure alone suffices to avoid the node."},
 };
 static OBJECT_TYPE(node_failure_type, "Node failure", node_failure_fields, .size = sizeof(struct node_failure));
 

@@ -265,6 +265,7 @@ struct training_spec {
     double gradient_clip_norm; /* DECIMAL_UNSET: no clipping */
     int64_t seed;
     enum determinism determinism;
+    bool preflight;
     int64_t logical_shards; /* FIELD_UNSET: workers x devices x accumulation */
 };
 

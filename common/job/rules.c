@@ -259,6 +259,15 @@ static bool sharded_crew(const struct json *self, const struct json *old)
     return !rule_boolean(self, "strategy.shardedOptimizer") || !is_elastic(self);
 }
 
+/* Workers of these do not act together, or compute with a plugin's devices. */
+static bool preflight_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const apart[] = {"ParameterServer", "PeerToPeer", NULL};
+    return !rule_boolean(self, "training.preflight") ||
+           !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "model.program"));
+}
+
 static bool collective_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1036,6 +1045,13 @@ const struct rule rules[] = {
      .cel = "!has(self.shardedOptimizer) || !self.shardedOptimizer || (self.type == 'MultiWorkerMirrored' && "
             "!has(self.localSteps) && (!has(self.collective) || self.collective == 'Auto'))",
      .message = "is for MultiWorkerMirrored with collective Auto and no localSteps; leave it or the others out"},
+    {.name = "PreflightStrategy",
+     .about = &training_job_spec_type,
+     .field = "coxswain.training.preflight",
+     .holds = preflight_strategy,
+     .cel = OURS "!has(" TRAINING ".preflight) || !" TRAINING ".preflight || (!(" STRATEGY
+                 ".type in ['ParameterServer', 'PeerToPeer']) && !has(self.coxswain.model.program))",
+     .message = "is not for ParameterServer, PeerToPeer and model.program; leave it out"},
     {.name = "ShardedCrew",
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.shardedOptimizer",

@@ -201,6 +201,7 @@ struct node_failure {
     const char *node;
     int64_t at_ms;
     const char *reason; /* "a device failed (pod digits-worker-1-3)" */
+    bool sure;          /* this failure alone suffices to avoid the node */
 };
 
 struct job_status {

@@ -74,6 +74,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .step_record = variable(ENV_RECORD),
         .arithmetic = variable(ENV_ARITHMETIC),
         .read_delay = variable(ENV_READ_DELAY),
+        .preflight_fault = variable(ENV_PREFLIGHT_FAULT),
         .pjrt_plugin = variable(ENV_PJRT_PLUGIN),
     };
     int64_t threads = 0, cpu_devices = 0, chief_timeout = 0, grace = GRACE_SECONDS_DEFAULT, logit_rows = -1;

@@ -459,6 +459,11 @@ static int64_t mirrored_step_before(const struct strategy *base)
 
 /* ---------------------------------------------------------------- small host values */
 
+static struct collective *mirrored_group(struct strategy *base)
+{
+    return ((struct multi_worker_mirrored *)base)->group;
+}
+
 static int mirrored_sum(struct strategy *base, double *values, unsigned count, struct error *error)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
@@ -584,6 +589,7 @@ const struct strategy_operations multi_worker_mirrored_strategy = {
     .sum = mirrored_sum,
     .await_delivery = mirrored_await_delivery,
     .meet = mirrored_meet,
+    .group = mirrored_group,
     .share = mirrored_share,
     .writers = mirrored_writers,
     .close = mirrored_close,

@@ -453,6 +453,11 @@ static int pipeline_sum(struct strategy *base, double *values, unsigned count, s
     return check_formed(pipeline, error) < 0 ? -1 : pipeline_exchange_sum(pipeline, values, count, error);
 }
 
+static struct collective *pipeline_group(struct strategy *base)
+{
+    return ((struct pipeline *)base)->group;
+}
+
 static int pipeline_meet(struct strategy *base, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
@@ -584,6 +589,7 @@ const struct strategy_operations pipeline_strategy = {
     .break_off = pipeline_break_off,
     .sum = pipeline_sum,
     .meet = pipeline_meet,
+    .group = pipeline_group,
     .share = pipeline_share_bytes,
     .evaluate = pipeline_evaluate,
     .evaluation_part = pipeline_evaluation_part,

@@ -2,11 +2,13 @@
 #include "worker/strategy/strategy.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/subnormals.h"
 #include "worker/device/loss_scale.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/preflight.h"
 #include "worker/strategy/strategy_table.h"
 
 static const struct strategy_operations *const table[] = {
@@ -259,6 +261,22 @@ int64_t strategy_finished(const struct strategy *strategy, unsigned seat)
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)
 {
     return strategy->operations->sum(strategy, values, count, error);
+}
+
+int strategy_preflight(struct strategy *strategy, const char *fault, struct preflight_figures *ret_figures,
+                       struct error *error)
+{
+    const struct strategy_options *options = &strategy->options;
+    const struct strategy_device alone = {.device = options->device};
+    unsigned size = strategy->world.size, rank = strategy->world.rank;
+    struct collective *group = strategy->operations->group ? strategy->operations->group(strategy) : NULL;
+    memset(ret_figures, 0, CREW_SIZE_MAX * sizeof *ret_figures);
+    if (preflight_measure(options->devices ? options->devices : &alone, options->devices ? options->device_count : 1,
+                          fault, &ret_figures[rank], error) < 0 ||
+        preflight_measure_links(group, rank, size, &ret_figures[rank], error) < 0)
+        return -1;
+    return strategy_sum(strategy, (double *)ret_figures, size * (unsigned)(sizeof *ret_figures / sizeof(double)),
+                        error);
 }
 
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error)

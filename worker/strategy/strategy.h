@@ -38,6 +38,7 @@ struct graph;
 struct sampler;
 struct loss_sums;
 struct memory_plans;
+struct preflight_figures;
 struct strategy;
 struct training_state;
 
@@ -204,6 +205,11 @@ int strategy_reform(struct strategy *strategy, struct error *error);
  * between two exchanges. `votes`: this rank's strategy_vote flags. */
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
+
+/* Measures this rank and its connections before the first step, and fills ret_figures[0..CREW_SIZE_MAX) with what all ranks have measured (preflight.h). All
+ * ranks must call it after strategy_reform. Not for loose strategies. */
+int strategy_preflight(struct strategy *strategy, const char *fault, struct preflight_figures *ret_figures,
+                       struct error *error);
 
 /* Waits for work that a step has left running on the devices. Call it before reading parameters
  * there or using a graph. */

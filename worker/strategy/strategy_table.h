@@ -34,6 +34,7 @@ struct strategy_operations {
     int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
     void (*await_delivery)(struct strategy *strategy);           /* NULL: everything is delivered when a step ends */
     int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is one process */
+    struct collective *(*group)(struct strategy *strategy);      /* NULL: there is none, as in a crew of one */
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
     int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,

@@ -11,6 +11,7 @@
 #include "worker/comm/traffic.h"
 #include "worker/coordination/stragglers.h"
 #include "worker/data/step_record.h"
+#include "worker/strategy/preflight.h"
 #include "worker/train/abandonment.h"
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
@@ -198,6 +199,49 @@ static void tell_stragglers(struct loop *loop, const struct strategy_result *res
     }
 }
 
+/* All ranks have the same figures. A rank that has failed ends; the others lose it in the first step, and wait for its successor. */
+static enum outcome judge_preflight(struct loop *loop, const struct preflight_figures *figures, double seconds,
+                                    struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    const struct world *world = strategy_world(trainer->strategy);
+    char text[PREFLIGHT_TEXT_MAX];
+    unsigned failed = 0;
+    for (unsigned rank = 0; rank < world->size; rank++) {
+        const struct crew_seat *seat = &trainer->crew.seats[world->members[rank]];
+        if (!preflight_judge(figures, world->size, rank, text))
+            continue;
+        failed++;
+        if (trainer_is_chief(trainer))
+            report_warn(trainer->report, "%s %u has failed the pre-flight check: it %s", seat->role, seat->index, text);
+        if (rank == world->rank) {
+            loop->code = EXIT_CODE_UNFIT;
+            error_set(error, ERROR_DEVICE, "this worker has failed the pre-flight check: it %s; look at its node",
+                      text);
+        }
+    }
+    if (failed == 0 && trainer_is_chief(trainer))
+        report_say(trainer->report, "the pre-flight check took %.1f s; all workers of %u have passed it", seconds,
+                   world->size);
+    return loop->code == EXIT_CODE_UNFIT ? OUTCOME_FAILED : OUTCOME_ON;
+}
+
+/* Before the first step, and again when the crew has formed anew before it. */
+static enum outcome check_crew(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    struct preflight_figures figures[CREW_SIZE_MAX];
+    int64_t begun_ns = clock_monotonic_ns();
+    if (!trainer->job->training.preflight || trainer->state.progress.step > 0)
+        return OUTCOME_ON;
+    abandonment_wait_begins(trainer->abandonment, "the pre-flight check");
+    int result = strategy_preflight(trainer->strategy, trainer->identity->preflight_fault, figures, error);
+    abandonment_wait_ends(trainer->abandonment);
+    if (result < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    return judge_preflight(loop, figures, (double)(clock_monotonic_ns() - begun_ns) / 1e9, error);
+}
+
 static enum outcome form_crew(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -222,7 +266,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
     record_world(loop);
     forget_paces(loop);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
-    return OUTCOME_ON;
+    return check_crew(loop, error);
 }
 
 /* ---- evaluation */

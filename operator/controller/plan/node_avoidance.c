@@ -45,6 +45,7 @@ struct avoided {
     const struct node_failure *last; /* the newest failure; NULL: the node is not avoided */
     int64_t count;                   /* of failures within a window up to the last */
     int64_t until_ms;
+    bool is_sure; /* one of these failures alone suffices */
 };
 
 /* Judges the node of the status's failure `at`; only at its newest failure, so that each node is found once. */
@@ -60,9 +61,12 @@ static struct avoided avoided_at(const struct planning *planning, const struct j
             continue;
         if (i > at)
             return (struct avoided){0};
-        avoided.count += last->at_ms - failure->at_ms < window_ms(planning);
+        bool counts = last->at_ms - failure->at_ms < window_ms(planning);
+        avoided.count += counts;
+        avoided.is_sure |= counts && failure->sure;
     }
-    if (limit_of(planning) > 0 && avoided.count >= limit_of(planning) && planning->now_ms < avoided.until_ms)
+    if (limit_of(planning) > 0 && (avoided.is_sure || avoided.count >= limit_of(planning)) &&
+        planning->now_ms < avoided.until_ms)
         avoided.last = last;
     return avoided;
 }
@@ -153,6 +157,7 @@ static void count(struct planning *planning, const struct pod_view *pod, const s
         .node = planning_format(planning, "%s", pod->node),
         .at_ms = planning->now_ms,
         .reason = planning_format(planning, "%s (pod %s)", blame->reason, pod->name),
+        .sure = blame->is_sure,
     };
     add_failure(planning, &failure);
     struct avoided avoided = avoided_node(planning, next, pod->node);

@@ -6,6 +6,8 @@
  * after the last of these failures. The condition AvoidingNodes names the nodes; an event is
  * recorded about the job and about the node.
  *
+ * A failed pre-flight check of a worker is a check of the node itself: one suffices.
+ *
  * The newest failures are kept in status.controllerState.nodeFailures, written together with the
  * restart that they caused. Which nodes are avoided, and until when, follows from this list and the
  * time alone; so the list is all that has to survive a restart of the operator.

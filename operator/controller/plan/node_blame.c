@@ -68,6 +68,8 @@ struct node_blame node_blame_of(const struct pod_view *pod, enum framework frame
     if (pod->exit_code <= 0 || pod->disruption_target || pod_view_was_asked_to_end(pod))
         return (struct node_blame){0};
     bool is_worker = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
+    if (is_worker && pod->exit_code == EXIT_CODE_UNFIT)
+        return (struct node_blame){.reason = "the worker failed its pre-flight check", .is_sure = true};
     const struct device_error *error = find_device_error(pod->termination_message);
     const char *reason = error ? error->reason : NULL;
     if (!reason && is_worker && pod->exit_code == EXIT_CODE_DEVICE_FAILED)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decides whether a pod's end may be the fault of its node, so that another node may do better:
- * the node was lost, its kubelet refused the pod, or a device failed. node_avoidance.h counts such
+ * the node was lost, its kubelet refused the pod, a device failed, or a worker failed its pre-flight
+ * check. node_avoidance.h counts such
  * ends. What the program itself does wrong, an eviction for using too much, a drain, a preemption
  * and a node that is shut down or removed are not the node's fault. The rules are the table in
  * docs/operations.md, "Nodes that fail pods".
@@ -19,6 +20,7 @@ struct node_blame {
     /* The container's own exit or words say so. Errors of devices and networks often reach other members
      * of the crew, too, so only the member that ended first is evidence against its node. */
     bool by_program;
+    bool is_sure; /* a check of the node itself says so: one such failure suffices */
 };
 
 /* Returns why a pod that has ended or is being deleted blames its node. A pod without a node blames none. */

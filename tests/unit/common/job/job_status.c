@@ -18,7 +18,7 @@ static const char full[] =
     "\"progressedAt\":\"2026-11-20T14:01:00.250000Z\","
     "\"chiefFinishTime\":\"2026-11-20T14:02:00Z\",\"suspendedMilliseconds\":1500,"
     "\"recoveredRestarts\":2,\"recoveredFailures\":0,\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
-    "\"nodeFailures\":[{\"node\":\"gpu-7\",\"at\":\"2026-11-20T14:00:04.500000Z\",\"reason\":\"r\"},"
+    "\"nodeFailures\":[{\"node\":\"gpu-7\",\"at\":\"2026-11-20T14:00:04.500000Z\",\"reason\":\"r\",\"sure\":true},"
     "{\"node\":\"gpu-8\",\"at\":\"2026-11-20T14:00:05.000000Z\",\"reason\":\"r\"}],"
     "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-2,3\",\"backingOff\":\"3\","
     "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\"}]},"

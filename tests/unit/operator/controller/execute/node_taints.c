@@ -71,7 +71,8 @@ static void note(const char *uid, unsigned count)
 {
     struct node_failure failures[4];
     for (unsigned i = 0; i < count; i++)
-        failures[i] = (struct node_failure){"n", clock_now_ms() - 1000 * i, "a device failed (pod p)"};
+        failures[i] =
+            (struct node_failure){.node = "n", .at_ms = clock_now_ms() - 1000 * i, .reason = "a device failed (pod p)"};
     struct training_job job = {.uid = (char *)uid, .namespace = (char *)"ml", .name = (char *)uid};
     job.status.node_failures = failures;
     job.status.node_failure_count = count;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/contract/exit_code.h"
 #include "operator/controller/plan/node_blame.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
@@ -54,6 +55,8 @@ Test(node_avoidance, what_blames_a_node)
          "the GPU driver and its library differ in version"},
         {"n", "", "", "", 162, FRAMEWORK_COXSWAIN, "a device failed"},
         {"n", "", "", "", 162, FRAMEWORK_PYTORCH, NULL},
+        {"n", "", "", "", 161, FRAMEWORK_COXSWAIN, "the worker failed its pre-flight check"},
+        {"n", "", "", "", 161, FRAMEWORK_PYTORCH, NULL},
         {"n", "", "", "", 65, FRAMEWORK_COXSWAIN, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -128,6 +131,24 @@ Test(node_avoidance, a_node_that_fails_three_times_within_an_hour_is_avoided_for
     scene.input.now_ms++;
     cr_assert_eq(avoided(), 0);
     scene_expect("AvoidingNodes:False=NoNodeAvoided write_status=1");
+}
+
+Test(node_avoidance, one_failed_pre_flight_check_suffices)
+{
+    scene.job.framework = FRAMEWORK_COXSWAIN;
+    scene.input.now_ms += 1000;
+    struct pod_view *pod = &scene.pods[scene.pod_count - 1];
+    pod->node = "gpu-7";
+    scene_end_pod(&scene, pod, EXIT_CODE_UNFIT);
+    scene_turn(&scene);
+    cr_assert_eq(scene.plan.avoided_node_count, 1);
+    cr_assert_str_eq(scene.plan.avoided_nodes[0], "gpu-7");
+    cr_assert(scene.job.status.node_failures[0].sure, "a restarted operator knows it, too");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_AVOIDING_NODES].message,
+                     "1 failure within 3600 s, the last: the worker failed its pre-flight check (pod digits-worker-1-"),
+              "%s", scene.plan.status.conditions[CONDITION_AVOIDING_NODES].message);
+    scene.job.run_policy.node_avoidance.failures = 0;
+    cr_assert_eq(avoided(), 0, "nodes are never avoided");
 }
 
 Test(node_avoidance, failures_that_lie_further_apart_are_not_counted_together)

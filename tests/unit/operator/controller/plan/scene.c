@@ -196,6 +196,7 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
             .node = arena_copy_string(arena, status->node_failures[i].node),
             .at_ms = status->node_failures[i].at_ms,
             .reason = arena_copy_string(arena, status->node_failures[i].reason),
+            .sure = status->node_failures[i].sure,
         };
     for (unsigned i = 0; i < copy.progress.metric_count; i++) {
         copy.progress.metrics[i].name = arena_copy_string(arena, status->progress.metrics[i].name);
