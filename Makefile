@@ -690,7 +690,7 @@ deps: ## install everything that build, tests and checks need
 
 share := $(DESTDIR)$(PREFIX)/share/coxswain
 install: all ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/kueue \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/kueue $(share)/examples/claims \
 		$(share)/examples/sweeps $(share)/examples/volumes/bucket
 	install -m 755 $(program_files) $(DESTDIR)$(PREFIX)/bin
 	ln -sf cox $(DESTDIR)$(PREFIX)/bin/kubectl-cox
@@ -699,6 +699,7 @@ install: all ## into PREFIX (/usr/local), below DESTDIR
 	install -m 644 $(wildcard deploy/examples/*.yaml) $(share)/examples
 	install -m 644 $(wildcard deploy/examples/foreign/*) $(share)/examples/foreign
 	install -m 644 $(wildcard deploy/examples/kueue/*.yaml) $(share)/examples/kueue
+	install -m 644 $(wildcard deploy/examples/claims/*.yaml) $(share)/examples/claims
 	install -m 644 $(wildcard deploy/examples/sweeps/*.yaml) $(share)/examples/sweeps
 	install -m 644 $(wildcard deploy/examples/volumes/*.yaml) $(share)/examples/volumes
 	install -m 644 $(wildcard deploy/examples/volumes/bucket/*.yaml) $(share)/examples/volumes/bucket

@@ -153,8 +153,8 @@ static const struct field devices_fields[] = {
      .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
-     .description = "The extended resource by which a pod asks for a device. Default: nvidia.com/gpu for GPU, "
-                    "google.com/tpu for TPU."},
+     .description = "The extended resource by which a pod asks for a device, unless its container has resource claims. "
+                    "Default: nvidia.com/gpu for GPU, google.com/tpu for TPU."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 

@@ -22,7 +22,7 @@ trap finish EXIT
 
 refused=
 for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,sweeps,volumes,volumes/bucket}/*.yaml \
-    "$root/deploy/examples/kueue/queued.yaml"; do
+    "$root"/deploy/examples/{kueue/queued,claims/claims}.yaml; do
     kubectl apply --dry-run=server -f "$file" >/dev/null 2>why || refused+="${file##*/}: $(head -n 1 why); "
 done
 [[ -z $refused ]]

@@ -147,12 +147,16 @@ static void set_volumes(struct json *spec, const struct pod_builder *builder)
     }
 }
 
+/* Requests the devices as an extended resource, unless the template's container has resource claims: then those bring the devices. */
 static void set_devices(struct json *container, const struct training_job *job, enum role role)
 {
     const struct devices_spec *devices = &job->document.devices;
     int64_t count = crew_role_devices(job, role);
     static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
+    const struct json *main = template_main_container(job->roles[role].template);
     if ((devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU) || count == 0)
+        return;
+    if (json_count(json_at(main, "resources.claims")) > 0)
         return;
     const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());

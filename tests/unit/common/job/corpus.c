@@ -107,6 +107,7 @@ Test(corpus, the_examples_pass)
     expect_all("deploy/examples/*.yaml", expect_good);
     expect_all("deploy/examples/foreign/*.yaml", expect_good);
     expect_all("deploy/examples/kueue/queued.yaml", expect_good);
+    expect_all("deploy/examples/claims/claims.yaml", expect_good);
 }
 
 /* deploy/examples/NAME.yaml has the job NAME, and foreign/NAME.yaml too, by its framework first: a user finds one by the other, and
@@ -137,6 +138,7 @@ Test(corpus, the_examples_are_called_as_their_files)
 {
     expect_all("deploy/examples/*.yaml", expect_name);
     expect_all("deploy/examples/kueue/queued.yaml", expect_name);
+    expect_all("deploy/examples/claims/claims.yaml", expect_name);
     expect_all("deploy/examples/foreign/*.yaml", expect_name);
     expect_all("deploy/examples/foreign/*.yaml", expect_framework);
 }

@@ -270,6 +270,22 @@ Test(pod_build, a_device_is_asked_for_by_its_resource)
     }
 }
 
+Test(pod_build, devices_of_resource_claims_are_not_asked_for_twice)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(HEAD WORKERS(
+        ",\"template\":{\"spec\":{\"resourceClaims\":[{\"name\":\"gpus\",\"resourceClaimTemplateName\":\"two-gpus\"}],"
+        "\"containers\":[{\"name\":\"trainer\",\"resources\":{\"claims\":[{\"name\":\"gpus\"}]}}]}}"));
+    job.document.devices = (struct devices_spec){.type = DEVICE_TYPE_GPU, .count = 2};
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    const struct json *resources = json_at(container_of(pod, "trainer"), "resources");
+    cr_expect_null(json_member(resources, "limits"));
+    cr_expect_str_eq(json_string_at(json_first(json_member(resources, "claims")), "name", ""), "gpus");
+    cr_expect_str_eq(json_string_at(json_first(json_at(pod, "spec.resourceClaims")), "resourceClaimTemplateName", ""),
+                     "two-gpus");
+}
+
 /* Expects the number of devices in the limits of the role's pod, "none" without a limit. */
 static void expect_devices(const struct training_job *job, enum role role, const char *resource, const char *expected)
 {
