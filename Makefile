@@ -425,6 +425,11 @@ bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 	@$(MAKE) --no-print-directory benches
 	@BUILD=$(abspath $(BUILD)) tests/bench/peers/run
 
+# BENCH_ROUNDS, BENCH_SECONDS, BENCH_MODELS, BENCH_ONLY: tests/bench/programs/programs.py tells of them.
+.PHONY: bench-programs
+bench-programs: all ## LeNet and a small Llama by programs beside our own graph, JAX, PyTorch and Keras (packages from PyPI): rates, first steps, memory; 15 minutes
+	@BUILD=$(abspath $(BUILD)) tests/bench/programs/run
+
 # BENCH_OPERATOR=full: with 10,000 jobs and 100,000 pods, too; tests/bench/operator/run tells of other sizes.
 .PHONY: bench-operator
 bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## the operator at scale beside its peer, on a real control plane with KWOK
@@ -680,7 +685,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/tpu/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run
+		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run tests/bench/programs/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros
