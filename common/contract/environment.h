@@ -133,6 +133,7 @@
 #define STORAGE_ROOT "/coxswain/storage"
 
 /* Folders with the credentials of object storage, in the containers that copy files or save checkpoints to it: S3_DIRECTORY "/" number of the storage. */
+#define SYNC_CONTAINER "coxswain-sync-" /* and the number: the sidecar that uploads a storage */
 #define S3_DIRECTORY "/coxswain/s3"
 
 /* Linux limits an environment variable to 128 KiB; the job document must stay below that. */

@@ -993,6 +993,24 @@ static const struct field s3_secret_fields[] = {
 };
 static OBJECT_TYPE(s3_secret_type, "S3 secret", s3_secret_fields);
 
+static const struct field s3_sync_fields[] = {
+    {.name = "everySeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(s3_sync_spec, every_seconds),
+     LONE,
+     RANGE(1, 86400),
+     .fallback = "10",
+     .description = "How often new and changed files are looked for. Files are uploaded when they have not changed for "
+                    "ten seconds."},
+    {.name = "deleteRemoved",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(s3_sync_spec, delete_removed),
+     LONE,
+     .fallback = "false",
+     .description = "Remove the objects of files that the program removes, such as older checkpoints."},
+};
+static OBJECT_TYPE(s3_sync_type, "S3 sync", s3_sync_fields);
+
 static const struct field s3_fields[] = {
     {.name = "endpoint",
      .kind = FIELD_STRING,
@@ -1045,6 +1063,15 @@ static const struct field s3_fields[] = {
      .fallback = "10Gi",
      .description = "The most that the pod's local copy of the objects may take; larger ones fail the job. Checkpoints "
                     "take the size of two."},
+    {.name = "sync",
+     .kind = FIELD_OBJECT,
+     MEMBER(s3_spec, sync),
+     COMPANION(s3_spec, sync.enabled),
+     .type = &s3_sync_type,
+     .description =
+         "pytorch, tensorflow, jax: the programs may write to the storage. What is complete in the bucket is copied to "
+         "each pod before it starts, and a sidecar of the chief, or of worker 0, uploads what that pod writes. Needs "
+         "Kubernetes 1.29."},
 };
 static OBJECT_TYPE(s3_type, "S3", s3_fields);
 
@@ -1157,7 +1184,7 @@ static const struct field storage_fields[] = {
      .description =
          "Objects of a bucket with the interface of S3. Each pod copies what the job reads before it starts, "
          "read-only. If checkpoint or export names the storage, the job's checkpoints or its export are uploaded to "
-         "it."},
+         "it; with sync, whatever the programs of another framework write."},
     {.name = "download",
      .kind = FIELD_OBJECT,
      MEMBER(storage_spec, download),

@@ -290,6 +290,13 @@ struct progress_spec {
     bool push;                                  /* the script sends it to the operator; see push_report.h */
 };
 
+/* A folder of another framework's pods that is kept in the bucket (storage/sync.h). */
+struct s3_sync_spec {
+    bool enabled; /* the section is there */
+    int64_t every_seconds;
+    bool delete_removed;
+};
+
 /* A bucket with the interface of S3. */
 struct s3_spec {
     bool enabled; /* the section is there */
@@ -298,6 +305,7 @@ struct s3_spec {
     const char *region;      /* NULL: us-east-1 */
     const char *secret_name; /* NULL: requests are not signed, as for public buckets */
     const char *cache_size;  /* a quantity */
+    struct s3_sync_spec sync;
 };
 
 /* What is downloaded into a volume before the pods' programs start (storage/download.h). */

@@ -395,7 +395,23 @@ static bool storage_writable(const struct json *self, const char *path)
 
 static bool storage_is_volume(const struct json *self, const char *path)
 {
-    return !json_member(rule_element_named(json_member(self, "storage"), rule_string(self, path)), "s3");
+    const struct json *storage = rule_element_named(json_member(self, "storage"), rule_string(self, path));
+    return !json_member(storage, "s3") || json_at(storage, "s3.sync");
+}
+
+static bool sync_is_foreign(const struct json *self, const struct json *old)
+{
+    (void)old;
+    for (const struct json *item = json_first(json_member(self, "storage")); item; item = json_next(item))
+        if (rule_has(self, "coxswain") && json_at(item, "s3.sync"))
+            return false;
+    return true;
+}
+
+static bool sync_writable(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !json_at(self, "s3.sync") || !json_boolean_at(self, "readOnly", false);
 }
 
 static bool data_storage(const struct json *self, const struct json *old)
@@ -742,10 +758,9 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     "!self.storage.exists(s, s.name == self." section ".storage && s.readOnly)"
 #define IN_A_VOLUME(section)                                                                                           \
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
-    "!self.storage.exists(s, s.name == self." section ".storage && has(s.s3))"
+    "!self.storage.exists(s, s.name == self." section ".storage && has(s.s3) && !has(s.s3.sync))"
 #define NOT_SAVED_TO_S3                                                                                                \
-    "is object storage, to which only jobs with section coxswain save; save to a volume, such as a "                   \
-    "persistentVolumeClaim"
+    "is object storage without sync; add sync: {} to its s3, or save to a volume, such as a persistentVolumeClaim"
 #define EXISTING(section)                                                                                              \
     "has(self.trainingClass) || !has(self." section ") || !has(self." section                                          \
     ".storage) || " STORED("self." section ".storage")
@@ -1165,6 +1180,19 @@ const struct rule rules[] = {
      .cel = "!has(self.download) || !(has(self.configMap) || has(self.secret) || has(self.projected) || "
             "has(self.image) || has(self.s3))",
      .message = "needs a volume that can be written, such as persistentVolumeClaim: {claimName: models}"},
+    {.name = "SyncIsForeign",
+     .about = &training_job_spec_type,
+     .field = "storage",
+     .holds = sync_is_foreign,
+     .cel = "!has(self.coxswain) || !has(self.storage) || self.storage.all(s, !has(s.s3) || !has(s.s3.sync))",
+     .message = "s3.sync is for pytorch, tensorflow and jax; the trainers of coxswain upload checkpoints and exports "
+                "themselves, so leave it out"},
+    {.name = "SyncWritable",
+     .about = &storage_type,
+     .field = "readOnly",
+     .holds = sync_writable,
+     .cel = "!has(self.s3) || !has(self.s3.sync) || !has(self.readOnly) || !self.readOnly",
+     .message = "is for storage that is only read, but s3.sync uploads what is written; leave one of them out"},
     {.name = "ExportStorage",
      .in_documents = true,
      .about = &training_job_spec_type,

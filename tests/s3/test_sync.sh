@@ -146,3 +146,32 @@ rm -rf g && mkdir g && checkpoint g 1
 through_proxy sync g --prefix g --patience 1 2>g.log
 [[ $? == 1 ]]
 verdict $? "without a server it ends with an error, so that its container is started again" "$(cat g.log)"
+
+# ---- a job of a foreign program: a checkpoint each second, and an end by SIGKILL in the first life, after checkpoint 3
+s3_start
+mkdir scripts
+cat >scripts/train.sh <<'SCRIPT'
+begin=$(ls -d "$COXSWAIN_CHECKPOINT_DIR"/checkpoint-* 2>/dev/null | sed 's/.*-//' | sort -n | tail -n 1)
+echo "attempt $COXSWAIN_ATTEMPT begins after ${begin:-0}"
+for ((step = ${begin:-0} + 1; step <= 5; step++)); do
+    folder=$COXSWAIN_CHECKPOINT_DIR/checkpoint-$step
+    mkdir -p "$folder" && echo "$step" >"$folder/model" && touch "$folder/training_args.bin" && sleep 0.1 && echo "$step" >"$folder/trainer_state.json"
+    if ((step == 4 && COXSWAIN_ATTEMPT == 1)); then
+        mkdir "$COXSWAIN_CHECKPOINT_DIR/checkpoint-90" && touch "$COXSWAIN_CHECKPOINT_DIR/checkpoint-90/training_args.bin"
+        kill -KILL $$
+    fi
+done
+SCRIPT
+plane_start --volume scripts="$work/scripts"
+operator_start
+api POST api/v1/namespaces/default/secrets '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"runs"},"stringData":{"AWS_ACCESS_KEY_ID":"first-key",
+    "AWS_SECRET_ACCESS_KEY":"first-secret-of-the-test"}}' >secret.json
+api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"foreign\"},
+    \"spec\":{\"image\":\"none\",\"pytorch\":{\"checkpoint\":{\"storage\":\"runs\"}},\"runPolicy\":{\"backoffLimit\":3,\"cleanPodPolicy\":\"None\"},
+    \"storage\":[{\"name\":\"scripts\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"scripts\"}},
+        {\"name\":\"runs\",\"s3\":{\"endpoint\":\"$s3_endpoint\",\"bucket\":\"runs\",\"prefix\":\"jobs\",\"secretRef\":{\"name\":\"runs\"},\"sync\":{\"everySeconds\":1}}}],
+    \"workers\":{\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"command\":[\"bash\",\"/coxswain/storage/scripts/train.sh\"]}]}}}}}" >answer.json
+wait_for foreign state Succeeded 60 && [[ $(restored jobs) == "$(for i in 1 2 3 4 5; do printf 'foreign/checkpoint-%s/%s ' $i model $i trainer_state.json $i training_args.bin; done)" ]]
+verdict $? "a job saves to the bucket through a folder, starts over and succeeds when all is uploaded" "$(cat answer.json; api GET "$jobs_path/foreign" | tail -c 1500; storage list jobs)"
+log_of "$(member foreign 0)" | contains 'attempt 2 begins after 4'
+verdict $? "its second life begins with the last whole checkpoint" "$(log_of "$(member foreign 0)")"

@@ -6,6 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/quantity.h"
@@ -35,9 +36,22 @@ static bool has_export(const struct training_job *job, const struct storage_spec
            is_named(job->document.export_storage, storage->name);
 }
 
+static bool is_synced(const struct training_job *job, const struct storage_spec *storage)
+{
+    return job->framework != FRAMEWORK_COXSWAIN && storage->s3.enabled && storage->s3.sync.enabled;
+}
+
+bool object_storage_uploads(const struct training_job *job, enum role role, int64_t index)
+{
+    for (unsigned i = 0; i < job->document.storage_count; i++)
+        if (is_synced(job, &job->document.storage[i]))
+            return role == crew_chief_role(job) && index == 0;
+    return false;
+}
+
 bool object_storage_is_written(const struct training_job *job, const struct storage_spec *storage)
 {
-    return has_checkpoints(job, storage) || has_export(job, storage);
+    return is_synced(job, storage) || has_checkpoints(job, storage) || has_export(job, storage);
 }
 
 bool object_storage_takes_checkpoints(const struct training_job *job)
@@ -185,7 +199,7 @@ void object_storage_add_mounts(struct json *mounts, const struct training_job *j
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
         SCOPED_FREE char *secrets = secret_folder(i), *volume = secret_volume(i);
-        if (object_storage_is_written(job, storage) && storage->s3.secret_name)
+        if (object_storage_is_written(job, storage) && !is_synced(job, storage) && storage->s3.secret_name)
             job_secret_add_mount(mounts, volume, secrets);
     }
 }
@@ -213,7 +227,7 @@ static struct json *add_container(struct json *list, const struct storage_spec *
 static void end_options(struct json *words, const struct storage_spec *storage, const char *limit)
 {
     int64_t thousandths = 0;
-    bool has_ceiling = quantity_parse(limit, &thousandths); /* otherwise it is larger than any disk */
+    bool has_ceiling = limit && quantity_parse(limit, &thousandths); /* otherwise it is larger than any disk */
     SCOPED_FREE char *ceiling = memory_format("%" PRId64, thousandths / 1000),
                      *folder = memory_format("%s/%s", STORAGE_ROOT, storage->name);
     add_option(words, "--ceiling", has_ceiling ? ceiling : NULL);
@@ -221,15 +235,54 @@ static void end_options(struct json *words, const struct storage_spec *storage, 
     json_append_string(words, folder);
 }
 
-static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
+static struct json *add_bucket_container(struct json *list, const struct training_job *job, unsigned index,
+                                         const char *image, const char *command)
 {
     const struct storage_spec *storage = &job->document.storage[index];
     const struct s3_spec *s3 = &storage->s3;
-    struct json *words = add_container(list, storage, index, image, "fetch", s3->secret_name != NULL);
+    struct json *words = add_container(list, storage, index, image, command, s3->secret_name != NULL);
     add_option(words, "--endpoint", s3->endpoint);
     add_option(words, "--bucket", s3->bucket);
     add_option(words, "--prefix", key_prefix(s3));
     add_option(words, "--region", s3->region);
+    return words;
+}
+
+static void add_sync(struct json *list, const struct training_job *job, unsigned index, const char *image)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    const struct checkpoint_spec *checkpoint = &job->document.checkpoint;
+    SCOPED_FREE char *every = memory_format("%" PRId64, storage->s3.sync.every_seconds);
+    struct json *words = add_bucket_container(list, job, index, image, "sync");
+    add_option(words, "--interval", every);
+    add_option(words, "--connections", "8");
+    if (checkpoint->enabled && is_named(checkpoint->storage, storage->name)) {
+        const char *path = checkpoint->path ? checkpoint->path : job->name;
+        add_option(words, "--checkpoints", path + (*path == '/'));
+    }
+    if (storage->s3.sync.delete_removed)
+        json_append_string(words, "--delete-removed");
+    end_options(words, storage, NULL);
+    for (struct json *item = json_first(list); item; item = json_next(item))
+        if (!json_next(item))
+            json_set_string(item, "restartPolicy", "Always");
+}
+
+static void add_restore(struct json *list, const struct training_job *job, unsigned index, const char *image,
+                        bool uploads)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    struct json *words = add_bucket_container(list, job, index, image, "restore");
+    if (uploads)
+        json_append_string(words, "--claim");
+    end_options(words, storage, storage->s3.cache_size);
+}
+
+static void add_fetch(struct json *list, const struct training_job *job, unsigned index, const char *image)
+{
+    const struct storage_spec *storage = &job->document.storage[index];
+    const struct s3_spec *s3 = &storage->s3;
+    struct json *words = add_bucket_container(list, job, index, image, "fetch");
     end_options(words, storage, s3->cache_size);
     add_paths(words, job, storage->name);
 }
@@ -250,13 +303,18 @@ static void add_download(struct json *list, const struct training_job *job, unsi
     }
 }
 
-void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image)
+void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image,
+                                bool uploads)
 {
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
-        if (storage->s3.enabled && is_read(job, storage))
+        if (is_synced(job, storage))
+            add_restore(init_containers, job, i, image, uploads);
+        else if (storage->s3.enabled && is_read(job, storage))
             add_fetch(init_containers, job, i, image);
         if (storage->download.enabled)
             add_download(init_containers, job, i, image);
+        if (is_synced(job, storage) && uploads)
+            add_sync(init_containers, job, i, image);
     }
 }

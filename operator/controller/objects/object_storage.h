@@ -9,6 +9,9 @@
  * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h). A storage from which section coxswain reads nothing has
  * no init container.
  *
+ * A storage with s3.sync, of a job of another framework, can be written by all pods. An init container restores what is complete in the bucket
+ * (storage/sync.h), and in the chief, or worker 0, a sidecar uploads what that pod writes; it ends after the other containers.
+ *
  * For a storage with a section download, whatever its volume, an init container runs `coxswain-storage download` (storage/download.h).
  *
  * The Secret with the credentials is mounted into the init container and, if something is uploaded, into the trainer's container.
@@ -21,7 +24,7 @@
 /* Whether a storage of the job is a bucket, or has downloads. */
 bool object_storage_is_used(const struct job_document *document);
 
-/* Whether the trainer uploads to this storage: checkpoints, the export, or both. */
+/* Whether the trainer uploads to this storage (checkpoints, the export, or both), or a sidecar does. */
 bool object_storage_is_written(const struct training_job *job, const struct storage_spec *storage);
 
 /* Whether the job's checkpoints are uploaded at all. */
@@ -35,7 +38,12 @@ void object_storage_add_mounts(struct json *mounts, const struct training_job *j
 /* Appends the volumes, including those of the Secrets, to the volumes of a pod. */
 void object_storage_add_volumes(struct json *volumes, const struct job_document *document);
 
-/* Appends an init container for each such storage from which the job reads. `image` must contain coxswain-storage. */
-void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image);
+/* Appends an init container for each such storage from which the job reads. `image` must contain coxswain-storage. `uploads`: this is the
+ * pod that uploads; only then are there sidecars, with restartPolicy Always and resources of their own. */
+void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image,
+                                bool uploads);
+
+/* Whether a sidecar uploads from this pod. */
+bool object_storage_uploads(const struct training_job *job, enum role role, int64_t index);
 
 #endif

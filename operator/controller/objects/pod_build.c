@@ -244,32 +244,53 @@ static void copy_resources(struct json *container, const struct json *main)
         }
 }
 
-/* Adds the init containers that copy objects and download files. They come before those of the template, which may read the files. */
-static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role)
+/* Resources for a container that only copies, of the kinds that the main container has: a quota may want them, and a pod all of whose
+ * containers have limits may have a better quality of service. */
+static void set_copy_resources(struct json *container, const struct json *main)
+{
+    static const char *const kinds[] = {"requests", "limits"};
+    static const char *const amounts[][2] = {{"cpu", "500m"}, {"memory", "512Mi"}};
+    for (size_t kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < 2; i++)
+            if (json_member(json_member(json_member(main, "resources"), kinds[kind]), amounts[i][0]))
+                json_set_string(json_set_object(json_set_object(container, "resources"), kinds[kind]), amounts[i][0],
+                                amounts[i][1]);
+}
+
+/* Adds the init containers and sidecars that copy objects and download files. They come before those of the template, which may read the files. */
+static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role, bool uploads)
 {
     const struct json *main = template_main_container(builder->job->roles[role].template);
     const char *pull = json_string_at(main, "imagePullPolicy", NULL);
     struct json *list = json_set_array(spec, "initContainers");
-    object_storage_add_fetches(list, builder->job, builder->storage_image);
+    object_storage_add_fetches(list, builder->job, builder->storage_image, uploads);
     for (struct json *item = json_first(list); item; item = json_next(item)) {
         set_container_security(item, true);
         json_set_string(item, "terminationMessagePolicy", "FallbackToLogsOnError");
-        copy_resources(item, main);
+        if (json_member(item, "restartPolicy"))
+            set_copy_resources(item, main);
+        else
+            copy_resources(item, main);
         if (pull && builder->job->framework == FRAMEWORK_COXSWAIN) /* the same image */
             json_set_string(item, "imagePullPolicy", pull);
     }
 }
 
-static struct json *default_spec(const struct pod_builder *builder, enum role role, const struct json *environment)
+/* So that a sidecar can upload a last checkpoint. */
+#define UPLOAD_GRACE_SECONDS 300
+
+static struct json *default_spec(const struct pod_builder *builder, enum role role, int64_t index,
+                                 const struct json *environment)
 {
     const struct training_job *job = builder->job;
+    bool uploads = object_storage_uploads(job, role, index);
     struct json *spec = json_new_object();
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
     if (object_storage_is_used(&job->document))
-        set_fetches(spec, builder, role);
+        set_fetches(spec, builder, role, uploads);
     set_volumes(spec, builder);
     set_pod_security(spec);
-    json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
+    json_set_integer(spec, "terminationGracePeriodSeconds", uploads ? UPLOAD_GRACE_SECONDS : GRACE_SECONDS_DEFAULT);
     json_set_boolean(spec, "automountServiceAccountToken", false);
     json_set_boolean(spec, "enableServiceLinks", false);
     if (job->run_policy.priority_class_name)
@@ -441,7 +462,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
         SCOPED_FREE char *name = pod_name(job, role, index);
         push_add_environment(environment, job, builder->options->push, name);
     }
-    struct json *spec = json_set(pod, "spec", default_spec(builder, role, environment));
+    struct json *spec = json_set(pod, "spec", default_spec(builder, role, index, environment));
     template_overlay(spec, json_at(template, "spec"));
     set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);

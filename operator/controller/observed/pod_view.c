@@ -217,6 +217,29 @@ static bool has_begun(const struct json *pod)
     return false;
 }
 
+/* The program of a pod with a sidecar that uploads its files counts as successful only when that has ended successfully: an end with an error
+ * is the pod's. */
+static void read_uploads(const struct json *pod, struct pod_view *view)
+{
+    if (view->exit_code != 0)
+        return;
+    const struct json *list = json_at(pod, "status.initContainerStatuses");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        if (strncmp(json_string_at(item, "name", ""), SYNC_CONTAINER, strlen(SYNC_CONTAINER)) != 0)
+            continue;
+        const struct json *state = json_member(item, "state");
+        if (!pod_view_alive(view) &&
+            !json_member(state, "terminated")) /* it was not started again after its last error */
+            state = json_member(item, "lastState");
+        if (json_integer_at(state, "terminated.exitCode", EXIT_CODE_NONE) == 0)
+            continue;
+        bool failed = json_member(state, "terminated") != NULL;
+        read_state(failed ? state : NULL, view);
+        view->init_container = failed ? json_string_at(item, "name", "") : "";
+        return;
+    }
+}
+
 static void read_container(const struct json *pod, struct pod_view *view)
 {
     const struct json *containers = json_at(pod, "spec.containers"), *first = json_first(containers);
@@ -229,6 +252,8 @@ static void read_container(const struct json *pod, struct pod_view *view)
     view->init_container = init ? name : "";
     view->memory_limit = json_string_at(container, "resources.limits.memory", "");
     read_state(json_member(find(json_at(pod, list), "name", name), "state"), view);
+    if (!init)
+        read_uploads(pod, view);
 }
 
 #define DOCUMENT_MAX (1 << 20)

@@ -571,3 +571,39 @@ Test(pod_build, an_export_to_object_storage_is_uploaded_by_the_trainer_and_unuse
                      "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/m/w.safetensors\","
                      "\"credentials\":\"/coxswain/s3/1\"}");
 }
+
+#define SYNCED                                                                                                         \
+    "{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"torch:2\","           \
+    "\"pytorch\":{\"checkpoint\":{\"storage\":\"runs\"}},\"storage\":[{\"name\":\"runs\",\"s3\":{\"endpoint\":"        \
+    "\"http://minio:9000\",\"bucket\":\"b-1\",\"cacheSize\":\"2Ki\",\"secretRef\":{\"name\":\"keys\"},\"sync\":{"      \
+    "\"everySeconds\":60,\"deleteRemoved\":true}}}],\"workers\":{\"replicas\":2,\"template\":{\"spec\":{"              \
+    "\"containers\":[{\"name\":\"trainer\",\"resources\":{\"limits\":{\"memory\":\"9Gi\"}}}]}}}}}"
+
+Test(pod_build, the_first_pod_of_a_foreign_job_uploads_what_it_writes)
+{
+    SCOPED(training_job_release) struct training_job job = parse(SYNCED);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error), *other = build(&job, 1, &error);
+    cr_assert(pod && other, "%s", error.message);
+    const struct json *restore = json_first(json_at(pod, "spec.initContainers")), *sync = json_next(restore);
+    cr_assert_str_eq(json_string_at(restore, "name", ""), "coxswain-restore-0");
+    cr_assert(has_word(json_member(restore, "command"), "--claim"));
+    cr_assert(has_word(json_member(restore, "command"), "2048"));
+    cr_assert_null(json_member(restore, "restartPolicy"));
+    cr_assert_str_eq(json_string_at(sync, "name", ""), "coxswain-sync-0");
+    static const char *const wanted[] = {"sync", "60",  "--delete-removed", "--checkpoints",
+                                         "ddp",  "b-1", "/coxswain/s3/0"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        cr_assert(has_word(json_member(sync, "command"), wanted[i]), "%s", wanted[i]);
+    cr_assert_str_eq(json_string_at(sync, "restartPolicy", ""), "Always");
+    cr_assert_str_eq(json_string_at(sync, "resources.limits.memory", ""), "512Mi", "it runs beside the program");
+    cr_assert_eq(json_integer_at(pod, "spec.terminationGracePeriodSeconds", 0), 300);
+    cr_assert_not(json_boolean_at(mount_of(container_of(pod, "trainer"), "/coxswain/storage/runs"), "readOnly", false));
+    cr_assert_null(mount_of(container_of(pod, "trainer"), "/coxswain/s3/0"),
+                   "the program must not see the credentials");
+
+    const struct json *list = json_at(other, "spec.initContainers");
+    cr_assert_eq(json_count(list), 1, "one writer");
+    cr_assert_not(has_word(json_member(json_first(list), "command"), "--claim"));
+    cr_assert_eq(json_integer_at(other, "spec.terminationGracePeriodSeconds", 0), 30);
+}

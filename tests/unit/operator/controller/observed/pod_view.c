@@ -331,3 +331,31 @@ Test(pod_view, what_a_webhook_has_put_before_the_main_container_tells_nothing)
     cr_assert(pod_view_ended(&pod) && pod_view_succeeded(&pod) && pod_view_alive(&pod));
     cr_assert_str_eq(pod.container, "pytorch");
 }
+
+/* A pod has succeeded when its files are uploaded. */
+Test(pod_view, a_sidecar_that_uploads_decides_over_success)
+{
+#define UPLOADS(phase, code, state)                                                                                    \
+    "{\"spec\":{\"initContainers\":[{\"name\":\"coxswain-sync-0\",\"restartPolicy\":\"Always\"}],\"containers\":[{"    \
+    "\"name\":\"trainer\"}]},\"status\":{\"phase\":\"" phase "\",\"initContainerStatuses\":[{\"name\":"                \
+    "\"coxswain-sync-0\"," state "}],\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"terminated\":{"         \
+    "\"exitCode\":" code "}}}]}}"
+    static const struct {
+        const char *text;
+        int exit_code;
+        const char *init;
+    } pods[] = {
+        {UPLOADS("Running", "0", "\"state\":{\"running\":{}}"), EXIT_CODE_NONE, ""},
+        {UPLOADS("Running", "7", "\"state\":{\"running\":{}}"), 7, ""},
+        {UPLOADS("Succeeded", "0", "\"state\":{\"terminated\":{\"exitCode\":0}}"), 0, ""},
+        {UPLOADS("Succeeded", "0", "\"state\":{\"terminated\":{\"exitCode\":137}}"), 137, "coxswain-sync-0"},
+        {UPLOADS("Succeeded", "0", "\"state\":{\"waiting\":{}},\"lastState\":{\"terminated\":{\"exitCode\":1}}"), 1,
+         "coxswain-sync-0"},
+    };
+    for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
+        SCOPED_FREE struct pod_record *record = record_of(pods[i].text);
+        struct pod_view view = pod_record_view(record, &(struct pod_room){0});
+        cr_expect_eq(view.exit_code, pods[i].exit_code, "%s", pods[i].text);
+        cr_expect_str_eq(view.init_container, pods[i].init, "%s", pods[i].text);
+    }
+}
