@@ -26,10 +26,10 @@ struct buffer {
 void buffer_init(struct buffer *buffer, size_t ceiling);
 void buffer_release(struct buffer *buffer);
 
-/* Empties it and keeps the memory. */
+/* Sets the length to 0 and keeps the allocated memory. */
 void buffer_clear(struct buffer *buffer);
 
-/* Appends bytes; ERROR_TOO_LARGE when that would pass the ceiling (nothing is appended then). */
+/* Append bytes, a string, one byte or formatted text. ERROR_TOO_LARGE if the buffer would pass its ceiling; nothing is appended then. */
 int buffer_append(struct buffer *buffer, const void *bytes, size_t length, struct error *error);
 int buffer_append_string(struct buffer *buffer, const char *text, struct error *error);
 int buffer_append_byte(struct buffer *buffer, char byte, struct error *error);
@@ -38,16 +38,16 @@ int buffer_format(struct buffer *buffer, const char *format, ...) __attribute__(
 /* Removes the first `length` bytes (at most all of them). */
 void buffer_consume(struct buffer *buffer, size_t length);
 
-/* Reads a whole file; ERROR_TOO_LARGE when it is larger than the ceiling leaves room for. */
+/* Appends the contents of a file. ERROR_TOO_LARGE if they do not fit below the ceiling. */
 int buffer_read_file(struct buffer *buffer, const char *path, struct error *error);
 
 /* Writes the text to a file, which is created or replaced. */
 int buffer_write_file(const struct buffer *buffer, const char *path, struct error *error);
 
-/* Does the same as buffer_read_file from a descriptor, from where it stands; `path` is named in errors. */
+/* Appends all bytes from the descriptor's present offset to the end of the file. `path` is used in error messages only. */
 int buffer_read_descriptor(struct buffer *buffer, int descriptor, const char *path, struct error *error);
 
-/* The text, "" when empty; valid until the next change. */
+/* Returns the text, "" if the buffer is empty. The pointer is valid until the buffer changes. */
 const char *buffer_text(const struct buffer *buffer);
 
 /* Hands the memory to the caller (release with free(); never NULL); the buffer is empty

@@ -27,20 +27,20 @@
     X(INVALID, "the input is wrong; the message says what to change")                                                  \
     X(CORRUPT, "stored or received bytes fail their check")                                                            \
     X(TOO_LARGE, "a stated ceiling was reached")                                                                       \
-    X(NOT_FOUND, "what was named does not exist")                                                                      \
-    X(ALREADY_EXISTS, "what should be created is there already")                                                       \
+    X(NOT_FOUND, "the named object or file does not exist")                                                            \
+    X(ALREADY_EXISTS, "the object or file that was to be created exists already")                                      \
     X(CONFLICT, "somebody else changed it first; read again and retry")                                                \
     X(EXPIRED, "a position in a stream is too old (HTTP 410); start again")                                            \
-    X(STALE, "the speaker's generation or incarnation is superseded")                                                  \
+    X(STALE, "the sender's generation or incarnation is lower than the current one")                                   \
     X(FORBIDDEN, "not allowed")                                                                                        \
     X(UNAVAILABLE, "the other side cannot be reached or is busy; retry later")                                         \
     X(TIMEOUT, "a deadline passed")                                                                                    \
-    X(CANCELLED, "given up on request")                                                                                \
+    X(CANCELLED, "cancelled on request")                                                                               \
     X(UNSUPPORTED, "this build, machine or version cannot do it")                                                      \
-    X(NO_SPACE, "the disk, the memory plan or a quota is full")                                                        \
+    X(NO_SPACE, "no space is left on the disk, in a quota or in the memory that was planned")                          \
     X(SYSTEM, "a system call failed; `os_error` holds errno")                                                          \
-    X(DEVICE, "a device failed; another one may do")                                                                   \
-    X(NOT_FINITE, "a loss or gradient is no finite number; nothing was changed by it")                                 \
+    X(DEVICE, "a device failed; the work may succeed on another one")                                                  \
+    X(NOT_FINITE, "a loss or gradient is infinite or not a number; no weight was changed by it")                       \
     X(INTERNAL, "a bug in this program")
 
 enum error_kind {
@@ -74,8 +74,8 @@ int error_set_errno(struct error *error, const char *format, ...) __attribute__(
 /* Puts "context: " in front of the message, before the error is returned to the caller. Returns -1. */
 int error_wrap(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The result is always -1: said here so that compilers and analysers, which see one file at a time,
- * know which outputs are set where. */
+/* Returns -1. Compilers and analysers see one file at a time; the macros below show them that the three functions above always return -1,
+ * so that they know on which paths outputs are set. */
 static inline int error_failed(int always_negative)
 {
     (void)always_negative;
@@ -85,7 +85,7 @@ static inline int error_failed(int always_negative)
 #define error_set_errno(...) error_failed(error_set_errno(__VA_ARGS__))
 #define error_wrap(...) error_failed(error_wrap(__VA_ARGS__))
 
-/* "CONFLICT" for ERROR_CONFLICT, and so on. */
+/* Returns the name of a kind: "CONFLICT" for ERROR_CONFLICT. */
 const char *error_kind_name(enum error_kind kind);
 
 static inline void error_clear(struct error *error)

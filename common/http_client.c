@@ -224,7 +224,7 @@ static void transfer_fail(struct http_transfer *transfer)
 
 void http_transfer_cancel(struct http_transfer *transfer)
 {
-    error_set(&transfer->failure, ERROR_CANCELLED, "the request was given up");
+    error_set(&transfer->failure, ERROR_CANCELLED, "the request was cancelled");
     transfer_fail(transfer);
 }
 

@@ -20,14 +20,13 @@
 struct http_client;
 struct http_transfer;
 
-/* Strings are copied. TLS peers are always verified; trust is `ca_pem` when given, else the
- * system's store. */
+/* Strings are copied. The certificates of TLS servers are verified with `ca_pem`, or with the system's CA certificates if it is NULL. */
 struct http_client_options {
     const char *ca_pem;          /* certificates in PEM, or NULL */
     const char *client_cert_pem; /* with client_key_pem: mutual TLS */
     const char *client_key_pem;
-    const char *tls_server_name; /* verified instead of the URL's host, or NULL */
-    /* "http://…", "https://…" or "socks5://…", where names are resolved; NULL: as the environment has it */
+    const char *tls_server_name; /* the name that the server's certificate must have; NULL: the URL's host */
+    /* "http://…", "https://…" or "socks5://…"; the proxy resolves host names. NULL: as the environment variables say (http_proxy, …). */
     const char *proxy;
     bool insecure_skip_tls_verify; /* only ever from a kubeconfig that says so; the caller logs it */
     const char *user_agent;
@@ -46,11 +45,10 @@ void http_client_set_identity(struct http_client *client, const char *client_cer
 /* Cancels the client's transfers and frees it. */
 void http_client_free(struct http_client *client);
 
-/* Called once, at the end. On failure to get an answer `status` is 0 and `error` says why
- * (ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_TOO_LARGE, ERROR_CANCELLED; ERROR_FORBIDDEN when the
- * peer's certificate is not trusted or a token would go over plain HTTP; ERROR_INVALID for a wrong
- * URL, certificate or key); an answer of any status is no error. `body` is empty when `on_data`
- * took it. */
+/* The outcome of a request, passed to its `done` callback. An answer of any HTTP status is a success. If no answer came, `status` is 0 and
+ * `error` says why: ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_TOO_LARGE, ERROR_CANCELLED; ERROR_FORBIDDEN if the server's certificate is not
+ * trusted or a token would be sent over plain HTTP; ERROR_INVALID for a wrong URL, certificate or key. `body` is empty if `on_data` has
+ * received it. */
 struct http_response {
     int status;
     int64_t retry_after_ms; /* from Retry-After, -1 when absent */
@@ -60,8 +58,8 @@ struct http_response {
     const struct error *error; /* NULL when an answer came */
 };
 typedef void http_done(void *context, const struct http_response *response);
-/* Streamed bodies: returns 0 to go on, -1 (with error filled) to abort the transfer. Called only
- * for status 2xx; other bodies are collected for `done`. */
+/* Receives a part of the body of an answer with status 2xx; bodies of other answers are passed to `done` as a whole. Returns 0 to go on, or
+ * -1 with `error` filled to abort the transfer. */
 typedef int http_data(void *context, const char *bytes, size_t length, struct error *error);
 /* Progress in bytes; `total` is 0 while unknown. */
 typedef void http_progress(void *context, int64_t received, int64_t total);
@@ -73,13 +71,15 @@ struct http_request {
     const char *body;           /* copied; NULL: none */
     size_t body_length;
     const char *content_type;
-    /* Never sent over plain HTTP to another host than loopback or by a proxy, nor to a redirect's. */
+    /* Sent as "Authorization: Bearer …". Not sent over plain HTTP, unless directly to the loopback interface, nor to the target of a
+     * redirect. */
     const char *bearer_token;
-    size_t max_body;         /* ceiling of a collected answer; 0: 16 MiB */
+    size_t max_body;         /* most bytes of a body that is passed to `done`; 0: 16 MiB */
     int64_t timeout_ms;      /* of the whole transfer; 0: none */
-    int64_t idle_timeout_ms; /* ends a stream on which no byte came for so long; 0: none */
+    int64_t idle_timeout_ms; /* fails the transfer if no byte arrives for this long; 0: none */
     bool follow_redirects;   /* at most 5, same or stronger scheme; false for everything but downloads */
-    /* Asks for the bytes from this position on. An answer that has others fails with ERROR_CONFLICT; status 416: there are no more. */
+    /* Asks for the bytes from this offset on. If the server sends others, the request fails with ERROR_CONFLICT; status 416 means that there
+     * are no bytes from there on. */
     int64_t resume_from;
     http_data *on_data;         /* NULL: collect */
     http_progress *on_progress; /* NULL: none */
@@ -87,9 +87,10 @@ struct http_request {
     void *context;
 };
 
-/* Copies what it needs. `done` is called from the loop, never from within this call. */
+/* Starts a request and copies all its strings. `done` is called by the loop later, never before this function returns. */
 struct http_transfer *http_client_start(struct http_client *client, const struct http_request *request);
-/* `done` is called with ERROR_CANCELLED before this returns. The handle is dead after `done`. */
+/* Cancels a request: its `done` is called with ERROR_CANCELLED before this function returns. Do not use a transfer after its `done` was
+ * called. */
 void http_transfer_cancel(struct http_transfer *transfer);
 
 #endif

@@ -249,7 +249,7 @@ static bool declared_too_large(const struct http_exchange *exchange)
 static enum MHD_Result refuse_too_large(struct http_exchange *exchange)
 {
     exchange->handled = true;
-    respond_text(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than this server takes\n");
+    respond_text(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the request's body is larger than this server accepts\n");
     return queue_response(exchange);
 }
 

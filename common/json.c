@@ -127,7 +127,8 @@ static int refuse_rest(const char *text, size_t length, const char *rest, struct
 int json_parse(const char *text, size_t length, size_t ceiling, struct json **ret_value, struct error *error)
 {
     if (length > ceiling)
-        return error_set(error, ERROR_TOO_LARGE, "JSON text of %zu bytes; at most %zu are taken", length, ceiling);
+        return error_set(error, ERROR_TOO_LARGE, "JSON text of %zu bytes is too long; at most %zu are allowed", length,
+                         ceiling);
     if (json_lexical_check(text, length, error) < 0)
         return -1;
     const char *end = NULL;

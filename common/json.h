@@ -24,22 +24,22 @@ struct json;
 #define JSON_DEPTH_MAX 128
 
 /* Parses exactly one value (white space around it is allowed), as strictly as RFC 8259: UTF-8
- * only, no NUL in strings, no number beyond the doubles. ERROR_INVALID with the offset and what
- * stood there; ERROR_TOO_LARGE for text longer than `ceiling` bytes. Duplicate keys: the last
- * one wins. */
+ * only, no NUL in strings, no number too large for a double. ERROR_INVALID with the offset and the
+ * unexpected text; ERROR_TOO_LARGE for text longer than `ceiling` bytes. If a key occurs twice, the
+ * last value is kept. */
 int json_parse(const char *text, size_t length, size_t ceiling, struct json **ret_value, struct error *error);
 void json_free(struct json *root);
 DEFINE_SCOPE_FREE(struct json *, json_free)
 #define SCOPED_JSON SCOPED(json_free_scope) struct json
 
-/* Compact text; keys keep their order. ERROR_TOO_LARGE at the buffer's ceiling. The output is
- * always valid: bytes that are not UTF-8 become U+FFFD, control characters are escaped, numbers
- * that are not finite become null. */
+/* Append a value as JSON text, compact or indented; keys keep their order. ERROR_TOO_LARGE at the
+ * buffer's ceiling. The output is always valid: bytes that are not UTF-8 become U+FFFD, control
+ * characters are escaped, numbers that are not finite become null. */
 int json_print(const struct json *value, struct buffer *out, struct error *error);
 int json_print_indented(const struct json *value, struct buffer *out, struct error *error);
 
-/* A string, a number or a boolean as text, such as "c10d", "2" or "true", numbers as json_print has them; NULL for other values.
- * Free with free(). */
+/* Returns a string, a number or a boolean as text, such as "c10d", "2" or "true"; numbers are written as by json_print. NULL for other
+ * values. Release with free(). */
 char *json_scalar_text(const struct json *value);
 
 enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOLEAN, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
@@ -59,13 +59,13 @@ struct json *json_first(const struct json *container);
 struct json *json_next(const struct json *value);
 const char *json_key(const struct json *member); /* the name of an object's member, else NULL */
 
-/* The value itself, or `otherwise` when absent or of another type. */
+/* Each returns the C value of a JSON value, or `otherwise` if the value is absent or of another type. */
 const char *json_string(const struct json *value, const char *otherwise);
 int64_t json_integer(const struct json *value, int64_t otherwise); /* also `otherwise` when not whole or beyond 2^53 */
 double json_number(const struct json *value, double otherwise);
 bool json_boolean(const struct json *value, bool otherwise);
 
-/* The same through a path: json_string_at(pod, "metadata.name", ""). */
+/* Each returns the C value of the JSON value at a dotted path, such as json_string_at(pod, "metadata.name", ""), or `otherwise`. */
 const char *json_string_at(const struct json *object, const char *path, const char *otherwise);
 int64_t json_integer_at(const struct json *object, const char *path, int64_t otherwise);
 double json_number_at(const struct json *object, const char *path, double otherwise);
@@ -81,7 +81,7 @@ struct json *json_new_boolean(bool value);
 struct json *json_new_null(void);
 struct json *json_copy(const struct json *value);
 
-/* Sets or replaces a member; json_set takes `value` over (NULL removes the member). Each returns
+/* Set or replace a member. json_set takes ownership of `value`; NULL removes the member. Each returns
  * the new member (borrowed). */
 struct json *json_set(struct json *object, const char *key, struct json *value);
 struct json *json_set_string(struct json *object, const char *key, const char *text); /* NULL text: removes */
@@ -90,22 +90,22 @@ struct json *json_set_number(struct json *object, const char *key, double number
 struct json *json_set_boolean(struct json *object, const char *key, bool value);
 struct json *json_set_object(struct json *object,
                              const char *key); /* the member if it is an object already, else a new empty one */
-struct json *json_set_array(struct json *object, const char *key); /* likewise */
+struct json *json_set_array(struct json *object, const char *key); /* the same for an array */
 void json_remove(struct json *object, const char *key);
 
-/* Appends and takes over; returns the element (borrowed). */
+/* Appends an element and takes ownership of `value`; returns the element (borrowed). */
 struct json *json_append(struct json *array, struct json *value);
-/* Replaces an element and takes `value` over; an `index` equal to the count appends. Returns the
- * element (borrowed). */
+/* Replaces an element and takes ownership of `value`; an `index` equal to the count appends. Returns
+ * the element (borrowed). */
 struct json *json_set_element(struct json *array, size_t index, struct json *value);
 struct json *json_append_string(struct json *array, const char *text);
-/* Removes an element or member from the root that holds it and hands it to the caller. */
+/* Removes an element or member from its container and returns it as a root, which the caller owns. */
 struct json *json_detach(struct json *container, struct json *value);
 
-/* Order of members does not matter, order of elements does. */
+/* Returns whether two values are equal. The order of an object's members does not matter, that of an array's elements does. */
 bool json_equal(const struct json *left, const struct json *right);
 
-/* RFC 7386: applies `patch` to `*target` in place (the root itself may be replaced). */
+/* Applies a merge patch (RFC 7386) to `*target` in place. The root itself may be replaced. */
 void json_merge_patch(struct json **target, const struct json *patch);
 
 #endif

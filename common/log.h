@@ -17,7 +17,7 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* Call it before threads are started. Defaults: LOG_INFO, LOG_TEXT. */
+/* Sets the lowest level that is written, and the format. Call it before threads are started. Defaults: LOG_INFO, LOG_TEXT. */
 void log_configure(enum log_level lowest, enum log_format format);
 /* Parse "debug", "info", "warning", "error", and "text", "json". False if the name is unknown. */
 bool log_level_parse(const char *name, enum log_level *ret_level);

@@ -27,8 +27,8 @@ int log_pattern_check(const char *expression, struct error *error);
 typedef void log_pattern_found(void *context, const char *group, const char *text, size_t length);
 
 /* Finds all matches in one line, given without its line break. The line need not be UTF-8. Only its last LOG_LINE_MAX bytes are searched.
- * Subtracts the work from `work_left`, which the caller sets to LOG_WORK_MAX once for all lines of a log. ERROR_TOO_LARGE: it is used
- * up. */
+ * Subtracts the work of the search from `work_left`, which the caller sets to LOG_WORK_MAX once for all lines of a log. ERROR_TOO_LARGE if
+ * `work_left` is used up. */
 #define LOG_LINE_MAX 1024
 #define LOG_WORK_MAX 1000000 /* takes a tenth of a second at most */
 int log_pattern_search(struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,

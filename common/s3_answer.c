@@ -273,7 +273,7 @@ static void on_credentials_element(struct reader *reader, const char *parent, co
     else if (strcmp(name, "SessionToken") == 0)
         replace_text(&credentials->token, text);
     else if (strcmp(name, "Expiration") == 0 && !clock_parse(text, &credentials->expires_ms))
-        refuse(reader, "the time at which the credentials expire is not one");
+        refuse(reader, "the expiry time of the credentials is not a valid time");
 }
 
 int s3_credentials_parse(const char *xml, size_t length, struct s3_credentials *ret_credentials, struct error *error)

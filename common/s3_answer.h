@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents, the id of a multipart upload and temporary credentials. Uses expat. Refuses an
- * answer that is longer than S3_ANSWER_MAX, has more than four nested elements, or has a document type.
+ * Parses the XML answers of S3 servers: pages of ListObjectsV2, error documents, the id of a multipart upload and temporary credentials.
+ * Uses expat. Refuses an answer that is longer than S3_ANSWER_MAX, has more than four nested elements, or has a document type.
  */
 #ifndef COXSWAIN_COMMON_S3_ANSWER_H
 #define COXSWAIN_COMMON_S3_ANSWER_H
@@ -30,8 +30,9 @@ struct s3_list {
 };
 void s3_list_release(struct s3_list *list);
 
-/* Appends the objects of one page, which must have been asked for with encoding-type=url, and sets list->next_page. The keys of a server that
- * does not know encoding-type, and so sends no EncodingType, are taken as they stand. ERROR_CORRUPT if the answer is not such a page; ERROR_TOO_LARGE if the list would have more than `most` objects. */
+/* Appends the objects of one page to the list and sets list->next_page. The request must have had encoding-type=url; if the answer has no
+ * EncodingType, because the server does not know that parameter, the keys are not decoded. ERROR_CORRUPT if the answer is not a page of
+ * ListObjectsV2; ERROR_TOO_LARGE if the list would have more than `most` objects. */
 int s3_list_parse(const char *xml, size_t length, size_t most, struct s3_list *list, struct error *error);
 
 /* An error document. `code` is "" if the answer is not one. */
@@ -51,7 +52,7 @@ struct s3_credentials {
 };
 void s3_credentials_release(struct s3_credentials *credentials);
 
-/* Parses the answer to AssumeRoleWithWebIdentity. ERROR_CORRUPT if anything of the four is missing. */
+/* Parses the answer to AssumeRoleWithWebIdentity. ERROR_CORRUPT if one of the four members is missing. */
 int s3_credentials_parse(const char *xml, size_t length, struct s3_credentials *ret_credentials, struct error *error);
 
 #endif

@@ -86,7 +86,7 @@ static int check_options(const struct s3_options *options, struct error *error)
             "without a path",
             endpoint);
     if (!options->bucket || *options->bucket == '\0' || strchr(options->bucket, '/'))
-        return error_set(error, ERROR_INVALID, "bucket \"%s\" is no name of a bucket",
+        return error_set(error, ERROR_INVALID, "bucket \"%s\" is not a valid name of a bucket",
                          options->bucket ? options->bucket : "");
     return 0;
 }

@@ -50,7 +50,8 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
 /* No call may be running. */
 void s3_client_free(struct s3_client *client);
 
-/* What the server reports about an object besides its bytes. s3_put and s3_upload store the CRC; objects of other programs have none. */
+/* Size, version and checksum of an object, as the server reports them. s3_put and s3_upload store the CRC; objects of other programs have
+ * none. */
 struct s3_head {
     int64_t size;
     char etag[S3_ETAG_MAX];
@@ -86,13 +87,14 @@ enum s3_put_condition {
 int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t length, enum s3_put_condition condition,
            struct error *error);
 
-/* An object that is not there counts as deleted. */
+/* Deletes an object. Succeeds if there is no such object. */
 int s3_delete(struct s3_client *client, const char *key, struct error *error);
 
-/* All objects whose keys begin with `prefix`, at most `most`. */
+/* Lists all objects whose keys begin with `prefix`. ERROR_TOO_LARGE if there are more than `most`. */
 int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3_list *ret_list, struct error *error);
 
-/* Upload in parts of at least 5 MiB, but for the last one, numbered from 1. The object appears as a whole with `end`. */
+/* Upload an object in parts, which are numbered from 1; each but the last one has at least 5 MiB. s3_parts_begin starts the upload,
+ * s3_parts_put sends one part, and s3_parts_end makes the whole object appear. */
 int s3_parts_begin(struct s3_client *client, const char *key, uint32_t crc, char **ret_id, struct error *error);
 int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsigned number, const void *bytes,
                  size_t length, char ret_etag[S3_ETAG_MAX], struct error *error);
@@ -100,7 +102,7 @@ int s3_parts_put(struct s3_client *client, const char *key, const char *id, unsi
  * the attempt succeeded. */
 int s3_parts_end(struct s3_client *client, const char *key, const char *id, char (*etags)[S3_ETAG_MAX], unsigned count,
                  uint32_t crc, int64_t size, struct error *error);
-/* Removes the parts of an upload that is given up. */
+/* Cancels an upload and removes its parts from the server. */
 void s3_parts_abort(struct s3_client *client, const char *key, const char *id);
 
 #endif

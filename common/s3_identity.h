@@ -21,19 +21,19 @@
 
 struct s3_identity;
 
-/* Whether the environment has the variables of one of the two ways, and its credentials are for this host ("HOST" or "HOST:PORT"). EKS puts
- * the variables into all pods of a service account; AWS's credentials are for AWS's hosts only. A public bucket of another server is read
- * without any, and MinIO or Ceph have their own AWS_ENDPOINT_URL_STS. */
+/* Returns whether the environment has the variables of one of the two ways, and these credentials are meant for `host` ("HOST" or
+ * "HOST:PORT"). EKS sets the variables in all pods of a service account, but AWS's credentials are only for AWS's hosts; for MinIO or Ceph,
+ * AWS_ENDPOINT_URL_STS must be set. If false, requests are sent without these credentials, as for public buckets of other servers. */
 bool s3_identity_is_for(const char *host);
 
 /* `region` is copied. */
 struct s3_identity *s3_identity_new(const char *region);
-/* NULL is fine. No call may be running. */
+/* Frees the identity; NULL is allowed. No call of s3_identity_credentials may be running. */
 void s3_identity_free(struct s3_identity *identity);
 
 /* Copies valid credentials; release them with free(). Blocks while it renews them, for at most 20 seconds. Any thread may call it. Errors:
- * UNAVAILABLE (a later call may succeed), FORBIDDEN (the server refuses the token or the role), INVALID (a wrong variable), CORRUPT (the answer
- * has no credentials), or that of reading the token file. */
+ * UNAVAILABLE (a later call may succeed), FORBIDDEN (the server refuses the token or the role), INVALID (a wrong variable), CORRUPT (the
+ * answer has no credentials), or that of reading the token file. */
 int s3_identity_credentials(struct s3_identity *identity, char **ret_key, char **ret_secret, char **ret_token,
                             struct error *error);
 

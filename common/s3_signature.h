@@ -27,7 +27,8 @@ struct s3_signing {
 /* Most headers that s3_sign returns. */
 #define S3_SIGNED_HEADERS 5
 
-/* Writes the signature's headers and, if `crc` is given, S3_META_CRC, as lines "name: value"; release each with free(). Returns their number. */
+/* Writes the signature's headers and, if `crc` is given, S3_META_CRC, as lines "name: value"; release each with free(). Returns their
+ * number. */
 unsigned s3_sign(const struct s3_signing *signing, char *ret_lines[S3_SIGNED_HEADERS]);
 
 #endif

@@ -298,7 +298,7 @@ static int check_before_end(const struct upload_job *job, struct error *error)
 {
     struct stat now;
     if (fstat(job->file, &now) < 0)
-        return error_set_errno(error, "look at %s", job->path);
+        return error_set_errno(error, "read size and time of %s", job->path);
     if (now.st_size != job->before.st_size || now.st_mtim.tv_sec != job->before.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != job->before.st_mtim.tv_nsec)
         return error_set(error, ERROR_CONFLICT, "%s changed while it was uploaded", job->path);
@@ -367,7 +367,7 @@ int s3_upload_if(struct s3_client *client, const char *key, const char *path, un
                              .context = context,
                              .lock = PTHREAD_MUTEX_INITIALIZER};
     if (fstat(file, &job.before) < 0)
-        return error_set_errno(error, "look at %s", path);
+        return error_set_errno(error, "read size and time of %s", path);
     if (size > PART_BYTES)
         return file_crc(file, path, &crc, error) < 0 ? -1 : upload_in_parts(&job, connections, crc, error);
     SCOPED_FREE char *bytes = memory_allocate((size_t)size + 1, 1);

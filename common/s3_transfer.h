@@ -26,21 +26,21 @@ struct s3_download {
 /* Bytes of an object; ERROR_CORRUPT if a listing reports a larger one. */
 #define S3_OBJECT_MAX ((int64_t)1 << 46)
 
-/* Downloads all files. After an error no further request begins; complete files stay. `ret_bytes` (may be NULL) is how many bytes were read. */
+/* Downloads all files. After an error no further request begins; complete files stay. `ret_bytes` (may be NULL) is how many bytes were
+ * read. */
 int s3_download(struct s3_client *client, const struct s3_download *files, size_t count, unsigned connections,
                 int64_t *ret_bytes, struct error *error);
 
-/* Whether s3_download has written the file from this version of the object, and it has not been changed since. False for files from before a
- * reboot: after a crash a file may have its size but not its bytes, because they had not reached the disk. */
+/* Returns whether s3_download has written the file from this version of the object and the file has not changed since. False for files that
+ * were written before the machine was booted: after a crash a file may have its full size although its bytes never reached the disk. */
 bool s3_download_is_there(const struct s3_download *file);
 
 /* Uploads a file; the object appears, or is replaced, when all bytes are there. ERROR_CONFLICT if the file changes meanwhile. */
 int s3_upload(struct s3_client *client, const char *key, const char *path, unsigned connections, struct error *error);
 
-/* Asks whether an upload may still end. A failure, with its error, ends it, and the object stays as it was. */
+/* Returns 0 if an upload may be completed; otherwise -1 with `error` filled, and the upload is abandoned: the object stays as it was. */
 typedef int s3_upload_check(const void *context, struct error *error);
-/* s3_upload that calls `check` (may be NULL) in the last moment: when all parts of the file are uploaded and only the request is left with
- * which the object appears. */
+/* Like s3_upload, but calls `check` (may be NULL) when all parts are uploaded, just before the request that makes the object appear. */
 int s3_upload_if(struct s3_client *client, const char *key, const char *path, unsigned connections,
                  s3_upload_check *check, const void *context, struct error *error);
 

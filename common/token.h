@@ -16,7 +16,7 @@
 /* Writes a random token, NUL-terminated. */
 int token_draw(char ret_token[TOKEN_LENGTH + 1], struct error *error);
 
-/* Returns whether the text is the token. Compares in constant time: neither the place of a difference nor the token's length matters. */
+/* Returns whether the text is the token. The time it takes depends neither on where the two differ nor on the token's length. */
 bool token_matches(const char *token, const char *text, size_t length);
 
 #endif

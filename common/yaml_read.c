@@ -58,7 +58,7 @@ static int count_nodes(struct reader *reader, size_t more)
 {
     reader->nodes += more;
     if (reader->nodes > YAML_NODES_MAX)
-        return refuse_at(reader, reader->event.start_mark, ERROR_TOO_LARGE, "more values than are taken");
+        return refuse_at(reader, reader->event.start_mark, ERROR_TOO_LARGE, "the text has too many values");
     return 0;
 }
 
@@ -140,7 +140,7 @@ static int read_scalar(struct reader *reader, struct json **ret_value)
     if (strlen(text) != reader->event.data.scalar.length)
         return refuse(reader, "a NUL character in a scalar");
     if (reader->event.data.scalar.tag)
-        return refuse(reader, "tags are not taken; write the value plainly");
+        return refuse(reader, "YAML tags are not supported; write the value without a tag");
     bool plain = reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     *ret_value = plain ? resolve(text) : json_new_string(text);
     return 0;
@@ -166,7 +166,7 @@ static const char *event_anchor(const yaml_event_t *event)
 static int anchor_open(struct reader *reader, const char *name)
 {
     if (reader->anchor_count == ANCHORS_MAX)
-        return refuse(reader, "more anchors than are taken");
+        return refuse(reader, "the text has too many anchors");
     reader->anchors = memory_resize(reader->anchors, reader->anchor_count + 1, sizeof *reader->anchors);
     reader->anchors[reader->anchor_count] = (struct anchor){.name = memory_copy_string(name)};
     return (int)reader->anchor_count++;
@@ -233,7 +233,7 @@ static int read_alias(struct reader *reader, struct json **ret_value)
 static int read_sequence(struct reader *reader, struct json **ret_value)
 {
     if (reader->event.data.sequence_start.tag)
-        return refuse(reader, "tags are not taken; write the value plainly");
+        return refuse(reader, "YAML tags are not supported; write the value without a tag");
     SCOPED_JSON *list = json_new_array();
     for (;;) {
         if (next_event(reader) < 0)
@@ -260,9 +260,9 @@ static int read_key(struct reader *reader, const struct json *object, char **ret
     json_free(unused);
     const char *key = (const char *)reader->event.data.scalar.value;
     if (reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0)
-        return refuse(reader, "merge keys are not taken; write the members out");
+        return refuse(reader, "YAML merge keys (<<) are not supported; write the members out");
     if (json_member(object, key))
-        return refuse(reader, "this key stands twice");
+        return refuse(reader, "this key occurs twice");
     *ret_key = memory_copy_string(key);
     return 0;
 }
@@ -270,7 +270,7 @@ static int read_key(struct reader *reader, const struct json *object, char **ret
 static int read_mapping(struct reader *reader, struct json **ret_value)
 {
     if (reader->event.data.mapping_start.tag)
-        return refuse(reader, "tags are not taken; write the value plainly");
+        return refuse(reader, "YAML tags are not supported; write the value without a tag");
     SCOPED_JSON *object = json_new_object();
     for (;;) {
         if (next_event(reader) < 0)
@@ -363,7 +363,8 @@ static int read_stream(struct reader *reader, struct json *documents)
 int yaml_parse(const char *text, size_t length, size_t ceiling, struct json **ret_documents, struct error *error)
 {
     if (length > ceiling)
-        return error_set(error, ERROR_TOO_LARGE, "YAML text of %zu bytes; at most %zu are taken", length, ceiling);
+        return error_set(error, ERROR_TOO_LARGE, "YAML text of %zu bytes is too long; at most %zu are allowed", length,
+                         ceiling);
     struct reader reader = {.error = error, .ceiling = ceiling};
     if (!yaml_parser_initialize(&reader.parser))
         return error_set(error, ERROR_INTERNAL, "libyaml cannot start");

@@ -9,7 +9,7 @@
 
 #define ENV_PREFIX "COXSWAIN_"
 
-/* For every framework: decimal numbers, the job's UID, an absolute directory. */
+/* Set in the pods of every framework. */
 #define ENV_INCARNATION "COXSWAIN_INCARNATION" /* fencing token of this pod, from the status */
 #define ENV_ATTEMPT "COXSWAIN_ATTEMPT"         /* number of the whole crew's start, from 1 */
 #define ENV_JOB_UID "COXSWAIN_JOB_UID"
@@ -17,20 +17,21 @@
 /* JSON, present if checkpoints are kept in object storage: {"endpoint", "bucket", "prefix" (of the job's checkpoints, without a slash at its
  * end), "region", "credentials" (a folder)}. The last two may be absent. ENV_CHECKPOINT_DIR is then the folder of the local copy. */
 #define ENV_CHECKPOINT_S3 "COXSWAIN_CHECKPOINT_S3"
-/* The same, present if the export goes to object storage; "prefix" is the whole key of the exported file. */
+/* JSON as in ENV_CHECKPOINT_S3 for the export, present if the trained weights are exported to object storage; "prefix" is the key of the
+ * exported file. */
 #define ENV_EXPORT_S3 "COXSWAIN_EXPORT_S3"
 #define ENV_ROLE "COXSWAIN_ROLE"   /* "worker", "chief", "ps", "evaluator" */
 #define ENV_INDEX "COXSWAIN_INDEX" /* within the role, from 0 */
 
-/* For jobs with section coxswain. */
+/* Set in the pods of jobs with section coxswain. */
 #define ENV_JOB "COXSWAIN_JOB"         /* the job document, JSON: see common/job/job_document.h */
 #define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
 #define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for TensorFlow */
 
-/* The step at which the crew saves and then waits until it is asked to leave; absent: none. It affects neither the schedule of the
- * learning rate nor any bit of the result. Loose strategies ignore it. */
+/* The step at which the crew saves and then waits until it is asked to end; absent: none. It affects neither the schedule of the learning
+ * rate nor the results. ParameterServer and PeerToPeer ignore it. */
 #define ENV_PAUSE_STEP "COXSWAIN_PAUSE_STEP"
-/* How the message begins that the chief reports while its crew waits there. */
+/* The chief's status message begins with this text while its crew waits at that step. */
 #define PAUSE_MESSAGE "paused after step "
 
 /* File with the key by which a crew's pods authenticate each other (worker/comm/crew_key.h),
@@ -132,9 +133,11 @@
 /* A storage is mounted at STORAGE_ROOT "/" name. */
 #define STORAGE_ROOT "/coxswain/storage"
 
-/* Folders with the credentials of object storage, in the containers that copy files or save checkpoints to it: S3_DIRECTORY "/" number of the storage. */
-#define SYNC_CONTAINER "coxswain-sync-" /* and the number: the sidecar that uploads a storage */
+/* Folders with the credentials of object storage, in the containers that copy files or save checkpoints: S3_DIRECTORY "/" number of the
+ * storage. */
 #define S3_DIRECTORY "/coxswain/s3"
+/* Names of the sidecars that upload storages: SYNC_CONTAINER and the number of the storage. */
+#define SYNC_CONTAINER "coxswain-sync-"
 
 /* Linux limits an environment variable to 128 KiB; the job document must stay below that. */
 #define JOB_DOCUMENT_MAX (96 * 1024)

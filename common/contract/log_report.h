@@ -6,8 +6,9 @@
  *
  *   "(?<step>\d+)/(?<totalSteps>\d+) loss (?<loss>[0-9.e+-]+)"
  *
- * Each line is searched by itself, and the newest value of each name counts. A metric has the step that was logged last before the end
- * of its line; where there are steps, one without is left out. The log is untrusted: what is no finite number is passed over.
+ * Each line is searched by itself, and the newest value of each name counts. A metric belongs to the step that was logged last, on the
+ * metric's line or before it. If the log has steps, metrics before the first of them are left out. The log is untrusted: values that are
+ * not finite numbers are ignored.
  */
 #ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
 #define COXSWAIN_CONTRACT_LOG_REPORT_H

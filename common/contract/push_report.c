@@ -90,7 +90,7 @@ static int read_metric(const struct json *item, struct status_document *report, 
     if (metric_value(value, &number))
         take_metric(json_string(name, ""), number, report, ret_flaw);
     else
-        error_set(flaw(ret_flaw), ERROR_INVALID, "the metric %.*s was left out: its value is no finite number",
+        error_set(flaw(ret_flaw), ERROR_INVALID, "the metric %.*s was left out: its value is not a finite number",
                   (int)utf8_fit(json_string(name, ""), NAME_SHOWN), json_string(name, ""));
     return 0;
 }
@@ -129,7 +129,7 @@ int push_report_read(const char *text, size_t length, struct status_document *re
     if (length > PUSH_REPORT_MAX)
         return error_set(error, ERROR_TOO_LARGE, "the report has %zu bytes; send at most %d", length, PUSH_REPORT_MAX);
     if (json_parse(text, length, PUSH_REPORT_MAX, &object, error) < 0)
-        return error_wrap(error, "the report is no JSON");
+        return error_wrap(error, "the report is not JSON");
     if (json_type(object) != JSON_OBJECT)
         return wrong(object, "the report", "{\"trainerStatus\": {…}}", error);
     if (read_status(json_member(object, "trainerStatus"), &report, &first, error) < 0)

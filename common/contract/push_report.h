@@ -18,8 +18,8 @@
 
 #define PUSH_REPORT_MAX (16 * 1024)
 
-/* Reads untrusted text. ERROR_INVALID or ERROR_TOO_LARGE if it is not of this form. A metric that cannot be used is left out: `ret_flaw`
- * says which and why, and its kind is ERROR_NONE if there is none. */
+/* Reads a report from untrusted text. ERROR_INVALID or ERROR_TOO_LARGE if the text is not of this form. Metrics that cannot be used are
+ * left out; `ret_flaw` then names the metric and the reason, otherwise its kind is ERROR_NONE. */
 int push_report_read(const char *text, size_t length, struct status_document *ret_report, struct error *ret_flaw,
                      struct error *error);
 

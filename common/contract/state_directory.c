@@ -154,8 +154,8 @@ int state_directory_check(const char *path, struct error *error)
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (!says_nothing(entry->d_name))
             return error_set(error, ERROR_INVALID,
-                             "%s is no state directory of Coxswain's: it holds %s and no %s; nothing was removed", path,
-                             entry->d_name, STATE_DATABASE);
+                             "%s is not a state directory of Coxswain: it contains %s but no %s; nothing was removed",
+                             path, entry->d_name, STATE_DATABASE);
     }
     return 0;
 }
@@ -183,7 +183,7 @@ int state_directory_delete(const char *path, bool *ret_gone, struct error *error
     SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
     SCOPED_CLOSE int lock = -1;
     if (!state_directory_is_one(path))
-        return error_set(error, ERROR_INVALID, "%s is no state directory of Coxswain's; nothing was removed", path);
+        return error_set(error, ERROR_INVALID, "%s is not a state directory of Coxswain; nothing was removed", path);
     if (state_directory_lock(path, &lock, error) < 0 || state_directory_forget(path, true, error) < 0)
         return -1;
     (void)unlink(name);

@@ -32,7 +32,7 @@ int state_directory_lock(const char *path, int *ret_lock, struct error *error);
 /* Returns whether a process holds the lock. Changes nothing. */
 bool state_directory_in_use(const char *path);
 
-/* Returns whether `path` is a directory in which a control plane has been: it has a database or a log of one. */
+/* Returns whether `path` is the state directory of a control plane: it has the database or the log of one. */
 bool state_directory_is_one(const char *path);
 
 /* Checks that `path` may be cleared as a state directory: it is missing, empty, or holds a control
@@ -40,13 +40,14 @@ bool state_directory_is_one(const char *path);
  * ERROR_INVALID. */
 int state_directory_check(const char *path, struct error *error);
 
-/* Deletes the programs' files, the database last, and with `volumes_too` the volumes. Keeps all
+/* Deletes the files that Coxswain's programs have made, the database last, and with `volumes_too` the volumes. Keeps all
  * other files, and removes nothing if state_directory_check fails. The caller must hold the
  * lock. */
 int state_directory_forget(const char *path, bool volumes_too, struct error *error);
 
-/* Locks the directory, deletes the programs' files and the volumes, and the directory itself unless it holds other files, which stay.
- * ERROR_UNAVAILABLE if it is in use, ERROR_INVALID if it is no state directory. `*ret_gone`: nothing is left. */
+/* Locks the directory and deletes the files that Coxswain's programs have made, the volumes and, unless it has other files, the directory
+ * itself. ERROR_UNAVAILABLE if the directory is in use, ERROR_INVALID if it is not a state directory. `*ret_gone` says whether the directory
+ * was deleted. */
 int state_directory_delete(const char *path, bool *ret_gone, struct error *error);
 
 #endif

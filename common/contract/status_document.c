@@ -269,7 +269,7 @@ static int metrics_parse(const struct json *list, struct status_document *docume
         if (*metric->name == '\0')
             return error_set(error, ERROR_INVALID, "the worker's status document: a metric has an empty name");
         if (is_repeated(document))
-            return error_set(error, ERROR_INVALID, "status document: the metric %s stands twice", metric->name);
+            return error_set(error, ERROR_INVALID, "status document: the metric %s occurs twice", metric->name);
     }
     return 0;
 }

@@ -84,7 +84,8 @@ struct status_document {
     double examples_per_second;
     int64_t seconds_remaining;
     int64_t last_checkpoint_step;
-    int64_t failed_saves; /* since the last one that succeeded; STATUS_UNKNOWN: this process has ended none */
+    int64_t
+        failed_saves; /* saves that failed since the last success; STATUS_UNKNOWN: this process has not completed a save yet */
     enum save_failure save_failure;
     char save_message[256];
     int64_t refused_per_minute; /* connections that did not prove that they belong to the job; STATUS_UNKNOWN: none */
@@ -99,14 +100,14 @@ void status_document_init(struct status_document *document);
 
 /* Returns the metric of that name; NULL: there is none. */
 const struct status_metric *status_document_metric(const struct status_document *document, const char *name);
-/* Sets the value and the step of a metric, which is added if it is new, and returns it. NULL: there is no room for it, or its name is too
- * long. */
+/* Sets the value and the step of a metric, which is added if it is new, and returns it. NULL if the document has STATUS_METRICS_MAX other
+ * metrics already, or the name is too long. */
 struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
                                                  int64_t step);
 /* Returns whether a metric's name has a control character, which a terminal might obey. */
 bool status_name_has_control_character(const char *name);
-/* Sets a step, an epoch or their number to what a script reports, without a fraction: scripts report epochs as such. Leaves `count` as it
- * is if the value is negative, or beyond STATUS_COUNT_MAX. */
+/* Sets a step, an epoch or a total of them to the value that a script reports, rounded down: some scripts report fractions of epochs. Leaves
+ * `count` unchanged if the value is negative or above STATUS_COUNT_MAX. */
 void status_count_set(int64_t *count, double value);
 /* Returns whether the document has a step, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);

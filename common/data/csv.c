@@ -361,7 +361,7 @@ int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, str
     if (labels->count == CSV_LABELS_MAX)
         return error_set(error, ERROR_TOO_LARGE, "the labels have more than %d different values", CSV_LABELS_MAX);
     if (label->length > CSV_LABEL_LENGTH_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "a label has %zu bytes; %d are the most", label->length,
+        return error_set(error, ERROR_TOO_LARGE, "a label has %zu bytes; at most %d are allowed", label->length,
                          CSV_LABEL_LENGTH_MAX);
     if (labels->count == labels->capacity) {
         labels->capacity = labels->capacity > 0 ? 2 * labels->capacity : 16;

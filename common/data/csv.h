@@ -31,7 +31,8 @@
 #define CSV_LABEL_LENGTH_MAX 255 /* bytes */
 
 struct csv_field {
-    const char *text; /* not terminated; into the bytes given, or into what the table keeps until the next row */
+    const char *
+        text; /* not NUL-terminated; lies in the caller's bytes or in the struct csv, and is valid until the next row */
     size_t length;
 };
 
@@ -52,14 +53,14 @@ struct csv {
 };
 
 void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
-/* Does the same for the bytes of a file, whose name says whether they are JSON Lines (json_lines_named). */
+/* Starts reading the bytes of the file `path`, as JSON Lines if the file's name says so (json_lines_named), else as CSV. */
 void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
 /* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is not an object with
  * the first object's fields, none of them an object or an array. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
-/* Whether the table's first row, which must be the row read last, names the columns. In JSON Lines it always does. In text
+/* Returns whether the table's first row, which must be the row read last, names the columns. In JSON Lines it always does. In text
  * there are two cases. If none of its fields is a number, it does, unless it looks like an example: one of the thousand
  * rows below repeats some but not all of its words in the same columns, and none has a number where it has a word. If it
  * has numbers, it names the columns if all of these hold:
@@ -68,13 +69,13 @@ int csv_next(struct csv *csv, struct error *error);
  * - there are rows below it, and none of them has that last field as its own last field;
  * - the last fields of these rows are all numbers, or at least two of them are equal (so they are labels). */
 bool csv_is_header(const struct csv *csv);
-/* Finds the column that `wanted` means: a name in the row read last if that is a header, or a number from 1 on. */
+/* Finds a column by its number, from 1 on, or by its name if the row read last is the header. Returns false if there is no such column. */
 bool csv_find_column(const struct csv *csv, bool header, const char *wanted, unsigned *ret_column);
-/* Whether the field is that text. */
+/* Returns whether the field equals `text`. */
 bool csv_field_is(const struct csv_field *field, const char *text);
-/* False unless the field is a finite decimal number. */
+/* Parses the field as a finite decimal number. Returns false if it is none. */
 bool csv_number(const struct csv_field *field, double *ret_number);
-/* Whether it stands for a value that is missing: empty, NA, N/A, NaN, null, none or "?". */
+/* Returns whether the field says that a value is missing: empty, NA, N/A, NaN, null, none or "?". */
 bool csv_is_missing(const struct csv_field *field);
 
 /* The different labels of a column: the classes, in the order of their numbers if all are integers, else of their bytes. */
@@ -83,15 +84,15 @@ struct csv_labels {
     unsigned count, capacity;
     bool integers; /* all of them are */
 };
-/* Copies the label, if it is new. `labels` zeroed before the first one. ERROR_TOO_LARGE above CSV_LABELS_MAX, or if a label
- * is too long. */
+/* Adds a copy of the label unless `labels` has it already. Zero `labels` before the first call. ERROR_TOO_LARGE if there would be more than
+ * CSV_LABELS_MAX labels, or the label is longer than CSV_LABEL_LENGTH_MAX. */
 int csv_labels_add(struct csv_labels *labels, const struct csv_field *label, struct error *error);
 void csv_labels_sort(struct csv_labels *labels); /* after the last one */
-/* Returns its place after sorting; -1: it is none of them. */
+/* Returns the label's position in the sorted list, which is the number of its class; -1 if the list does not have the label. */
 int csv_labels_find(const struct csv_labels *labels, const struct csv_field *label);
 void csv_labels_release(struct csv_labels *labels);
 
-/* Appends a cell of a table to be written, in double quotes if it needs them, and `end` after it, such as ",". */
+/* Appends one cell of a CSV file, in double quotes if necessary, followed by `end`, such as ",". */
 int csv_append_cell(struct buffer *out, const char *text, const char *end, struct error *error);
 
 #endif

@@ -40,7 +40,7 @@ struct csv_column {
     char name[CSV_SHOWN_MAX + 1]; /* shortened; empty: the table has no names */
 };
 
-/* Zero-initialised: a table of which no row was seen. */
+/* The columns of a table, and what was found in the rows so far. Zero-initialise it before the first row. */
 struct csv_columns {
     struct csv_column *list; /* owned */
     unsigned count;          /* with the label's and those that are left out */
@@ -48,7 +48,7 @@ struct csv_columns {
     int64_t rows;
 };
 
-/* Which columns of a table are what, and how messages name the user's choices. */
+/* The user's choice of the label's column and of columns to leave out, and the names of these options in error messages. */
 struct csv_choice {
     const char *label;          /* a name, or a number from 1 on; NULL: the last column that is not left out */
     const char *const *skipped; /* names or numbers of the columns that are left out */
@@ -57,10 +57,11 @@ struct csv_choice {
     const char *skip_before, *skip_after; /* around a list of columns to leave out, such as "--skip " and "" */
 };
 
-/* Takes the names of the first row of a table, if it is a header. No column is an input yet: the caller decides. */
+/* Initialises the columns from the first row of a table, and their names if that row is a header. No column is an input yet: the caller sets
+ * `is_input`. */
 void csv_columns_init(struct csv_columns *columns, const struct csv *row, bool header);
-/* Does the same, and finds the label's column and the inputs. ERROR_INVALID: the table has only one column, a chosen column is missing, the
- * label's column is left out, or no input is left. */
+/* Initialises the columns as csv_columns_init does, and finds the label's column and the inputs. ERROR_INVALID: the table has only one
+ * column, a chosen column is missing, the label's column is left out, or no input is left. */
 int csv_columns_start(struct csv_columns *columns, const struct csv *row, bool header, const struct csv_choice *choice,
                       struct error *error);
 /* Looks at the inputs of a row, which has as many fields as the first one. Keeps at most CSV_LABELS_MAX words of a column. */
@@ -70,11 +71,11 @@ void csv_columns_add(struct csv_columns *columns, const struct csv *row);
 int csv_columns_finish(struct csv_columns *columns, const struct csv_choice *choice, struct error *error);
 /* Checks only that no value is missing, for rows that are turned into numbers by the columns of another table. */
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error);
-/* Whether a column looks like an identifier: another word in each of at least three rows. */
+/* Returns whether a column looks like an identifier: another word in each of at least three rows. */
 bool csv_column_identifies(const struct csv_column *column, int64_t rows);
 void csv_columns_release(struct csv_columns *columns);
 
-/* How many numbers the column becomes, and all inputs together. */
+/* Return how many numbers one column becomes, and how many all inputs become together. */
 unsigned csv_column_width(const struct csv_column *column);
 int64_t csv_columns_width(const struct csv_columns *columns);
 int64_t csv_columns_inputs(const struct csv_columns *columns); /* how many columns are inputs */
@@ -90,8 +91,8 @@ enum csv_encoding csv_column_encode(const struct csv_column *column, const struc
 
 /* Returns the inputs' words as JSON, an array for each input: empty for numbers, ["false","true"] for booleans; NULL if all are numbers. */
 struct json *csv_columns_words(const struct csv_columns *columns);
-/* Makes columns, which are all inputs, from what csv_columns_words has returned, or `count` columns of numbers if that is NULL.
- * ERROR_INVALID if it is malformed. */
+/* Makes columns from the JSON that csv_columns_words has returned, or `count` columns of numbers if `words` is NULL. All columns are inputs.
+ * ERROR_INVALID if the JSON is malformed. */
 int csv_columns_known(struct csv_columns *columns, const struct json *words, int64_t count, struct error *error);
 
 #endif

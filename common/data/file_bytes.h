@@ -30,7 +30,7 @@ int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error 
 void file_bytes_release(struct file_bytes *file);
 /* Returns how many bytes it takes in memory: 0 if it is mapped. */
 int64_t file_bytes_in_memory(const struct file_bytes *file);
-/* Checks that no byte was missing when it was read: see mapped_file_check. */
+/* Fails with ERROR_NOT_FOUND if a part of the file was missing when it was read; `round` is explained at mapped_file_check. */
 int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error *error);
 
 #endif

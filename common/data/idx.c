@@ -38,7 +38,7 @@ int idx_parse(const uint8_t *bytes, size_t length, struct idx *ret_idx, struct e
     }
     if (length - header != elements)
         return error_set(error, ERROR_CORRUPT, "%s: its header promises %zu elements, %zu follow",
-                         length - header < elements ? "the IDX file is cut off" : "the IDX file has bytes too many",
+                         length - header < elements ? "the IDX file is cut off" : "the IDX file has too many bytes",
                          elements, length - header);
     idx.elements = bytes + header;
     idx.element_count = elements;

@@ -36,7 +36,7 @@ static int refuse_kind(const uint8_t *bytes, size_t length, struct error *error)
 static int decode(const uint8_t *bytes, size_t length, bool head_only, struct image *ret_image, struct error *error)
 {
     if (length > IMAGE_BYTES_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "the file has %zu bytes; an image may have %zu", length,
+        return error_set(error, ERROR_TOO_LARGE, "the file has %zu bytes; an image may have at most %zu", length,
                          IMAGE_BYTES_MAX);
     if (has_magic(bytes, length, 0, "\x89PNG"))
         return png_image_read(bytes, length, head_only, ret_image, error);

@@ -270,7 +270,7 @@ static int read_bytes(const struct image_folder *folder, int64_t index, off_t mo
                          "while a job learns from them",
                          path);
     if (size > (off_t)IMAGE_BYTES_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "%s: the file has %lld bytes; an image may have %zu", path,
+        return error_set(error, ERROR_TOO_LARGE, "%s: the file has %lld bytes; an image may have at most %zu", path,
                          (long long)size, IMAGE_BYTES_MAX);
     *ret_whole = size <= most;
     SCOPED_FREE char *part = malloc((size_t)(size < most ? size : most) + 1);

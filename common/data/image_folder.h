@@ -40,9 +40,9 @@ int image_folder_list(const char *path, struct image_folder *ret_folder, struct 
 int image_folder_list_all(const char *path, struct image_folder *ret_folder, struct error *error);
 void image_folder_release(struct image_folder *folder);
 
-/* Whether an image lies in the folder itself, and not below it. */
+/* Returns whether an image lies in the folder itself, and not below it. */
 bool image_folder_has_images(const char *path);
-/* Whether at least `least` folders in the folder hold images themselves. */
+/* Returns whether at least `least` folders in the folder hold images themselves. */
 bool image_folder_has_classes(const char *path, unsigned least);
 
 /* Reads the bytes of one of the files, at most IMAGE_BYTES_MAX (image.h). Errors name its path; ERROR_CORRUPT if the file has changed since

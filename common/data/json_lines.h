@@ -25,15 +25,15 @@ struct json_lines {
     int64_t line; /* of the object read last, from 1 */
 };
 
-/* Whether a file's name says that it is JSON Lines: *.jsonl, *.ndjson, or these with .gz. */
+/* Returns whether a file's name says that it is JSON Lines: *.jsonl, *.ndjson, or these with .gz. */
 bool json_lines_named(const char *path);
 
 void json_lines_init(struct json_lines *lines, const uint8_t *bytes, size_t length);
-/* Returns 1 for an object, which the caller frees, 0 at the end; -1, ERROR_INVALID: a line is not an object, ERROR_TOO_LARGE: it is longer than
- * JSON_LINES_LENGTH_MAX. The message names the line. */
+/* Returns 1 for an object, which the caller frees, 0 at the end; -1, ERROR_INVALID: a line is not an object, ERROR_TOO_LARGE: it is longer
+ * than JSON_LINES_LENGTH_MAX. The message names the line. */
 int json_lines_next(struct json_lines *lines, struct json **ret_object, struct error *error);
 
-/* Whether the first object is a document: it has a string `text`, and no `label`. False if there is none. */
+/* Returns whether the first object is a document: it has a string `text`, and no `label`. False if there is none. */
 bool json_lines_are_texts(const uint8_t *bytes, size_t length);
 /* Appends the texts of all objects, and a line feed after each. ERROR_INVALID names the line of an object without a string `text`. */
 int json_lines_texts(const uint8_t *bytes, size_t length, struct buffer *texts, struct error *error);

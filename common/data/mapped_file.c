@@ -162,8 +162,8 @@ int mapped_file_check(struct mapped_file *file, uint64_t round, struct error *er
     if (!atomic_load(&file->lost))
         return 0;
     return error_set(error, ERROR_NOT_FOUND,
-                     "%s cannot be read any more as far as its first %zu bytes: it has become shorter, or its storage "
-                     "fails; put the whole file back, and replace such files by renaming a new one, not in place",
+                     "%s no longer has the %zu bytes that it had when it was opened, or its storage fails; restore the "
+                     "whole file, and replace such files by renaming a new one over them, not by writing into them",
                      file->path, file->length);
 }
 

@@ -28,9 +28,8 @@ void mapped_file_close(struct mapped_file *file);
 const uint8_t *mapped_file_bytes(const struct mapped_file *file);
 size_t mapped_file_length(const struct mapped_file *file);
 
-/* Fails with ERROR_NOT_FOUND once a part of the file is missing. The file's size is looked up only
- * once in each round; every call of mapped_file_round returns a new round. Both may be called from
- * any thread. */
+/* Fails with ERROR_NOT_FOUND if a part of the file has been missing when it was read. `round` limits how often the file's size is looked up:
+ * once for all calls with the same number. mapped_file_round returns a new number. Both functions may be called from any thread. */
 int mapped_file_check(struct mapped_file *file, uint64_t round, struct error *error);
 uint64_t mapped_file_round(void);
 

@@ -31,11 +31,11 @@ struct npy {
  * does not match its header. */
 int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct error *error);
 
-/* Appends what goes before the elements: a header of version 1, padded to 64 bytes. Uses `kind`, `item_bytes`, `rank`
- * and `shape`. */
+/* Appends the header that stands before the elements of a file: version 1, padded to 64 bytes. Uses `kind`, `item_bytes`, `rank` and
+ * `shape`. */
 int npy_append_header(struct buffer *file, const struct npy *npy, struct error *error);
 
-/* Whether npy_floats reads the elements: integers, booleans, and float32 and float64. */
+/* Returns whether npy_floats reads the elements: integers, booleans, and float32 and float64. */
 bool npy_has_numbers(const struct npy *npy);
 /* Copies `count` elements from `first` on as float32; a float64 that is too large for one becomes an infinity. */
 void npy_floats(const struct npy *npy, int64_t first, int64_t count, float *ret_values);

@@ -18,12 +18,12 @@ static void visit_fields(struct belonging at, const struct object_type *holder, 
 void belongings_visit(const struct object_type *type, belonging_visit *visit, void *context)
 {
     struct belonging at = {.type = type};
-    if (type->told_by == NULL)
+    if (type->kind_field == NULL)
         return;
     visit_fields(at, type, visit, context);
     for (struct field_cursor cursor = field_first(type); cursor.field; field_next(&cursor)) {
         at.inside = cursor.field;
-        if (at.inside->kind == FIELD_OBJECT && at.inside->type->told_by == NULL)
+        if (at.inside->kind == FIELD_OBJECT && at.inside->type->kind_field == NULL)
             visit_fields(at, at.inside->type, visit, context);
     }
 }
@@ -43,7 +43,7 @@ bool belonging_holds(const struct belonging *belonging, const struct json *objec
     const struct json *value = json_member(holder, field->name);
     SCOPED_JSON *fallback = field_default_value(field);
     return value == NULL || (fallback && is_equal(field, value, fallback)) ||
-           words_find(field->only_for, json_string_at(object, belonging->type->told_by, "")) >= 0;
+           words_find(field->only_for, json_string_at(object, belonging->type->kind_field, "")) >= 0;
 }
 
 void belonging_path(const struct belonging *belonging, struct buffer *path)
@@ -70,7 +70,7 @@ static void default_cel(const struct field *field, const char *path, struct buff
 static void list_cel(const struct belonging *belonging, struct buffer *cel)
 {
     const char *before = "";
-    buffer_format(cel, "self.%s in [", belonging->type->told_by);
+    buffer_format(cel, "self.%s in [", belonging->type->kind_field);
     for (const char *const *word = belonging->field->only_for; *word; word++) {
         if (**word == '\0')
             continue;
@@ -83,15 +83,15 @@ static void list_cel(const struct belonging *belonging, struct buffer *cel)
 /* An empty word stands for an object that names no kind. */
 static void kinds_cel(const struct belonging *belonging, struct buffer *cel)
 {
-    const char *told_by = belonging->type->told_by, *const *words = belonging->field->only_for;
-    const struct field *teller = field_find(belonging->type, told_by);
+    const char *kind_field = belonging->type->kind_field, *const *words = belonging->field->only_for;
+    const struct field *teller = field_find(belonging->type, kind_field);
     bool always = (teller->flags & FIELD_REQUIRED) || teller->fallback, unnamed = words_find(words, "") >= 0;
     if (unnamed && words[1] == NULL) {
-        buffer_format(cel, "!has(self.%s)", told_by);
+        buffer_format(cel, "!has(self.%s)", kind_field);
         return;
     }
     if (!always)
-        buffer_format(cel, unnamed ? "!has(self.%s) || " : "(has(self.%s) && ", told_by);
+        buffer_format(cel, unnamed ? "!has(self.%s) || " : "(has(self.%s) && ", kind_field);
     list_cel(belonging, cel);
     if (!always && !unnamed)
         buffer_append_string(cel, ")", NULL);
@@ -120,7 +120,7 @@ static void list_kinds(const struct belonging *belonging, struct buffer *text)
         if (!first)
             buffer_append_string(text, words[1] ? ", " : " or ", NULL);
         if (**words)
-            buffer_format(text, "%s%s", first ? belonging->type->told_by : "", first ? " " : "");
+            buffer_format(text, "%s%s", first ? belonging->type->kind_field : "", first ? " " : "");
         buffer_append_string(text, **words ? *words : belonging->type->unnamed, NULL);
         first = false;
     }

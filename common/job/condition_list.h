@@ -9,12 +9,12 @@
 
 #include "common/job/training_job.h"
 
-/* Fills conditions[i] for each type words[i]; `words` ends with NULL. Returns the others as a JSON list in the arena; NULL: there
- * are none. */
+/* Reads the condition of type words[i] into conditions[i]; `words` ends with NULL. Returns conditions of other types as the text of a JSON
+ * list in the arena; NULL: there are none. */
 const char *condition_list_read(const struct json *list, const char *const *words, struct condition *conditions,
                                 struct arena *arena);
 
-/* Sets object.conditions: ours in the order of `words`, then as many of `others` as there is room for. */
+/* Sets object.conditions: the operator's own in the order of `words`, then `others` until the list has JOB_CONDITIONS_MAX elements. */
 void condition_list_write(const struct condition *conditions, const char *const *words, const char *others,
                           struct json *object);
 

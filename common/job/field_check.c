@@ -23,7 +23,7 @@ static void check_object(struct check *check, const struct object_type *type, co
 
 static void refuse_type(struct check *check, const struct json *value, const char *wanted)
 {
-    violations_add(check->violations, NULL, "a value of type %s stands here; give %s", json_type_name(json_type(value)),
+    violations_add(check->violations, NULL, "the value is of type %s; give %s", json_type_name(json_type(value)),
                    wanted);
 }
 
@@ -174,7 +174,7 @@ static void check_unique(struct check *check, const struct field *field, const s
     for (const struct json *earlier = json_first(list); value && earlier != item; earlier = json_next(earlier))
         if (json_equal(json_member(earlier, key), value)) {
             size_t length = violations_enter_element(check->violations, index);
-            violations_add(check->violations, NULL, "a second element with %s %s; each may stand once", key,
+            violations_add(check->violations, NULL, "is a second element with %s %s; each may occur only once", key,
                            json_string(value, ""));
             violations_leave(check->violations, length);
             return;

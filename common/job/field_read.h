@@ -10,7 +10,8 @@
 #include "common/job/fields.h"
 #include "common/json.h"
 
-/* Where strings and lists go, and a JSON array that comes to own copies of opaque values (NULL: they are left out). */
+/* Memory for what is read: strings and lists are allocated in `arena`; copies of opaque values are appended to the JSON array `opaque`, which
+ * owns them (NULL: opaque values are not read). */
 struct field_reader {
     struct arena *arena;
     struct json *opaque;

@@ -135,7 +135,8 @@ static const struct field devices_fields[] = {
      LONE,
      .words = device_type_words,
      .fallback = "CPU",
-     .description = "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for "
+     .description = "Type of the devices that compute: CPU, GPU, or Auto for a GPU if there is one and otherwise the "
+                    "CPU. TPU is for "
                     "pytorch, tensorflow and jax, and for programs (model.program)."},
     {.name = "count",
      .kind = FIELD_INTEGER,
@@ -190,7 +191,7 @@ static const struct field layer_fields[] = {
      LONE,
      .flags = FIELD_REQUIRED,
      .words = layer_type_words,
-     .description = "What the layer computes."},
+     .description = "Type of the layer, which says what it computes."},
     {.name = "inputs",
      .kind = FIELD_STRING_LIST,
      MEMBER(layer_spec, inputs),
@@ -316,7 +317,7 @@ static const struct field layer_fields[] = {
          "Dense: name of an Embedding whose table of tokens serves as the weight (Press and Wolf, 2017); units is then "
          "the size of its vocabulary."},
 };
-OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec), .told_by = "type");
+OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec), .kind_field = "type");
 
 static const struct field program_fields[] = {
     FILE_ON_STORAGE(model_spec, program_storage,
@@ -340,7 +341,7 @@ static const struct field model_fields[] = {
      LONE,
      .words = preset_words,
      .description =
-         "A ready-made model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), resnet20 (He et "
+         "A predefined model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), resnet20 (He et "
          "al., "
          "2016, for 32 x 32 x 3), resnet50 (for 224 x 224 x 3), gpt-bytes (a small transformer over bytes), gpt2-124m, "
          "-355m, -774m and -1558m (GPT-2's layers and sizes, output tied to the embedding). One of preset, layers and "
@@ -369,7 +370,7 @@ static const struct field model_fields[] = {
      ONLY_FOR(""),
      .words = loss_words,
      .fallback = "SoftmaxCrossEntropy",
-     .description = "What training makes small, averaged over the examples (for texts: the target tokens)."},
+     .description = "The loss that training minimizes, averaged over the examples (for texts: the target tokens)."},
     {.name = "width",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, width),
@@ -431,7 +432,7 @@ static const struct field model_fields[] = {
          "resnet20 and resnet50: over which examples their batch normalisations take mean and variance in training, as "
          "in a BatchNorm layer. Default: Shard."},
 };
-OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "a list of layers");
+OBJECT_TYPE(model_type, "Model", model_fields, .kind_field = "preset", .unnamed = "a list of layers");
 
 /* ---------------------------------------------------------------- data */
 
@@ -568,9 +569,8 @@ static const struct field data_fields[] = {
      MEMBER(data_spec, validation),
      LONE,
      .type = &validation_files_type,
-     .description =
-         "What the model is tested on and never learns from: the last examples of the training files, or files of "
-         "its own."},
+     .description = "Held-out examples, on which the model is tested and from which it never learns: the last examples "
+                    "of the training files, or files of their own."},
     {.name = "examples",
      .kind = FIELD_INTEGER,
      MEMBER(data_spec, examples),
@@ -642,7 +642,7 @@ static const struct field data_fields[] = {
          "epoch and the example, so they are the same for every crew, strategy and restart. Held-out images stay as "
          "they are."},
 };
-OBJECT_TYPE(data_type, "Data", data_fields, .told_by = "format");
+OBJECT_TYPE(data_type, "Data", data_fields, .kind_field = "format");
 
 /* ---------------------------------------------------------------- training */
 
@@ -672,7 +672,7 @@ static const struct field schedule_fields[] = {
      .fallback = "0",
      .description = "Cosine and Linear: the share of the learning rate that is left at the last step."},
 };
-static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields, .told_by = "type");
+static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields, .kind_field = "type");
 
 static const struct field optimizer_fields[] = {
     {.name = "type",
@@ -739,7 +739,7 @@ static const struct field optimizer_fields[] = {
      .fallback = "{}",
      .description = "Course of the learning rate over the run."},
 };
-static OBJECT_TYPE(optimizer_type, "Optimizer", optimizer_fields, .told_by = "type");
+static OBJECT_TYPE(optimizer_type, "Optimizer", optimizer_fields, .kind_field = "type");
 
 static const struct field training_fields[] = {
     {.name = "epochs",
@@ -787,14 +787,15 @@ static const struct field training_fields[] = {
      LONE,
      RANGE(1, 4096),
      .fallback = "1",
-     .description = "Passes into which a replica cuts its share of the batch, to need less memory."},
+     .description = "Number of passes in which a replica computes its share of the batch one part at a time, to need "
+                    "less memory."},
     {.name = "optimizer",
      .kind = FIELD_OBJECT,
      MEMBER(training_spec, optimizer),
      LONE,
      .type = &optimizer_type,
      .fallback = "{}",
-     .description = "How gradients change the weights."},
+     .description = "The optimizer, which changes the weights by their gradients."},
     {.name = "precision",
      .kind = FIELD_ENUM,
      MEMBER(training_spec, precision),
@@ -1035,8 +1036,8 @@ static const struct field s3_fields[] = {
      LONE,
      RANGE(1, PATH_MAX_LENGTH),
      FORMAT(PATH),
-     .description =
-         "The keys of the storage's objects begin with it and a slash. Default: the whole bucket is the storage."},
+     .description = "The storage consists of the objects whose keys begin with this prefix and a slash. Default: of "
+                    "all objects of the bucket."},
     {.name = "region",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, region),
@@ -1061,8 +1062,8 @@ static const struct field s3_fields[] = {
      RANGE(1, 20),
      FORMAT(BYTES),
      .fallback = "10Gi",
-     .description = "The most that the pod's local copy of the objects may take; larger ones fail the job. Checkpoints "
-                    "take the size of two."},
+     .description = "Size limit of the pod's local copy of the objects; the job fails if they are larger. With "
+                    "checkpoints, the copy must have room for two of them."},
     {.name = "sync",
      .kind = FIELD_OBJECT,
      MEMBER(s3_spec, sync),
@@ -1121,7 +1122,7 @@ static const struct field download_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(1, DOWNLOAD_SOURCES_MAX),
      .type = &download_source_type,
-     .description = "What is downloaded."},
+     .description = "The files to download."},
     {.name = "hub",
      .kind = FIELD_STRING,
      MEMBER(download_spec, hub),
@@ -1145,8 +1146,8 @@ static const struct field download_fields[] = {
      RANGE(1, 20),
      FORMAT(BYTES),
      .fallback = "100Gi",
-     .description = "The most that the files of all sources may take together; larger ones fail the job. Other files "
-                    "in the volume do not count."},
+     .description = "Size limit of the files of all sources together; the job fails if they are larger. Other files in "
+                    "the volume do not count."},
 };
 static OBJECT_TYPE(download_type, "Download", download_fields);
 
@@ -1207,17 +1208,19 @@ OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct stora
     }
 
 static const struct field coxswain_fields[] = {
-    {SECTION("strategy", strategy, &strategy_type, "How the work is shared."), LONE, .flags = FIELD_REQUIRED},
-    {SECTION("model", model, &model_type, "What is trained."), LONE, .flags = FIELD_REQUIRED},
-    {SECTION("data", data, &data_type, "What it is trained on."), LONE, .flags = FIELD_REQUIRED},
-    {SECTION("training", training, &training_type, "How it is trained."), LONE, .flags = FIELD_REQUIRED},
+    {SECTION("strategy", strategy, &strategy_type, "The strategy by which the workers share the training."), LONE,
+     .flags = FIELD_REQUIRED},
+    {SECTION("model", model, &model_type, "The model to train."), LONE, .flags = FIELD_REQUIRED},
+    {SECTION("data", data, &data_type, "The training data and the held-out data."), LONE, .flags = FIELD_REQUIRED},
+    {SECTION("training", training, &training_type, "Length of the training, batch size, optimizer and precision."),
+     LONE, .flags = FIELD_REQUIRED},
     FLAT_SECTION("init", &init_type, "Where the first weights come from. Default: drawn from the seed."),
     {SECTION("checkpoint", checkpoint, &checkpoint_type, "When and where the state is saved. Default: never."),
      COMPANION(job_document, checkpoint.enabled)},
     FLAT_SECTION("export", &export_type, "Where the trained weights go. Default: nowhere but the checkpoint."),
     FLAT_SECTION("evaluation", &evaluation_type, "When the model is tested on the validation data."),
     FLAT_SECTION("encryption", &encryption_type,
-                 "What hides the crew's messages from the network. Default: nothing does."),
+                 "Encryption of the messages between the job's pods. Default: they are not encrypted."),
 };
 OBJECT_TYPE(coxswain_type, "Coxswain", coxswain_fields);
 
@@ -1232,7 +1235,7 @@ OBJECT_TYPE(coxswain_type, "Coxswain", coxswain_fields);
      .flags = FIELD_MUTABLE_INSIDE,                                                                                    \
      .type = &devices_type,                                                                                            \
      .fallback = "{}",                                                                                                 \
-     .description = "What each worker computes on."},                                                                  \
+     .description = "The devices of each worker."},                                                                    \
     {                                                                                                                  \
         .name = "storage", .kind = FIELD_LIST, MEMBER(owner, at storage), COMPANION(owner, at storage_count),          \
         RANGE(0, 16), .type = &storage_type,                                                                           \
@@ -1623,8 +1626,8 @@ static const struct field class_run_policy_fields[] = {
      MEMBER(run_policy, failure_policy),
      LONE,
      .type = &failure_policy_type,
-     .description =
-         "What certain exit codes and pod conditions mean for the job. For the default see docs/operations.md."},
+     .description = "Rules that override how the operator reacts to certain exit codes and conditions of pods. For the "
+                    "default see docs/operations.md."},
     {.name = "forceDeleteAfterSeconds",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, force_delete_after_seconds),
@@ -1672,7 +1675,8 @@ static const struct field run_policy_fields[] = {
      .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(0, 1000),
      .fallback = "6",
-     .description = "Failures that the job survives. Preemptions and other disruptions do not count."},
+     .description = "Number of failures after which pods are still replaced; with one more the job fails. Preemptions "
+                    "and other disruptions do not count."},
     {.name = "cleanPodPolicy",
      .kind = FIELD_ENUM,
      MEMBER(run_policy, clean_pod_policy),
@@ -1911,8 +1915,10 @@ OBJECT_TYPE(condition_type, "Condition", condition_fields, .map_key = "type");
     }
 
 static const struct field replica_status_fields[] = {
-    ROLE_KEY("The role that is counted."),          SHOWN_COUNTER("active", "Pods that are not gone yet."),
-    SHOWN_COUNTER("ready", "Pods that are ready."), SHOWN_COUNTER("succeeded", "Pods that ended well."),
+    ROLE_KEY("The role that is counted."),
+    SHOWN_COUNTER("active", "Pods that exist and have neither succeeded nor failed."),
+    SHOWN_COUNTER("ready", "Pods that are ready."),
+    SHOWN_COUNTER("succeeded", "Pods that succeeded."),
     SHOWN_COUNTER("failed", "Pods that failed."),
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
@@ -1996,9 +2002,10 @@ static const struct field node_failure_fields[] = {
 static OBJECT_TYPE(node_failure_type, "Node failure", node_failure_fields, .size = sizeof(struct node_failure));
 
 static const struct field controller_state_fields[] = {
-    COUNTER("attempt", job_status, attempt, "Raised when the whole crew starts over."),
+    COUNTER("attempt", job_status, attempt, "A number that is raised when all pods of the job start over."),
     COUNTER("incarnation", job_status, incarnation,
-            "Raised before any pod is created: a process with a lower one can neither join nor commit."),
+            "A number that is raised before pods are created: a process with a lower number can neither join the "
+            "others nor save checkpoints."),
     {.name = "chargedAt",
      .kind = FIELD_TIME,
      MEMBER(job_status, charged_ms),
@@ -2098,7 +2105,7 @@ static const struct field training_job_status_fields[] = {
      .size = sizeof(struct job_status),
      LONE,
      .type = &restarts_type,
-     .description = "How often pods had to be replaced, in all and by cause."},
+     .description = "How many times pods had to be replaced, in total and by cause."},
     {.name = "startTime",
      .kind = FIELD_TIME,
      MEMBER(job_status, start_ms),
@@ -2128,15 +2135,15 @@ static const struct field training_job_status_fields[] = {
      MEMBER(job_status, training_class),
      LONE,
      .type = &pinned_class_type,
-     .description = "What the job was created with: the class of spec.trainingClass as it was then."},
+     .description = "The class that spec.trainingClass names, as it was when the job was created."},
     {.name = "controllerState",
      .kind = FIELD_OBJECT,
      .offset = 0,
      .size = sizeof(struct job_status),
      LONE,
      .type = &controller_state_type,
-     .description = "What the operator has to know after it was restarted. It is outside the contract: clients ignore "
-                    "it, only the operator writes it, and its shape may change in any version."},
+     .description = "Data that the operator needs after a restart. It is not part of the API: clients should ignore "
+                    "it, only the operator writes it, and its form may change in any version."},
 };
 OBJECT_TYPE(training_job_status_type, "TrainingJob status", training_job_status_fields);
 

@@ -29,7 +29,7 @@ enum field_kind {
     FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
     FIELD_SCALAR_LIST,  /* numbers, strings and booleans -> const struct json *, the list   */
     FIELD_OPAQUE,       /* an object with members not in the table -> const struct json * */
-    FIELD_VOLUME,       /* the same, kept under its name -> const struct json * {name: {…}} */
+    FIELD_VOLUME, /* as FIELD_OPAQUE, but wrapped in an object with the field's name -> const struct json * {name: {…}} */
 };
 
 enum field_flag {
@@ -38,13 +38,13 @@ enum field_flag {
     FIELD_MUTABLE_INSIDE = 4,
     FIELD_ZERO = 8,                /* an integer that is 0 rather than FIELD_UNSET when absent */
     FIELD_INLINE = 16,             /* the list is an array in the struct itself */
-    FIELD_OPEN = 32,               /* more words may come: the CRD does not close the list */
+    FIELD_OPEN = 32,               /* an enum that later releases may extend: the CRD accepts other words, too */
     FIELD_PRECISE = 64,            /* a time with fractions of a second */
     FIELD_APART = 256,             /* the list of strings is not in the struct itself */
     FIELD_MUTABLE_SUSPENDED = 128, /* may change while the job is suspended and has no pods */
 };
 
-/* For fields that only the schema knows: the C code reads them by other means. */
+/* The `offset` of fields that are not stored in a struct: they are only in the schema. */
 #define NO_MEMBER SIZE_MAX
 
 /* The longest decimal string, and the longest elements of lists of strings and of scalars. */
@@ -70,8 +70,8 @@ struct field {
     bool above;             /* `lowest` itself is excluded */
 
     enum string_format format;
-    /* Checks a string, or an element of a list of strings, for what a CRD cannot express; NULL: there is nothing of the kind. The
-     * message of ERROR_INVALID follows the text in quotes: "has no named group". */
+    /* A check of a string, or of each element of a list of strings, that a CRD cannot express; NULL: none. Its message of ERROR_INVALID is
+     * written after the text in quotes: "has no named group". */
     int (*check)(const char *text, struct error *error);
     const char *const *words;       /* enums */
     const struct object_type *type; /* objects and lists */
@@ -87,8 +87,8 @@ struct object_type {
     const char *map_key;            /* the field that tells elements of a list apart, or NULL */
     const struct object_type *base; /* its fields belong to this object as well, … */
     size_t base_offset;             /* … read into the member at this offset */
-    const char *told_by;            /* the field that says of which kind an object is; NULL: there are no kinds */
-    const char *unnamed;            /* what an object is that leaves it out; `only_for` has "" for it */
+    const char *kind_field; /* the field whose value is the kind of an object (belonging.h); NULL: there are no kinds */
+    const char *unnamed;    /* in messages: the kind of an object without that field; in `only_for` it is "" */
 };
 
 /* The most characters of an element of a list of strings. */

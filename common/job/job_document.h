@@ -216,7 +216,7 @@ struct data_files {
     int64_t sample; /* validation: so many examples from all over train's files, which train then leaves out */
 };
 
-/* The random changes that training makes to its images each time; both 0: none. */
+/* Random changes of the training images, made anew in each epoch; both 0: none. */
 struct augmentation_spec {
     bool horizontal_flip; /* half of them are mirrored */
     int64_t crop_padding; /* zeros on each side, of which a piece of the image's own size is cut */
@@ -308,7 +308,7 @@ struct s3_spec {
     struct s3_sync_spec sync;
 };
 
-/* What is downloaded into a volume before the pods' programs start (storage/download.h). */
+/* The files that are downloaded into a volume before the pods' programs start (storage/download.h). */
 #define DOWNLOAD_SOURCES_MAX 64
 struct download_source {
     const char *url, *sha256; /* sha256: NULL for hf:// */
@@ -334,7 +334,7 @@ struct storage_spec {
 #define CREW_ROLES_MAX 4
 struct crew_role {
     const char *name;
-    int64_t count;                /* when this process was made */
+    int64_t count;                /* of its processes, when the operator created this pod */
     int64_t min_count, max_count; /* elastic jobs; FIELD_UNSET: as count */
 };
 struct crew_spec {
@@ -366,7 +366,7 @@ struct job_document {
     struct crew_spec crew; /* role_count 0: none given */
 
     struct arena arena;  /* holds every string and list above */
-    struct json *opaque; /* owns what is passed on unread: volume sources, templates */
+    struct json *opaque; /* owns JSON that is passed on without being parsed: volume sources, templates */
 };
 
 /* Parses, applies static defaults and validates a job document (JSON, at most JOB_DOCUMENT_MAX). ERROR_INVALID names

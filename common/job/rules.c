@@ -861,8 +861,8 @@ const struct rule rules[] = {
      .field = "workers.maxReplicas",
      .holds = tensorflow_elastic,
      .cel = "!has(self.tensorflow) || !" ELASTIC " || has(self.parameterServers)",
-     .message = "only workers of TensorFlow that have parameterServers can come and go; add those, or leave "
-                "minReplicas and maxReplicas out"},
+     .message = "a TensorFlow job can be elastic only with parameterServers; add them, or leave minReplicas and "
+                "maxReplicas out"},
     {.name = "OneWorker",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -974,7 +974,7 @@ const struct rule rules[] = {
      .field = "devices.type",
      .holds = tpu_runs_a_program,
      .cel = OURS "self.devices.type != 'TPU' || has(self.coxswain.model.program)",
-     .message = "TPUs run programs, but no presets or layers: export the model as a program and name it in "
+     .message = "TPUs can run exported programs but not presets or layers: export the model and name it in "
                 "model.program, or take devices.type CPU or GPU"},
     {.name = "TpuStrategy",
      .in_documents = true,
@@ -982,7 +982,7 @@ const struct rule rules[] = {
      .field = "coxswain.strategy.type",
      .holds = tpu_strategy,
      .cel = OURS "self.devices.type != 'TPU' || " STRATEGY ".type in ['OneDevice', 'Mirrored', 'MultiWorkerMirrored']",
-     .message = "TPUs train with OneDevice, Mirrored or MultiWorkerMirrored; take one of these"},
+     .message = "TPUs support the strategies OneDevice, Mirrored and MultiWorkerMirrored; take one of these"},
     {.name = "JaxElastic",
      .about = &training_job_spec_type,
      .field = "workers.maxReplicas",
@@ -1124,7 +1124,7 @@ const struct rule rules[] = {
      .cel = "!has(self.runPolicy.progressDeadlineSeconds) || has(self.coxswain) || "
             "(has(self.pytorch) && has(self.pytorch.progress)) || "
             "(has(self.tensorflow) && has(self.tensorflow.progress)) || (has(self.jax) && has(self.jax.progress))",
-     .message = "nothing says what steps the script makes: give progress in its section, such as "
+     .message = "the operator does not learn the steps of the script: give progress in its section, such as "
                 "pytorch.progress.logPatterns, or leave this out"},
     {.name = "ProgressSource",
      .about = &foreign_progress_type,
@@ -1218,7 +1218,7 @@ const struct rule rules[] = {
      .field = "export.weights",
      .holds = best_is_scored,
      .cel = "!has(self.export) || self.export.weights != 'Best' || has(self.data.validation)",
-     .message = "Best needs held-out examples to tell by; add data.validation, such as {last: 1000}"},
+     .message = "Best is chosen by the loss on held-out examples; add data.validation, such as {last: 1000}"},
     {.name = "InitStorage",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -1231,13 +1231,13 @@ const struct rule rules[] = {
      .field = "path",
      .holds = path_without_storage,
      .cel = "has(self.storage) || self.path.startsWith('/')",
-     .message = "is relative, and to which storage is not said; name that in storage, or give an absolute path"},
+     .message = "is a relative path, but no storage is named; name one in storage, or give an absolute path"},
     {.name = "ExportPath",
      .about = &export_type,
      .field = "path",
      .holds = path_without_storage,
      .cel = "has(self.storage) || self.path.startsWith('/')",
-     .message = "is relative, and to which storage is not said; name that in storage, or give an absolute path"},
+     .message = "is a relative path, but no storage is named; name one in storage, or give an absolute path"},
     FOREIGN_CHECKPOINT_RULES(pytorch),
     FOREIGN_CHECKPOINT_RULES(tensorflow),
     FOREIGN_CHECKPOINT_RULES(jax),
@@ -1266,7 +1266,7 @@ const struct rule rules[] = {
      .field = "path",
      .holds = path_without_storage,
      .cel = "has(self.storage) || self.path.startsWith('/')",
-     .message = "is relative, and to which storage is not said; name that in storage, or give an absolute path"},
+     .message = "is a relative path, but no storage is named; name one in storage, or give an absolute path"},
     {.name = "ProgramStorage",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -1405,7 +1405,7 @@ const struct rule rules[] = {
             "has(self.validation.first) || has(self.validation.images) || has(self.validation.inputs) || "
             "has(self.validation.labels) || "
             "has(self.validation.text) || has(self.validation.files))",
-     .message = "give sample, last or files of their own, and only one of them; first is for files"},
+     .message = "give exactly one of sample, last and files of their own; first is only for files of their own"},
     {.name = "ValidationPair",
      .about = &data_type,
      .field = "validation.labels",
@@ -1450,30 +1450,30 @@ const struct rule rules[] = {
      .field = "coxswain.strategy.shardedOptimizer",
      .holds = worker_rule_sharded_alone,
      .cel = OURS "!" SHARDED " || " TRAINERS " > 1 || (self.devices.type == 'GPU' && self.devices.count > 1)",
-     .message = "a lone worker shares slots among several GPUs of its own only; leave it out, take more workers, or "
-                "devices {type: GPU, count: 2} and up"},
+     .message = "divides the optimizer's slots among workers or GPUs, and this job has only one; leave it out, take "
+                "more workers, or at least two GPUs: devices {type: GPU, count: 2}"},
     {.name = "ServerAccumulation",
      .about = &coxswain_type,
      .field = "training.gradientAccumulation",
      .holds = worker_rule_server_accumulation,
      .cel = "self.strategy.type != 'ParameterServer' || " IS_SYNCHRONOUS " || self.training.gradientAccumulation == 1",
-     .message = "with ParameterServer only in mode Synchronous; lower batchSize instead"},
+     .message = "works with ParameterServer only in mode Synchronous; lower batchSize instead"},
     {.name = "ServerRate",
      .about = &coxswain_type,
      .field = "training.scaleLearningRate",
      .holds = worker_rule_server_rate,
      .cel = "self.strategy.type != 'ParameterServer' || " IS_SYNCHRONOUS
             " || !has(self.training.scaleLearningRate) || self.training.scaleLearningRate != 'Linear'",
-     .message = "each worker's share is an update of its own in modes Async and BoundedStaleness, and more workers "
-                "make more of them at the whole rate; write None"},
+     .message = "in modes Async and BoundedStaleness each worker's share is an update of its own, so the learning rate "
+                "must not grow with the number of workers; write None"},
     {.name = "Float16",
      .about = &coxswain_type,
      .field = "training.precision",
      .holds = worker_rule_float16,
      .cel = "self.training.precision != 'Float16' || "
             "(!(self.strategy.type in ['ParameterServer', 'PeerToPeer']) && !has(self.strategy.localSteps))",
-     .message = "Float16 skips a step where its gradient is not finite, by the verdict of all who share it, which "
-                "ParameterServer, PeerToPeer and localSteps have not; take BFloat16"},
+     .message = "with Float16 all workers must skip a step together if its gradient is not finite, which is impossible "
+                "with ParameterServer, PeerToPeer and localSteps; take BFloat16"},
     {.name = "Nccl",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -1489,8 +1489,8 @@ const struct rule rules[] = {
      .holds = worker_rule_ring,
      .cel = "!has(self.strategy.collective) || self.strategy.collective != 'Ring' || "
             "self.training.determinism != 'Crew'",
-     .message = "Ring adds in an order that follows the crew's size, and so do its bits; set training.determinism to "
-                "Run, or collective to Auto"},
+     .message = "with Ring the results depend on the number of workers, which determinism Crew excludes; set "
+                "training.determinism to Run, or collective to Auto"},
     {.name = "GlobalStatistics",
      .about = &coxswain_type,
      .field = "model",
@@ -1513,7 +1513,8 @@ const struct rule rules[] = {
      .field = "coxswain.training.logicalShards",
      .holds = worker_rule_fewest_shards,
      .cel = OURS "!has(" TRAINING ".logicalShards) || " TRAINING ".logicalShards >= " REPLICAS,
-     .message = "each device of the crew, its chief's too, has at least one shard; give as many, or leave it out"},
+     .message = "must be at least the number of the crew's devices, the chief's included, because each computes at "
+                "least one shard; raise it, or leave it out"},
     {.name = "MostShards",
      .about = &training_job_spec_type,
      .field = "coxswain.training.gradientAccumulation",
@@ -1627,12 +1628,13 @@ const struct rule rules[] = {
      .cel = "self.parameters.all(p, !has(p.when) || self.parameters.exists(q, (has(q.path) && q.path == "
             "p.when.parameter) || (has(q.env) && q.env == p.when.parameter) || (has(q.arg) && q.arg == "
             "p.when.parameter)))",
-     .message = "a when names a parameter that there is not; give the path, env or arg of another one of the sweep"},
+     .message =
+         "a when names a parameter that does not exist; give the path, env or arg of another parameter of the sweep"},
     {.name = "SweepWhenEarlier",
      .about = &training_sweep_spec_type,
      .field = "parameters",
      .holds = sweep_rule_when_earlier,
-     .message = "a when names a parameter that does not stand before it in the list; put that one first"},
+     .message = "a when must name a parameter that is earlier in the list; move that parameter before this one"},
     {.name = "SweepWhenValues",
      .about = &training_sweep_spec_type,
      .field = "parameters",

@@ -52,7 +52,7 @@ enum string_format {
 #undef X
 };
 
-/* "" for any text. */
+/* Returns the format's regular expression; "" for STRING_FORMAT_ANY. */
 const char *string_format_expression(enum string_format format);
 const char *string_format_words(enum string_format format);
 bool string_format_matches(enum string_format format, const char *text);
@@ -63,7 +63,7 @@ double decimal_value(const char *text);
 /* Reads a text that is a number as a whole. Returns false for any other text, and for NaN and infinity. */
 bool finite_number(const char *text, double *ret_value);
 
-/* The shortest text that reads back as the same double. Release with free(). */
+/* Returns the shortest text that is parsed as the same double. Release with free(). */
 char *decimal_text(double value);
 
 #endif

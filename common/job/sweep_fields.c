@@ -182,7 +182,7 @@ static const struct field algorithm_fields[] = {
      ONLY_FOR("PBT"),
      .description = "How many trials a generation has. Each trains for the steps or epochs of the template."},
 };
-static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields, .told_by = "type");
+static OBJECT_TYPE(algorithm_type, "Algorithm", algorithm_fields, .kind_field = "type");
 
 static const struct field early_stopping_fields[] = {
     {.name = "type",
@@ -218,8 +218,8 @@ static const struct field early_stopping_fields[] = {
      RANGE(2, 100),
      .fallback = "4",
      ONLY_FOR("ASHA", "Hyperband"),
-     .description = "Of the trials that have reached a rung, one in so many goes on, rounded down. While fewer have "
-                    "reached it, all go on, or with action Pause none."},
+     .description = "Of n trials that have reached a rung, the best n / reductionFactor, rounded down, continue. While "
+                    "that is 0, all continue, or none with action Pause."},
     {.name = "brackets",
      .kind = FIELD_INTEGER,
      MEMBER(sweep_early_stopping, brackets),
@@ -238,12 +238,12 @@ static const struct field early_stopping_fields[] = {
      .words = early_stopping_action_words,
      .fallback = "Stop",
      ONLY_FOR("ASHA", "Hyperband"),
-     .description =
-         "What becomes of a trial that is not among the best at a rung. Stop: it is stopped for good. Pause: "
-         "its job is suspended, and goes on from its checkpoint once the trial is among the best of those "
-         "that have reached the rung by then; trials that can go on come before new ones."},
+     .description = "What the operator does with a trial that is not among the best at a rung. Stop: it is stopped for "
+                    "good. Pause: "
+                    "its job is suspended, and goes on from its checkpoint once the trial is among the best of those "
+                    "that have reached the rung by then; trials that can go on come before new ones."},
 };
-static OBJECT_TYPE(early_stopping_type_fields, "Early stopping", early_stopping_fields, .told_by = "type");
+static OBJECT_TYPE(early_stopping_type_fields, "Early stopping", early_stopping_fields, .kind_field = "type");
 
 static const struct field budget_fields[] = {
     {.name = "workerHours",
@@ -279,14 +279,14 @@ static const struct field spec_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(1, SWEEP_PARAMETERS_MAX),
      .type = &sweep_parameter_type,
-     .description = "What the trials differ in."},
+     .description = "The parameters in which the trials differ."},
     {.name = "objective",
      .kind = FIELD_OBJECT,
      MEMBER(training_sweep, objective),
      LONE,
      .type = &objective_type,
      .fallback = "{}",
-     .description = "What makes a trial better than another."},
+     .description = "The metric by which trials are compared."},
     {.name = "algorithm",
      .kind = FIELD_OBJECT,
      .offset = 0,
@@ -308,7 +308,8 @@ static const struct field spec_fields[] = {
      MEMBER(training_sweep, budget),
      COMPANION(training_sweep, has_budget),
      .type = &budget_type,
-     .description = "What the trials may take in all. Once those that run and those that are over have taken it, no "
+     .description = "Limit on the worker time of all trials together. Once the trials that run and those that are over "
+                    "have used it, no "
                     "other trial is started, and the sweep is complete when those that run are over."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
@@ -415,8 +416,8 @@ static OBJECT_TYPE(record_type, "Result of a trial", record_fields, .size = size
 
 static const struct field sweep_state_fields[] = {
     TEXT("pending", sweep_status, pending, INDICES_MAX,
-         "Trials that are promised and were not seen to exist, such as 0-3,7. What is Running in the results and not "
-         "listed here exists or was deleted."),
+         "Trials that are recorded to be created, and whose jobs the operator has not seen yet, such as 0-3,7. The job "
+         "of a trial that is Running in the results and not listed here exists or was deleted."),
     TEXT("stopping", sweep_status, stopping, INDICES_MAX,
          "Trials that are to be stopped early or paused, such as 3,7, and whose jobs are not suspended yet."),
     TEXT("promoted", sweep_status, promoted, INDICES_MAX,
@@ -457,7 +458,7 @@ static const struct field status_fields[] = {
                     "are gone."},
     NUMBER("workerMilliseconds", sweep_status, worker_ms,
            "With budget: worker time that the trials which are over have taken."),
-    TIME("startTime", sweep_status, start_ms, "When the first trial was promised."),
+    TIME("startTime", sweep_status, start_ms, "When the first trial was started."),
     TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
     {.name = "controllerState",
      .kind = FIELD_OBJECT,
@@ -465,7 +466,7 @@ static const struct field status_fields[] = {
      .size = sizeof(struct sweep_status),
      LONE,
      .type = &sweep_state_type,
-     .description = "What the operator has to know after it was restarted. It is outside the contract: clients ignore "
-                    "it, only the operator writes it, and its shape may change in any version."},
+     .description = "Data that the operator needs after a restart. It is not part of the API: clients should ignore "
+                    "it, only the operator writes it, and its form may change in any version."},
 };
 OBJECT_TYPE(training_sweep_status_type, "TrainingSweep status", status_fields);

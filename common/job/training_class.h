@@ -20,16 +20,16 @@
  * out, because it stands for a label of the job. */
 void training_class_merge(struct json *spec, const struct json *defaults);
 
-/* " (with the defaults of ClusterTrainingClass small)", to write behind a part of the job's merged spec in messages; "" if the job has
- * none pinned. Free with free(). */
+/* Returns " (with the defaults of ClusterTrainingClass small)", which messages append to a field of the merged spec; "" if the job's status
+ * has no class. Free with free(). */
 char *training_class_words(const struct training_job *job);
 
-/* Whether a document, which may be any object, is a class of either kind, by its `kind`. */
+/* Returns whether a document, which may be any object, is a class of either kind, by its `kind`. */
 bool training_class_is_kind(const struct json *object);
 /* "clustertrainingclasses" */
 const char *training_class_plural(enum training_class_kind kind);
 
-/* As training_job_violations, for a class of either kind. */
+/* Finds all violations of a class of either kind, as training_job_violations does for a job. */
 struct json *training_class_violations(const struct json *object);
 /* Returns -1 with ERROR_INVALID for the first violation, or if the spec has a null, a template that is too broad, or more bytes than
  * TRAINING_CLASS_MAX. */

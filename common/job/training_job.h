@@ -34,7 +34,7 @@ enum pod_condition_status { POD_CONDITION_STATUSES(X) };
 enum role { ROLES(X) ROLE_COUNT };
 #undef X
 
-/* What spec.trainingClass may name. */
+/* The kinds of classes that spec.trainingClass may name. */
 #define TRAINING_CLASS_KINDS(X)                                                                                        \
     X(TRAINING_CLASS_CLUSTER, "ClusterTrainingClass")                                                                  \
     X(TRAINING_CLASS_NAMESPACED, "TrainingClass") /* of the job's namespace */
@@ -56,7 +56,7 @@ struct role_spec {
 struct elastic_spec {
     bool enabled;
     int64_t min_workers, max_workers;
-    int64_t wanted_workers; /* workers.replicas; document.workers may be fewer, if the job's queue has admitted fewer */
+    int64_t wanted_workers; /* workers.replicas; document.workers is lower if the job's queue has admitted fewer */
 };
 
 #define FAILURE_RULES_MAX 20
@@ -223,7 +223,8 @@ struct job_status {
 
     /* status.controllerState: the operator's own memory, which other clients ignore. */
     int64_t attempt, incarnation;
-    int64_t charged_ms;      /* when a failure was last counted that may yet prove a disruption; FIELD_UNSET: none */
+    int64_t
+        charged_ms; /* when the last failure was counted that a disruption may still explain (take_back.h); FIELD_UNSET: none */
     int64_t charged_attempt; /* attempt of that failure; FIELD_UNSET: none */
     /* When the last new step was seen, from which progress_deadline_seconds counts; FIELD_UNSET: the crew does not run, or has no such
      * deadline. */
@@ -233,9 +234,9 @@ struct job_status {
     int64_t recovered_restarts; /* restart_count when a crew had last run long enough to reset the back-off … */
     int64_t recovered_failures; /* … and restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
     int64_t backoff_until_ms;   /* the latest backoff_until_ms in `replicas`; FIELD_UNSET: none */
-    int64_t certificate_generation;     /* the newest of the crew's certificates, FIELD_UNSET: none */
-    int64_t certificate_from_ms;        /* when the crew begins to use it */
-    int64_t notice_since_ms;            /* since when the job's end waits to be notified; FIELD_UNSET: it does not */
+    int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;    /* when the crew begins to use it */
+    int64_t notice_since_ms; /* since when a notification of the job's end waits to be delivered; FIELD_UNSET: none */
     struct node_failure *node_failures; /* the newest ones, sorted by time; they decide which nodes new pods avoid */
     unsigned node_failure_count;
     int64_t admitted_workers; /* how many workers of an elastic job its queue has admitted; FIELD_UNSET: all */
@@ -248,7 +249,7 @@ struct training_job {
     int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
     const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
-    int64_t pause_step;         /* of the annotation ANNOTATION_PAUSE_STEP; FIELD_UNSET: none, or no sweep decides */
+    int64_t pause_step;         /* from ANNOTATION_PAUSE_STEP; FIELD_UNSET: absent, or no sweep owns the job */
     const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 
     bool suspend;

@@ -12,7 +12,7 @@
 
 #define SWEEP_ALGORITHMS(X) X(SWEEP_GRID, "Grid") X(SWEEP_RANDOM, "Random") X(SWEEP_TPE, "TPE") X(SWEEP_PBT, "PBT")
 #define SWEEP_TRIAL_STATES(X)                                                                                          \
-    X(TRIAL_RUNNING, "Running") /* or promised, and not created yet */                                                 \
+    X(TRIAL_RUNNING, "Running") /* or recorded to be created */                                                        \
     X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
     X(TRIAL_FAILED, "Failed")                                                                                          \
     X(TRIAL_STOPPED, "Stopped") /* early, since others were better */                                                  \
@@ -36,7 +36,7 @@ enum early_stopping_action { EARLY_STOPPING_ACTIONS(X) };
 enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #undef X
 
-/* Trials are numbered from 0. A trial is named <sweep>-<number>, and that has to be the name of a job. */
+/* Trials are numbered from 0. A trial's job is named <sweep>-<number>, which must be a valid name of a job. */
 #define SWEEP_TRIALS_MAX 10000
 /* With TPE or early stopping: the status keeps more of each trial than its result. */
 #define SWEEP_RECORDED_TRIALS_MAX 1000
@@ -89,7 +89,7 @@ struct sweep_early_stopping {
     enum early_stopping_action action; /* ASHA, Hyperband */
 };
 
-/* What the trials may take in all. */
+/* Limit on what all trials may take together. */
 struct sweep_budget {
     double worker_hours;
 };
@@ -100,7 +100,7 @@ struct sweep_assignment {
     const char *value;
 };
 
-/* What the status keeps of a trial that has been started. Grid and Random draw the values of its parameters again when they are
+/* A trial that has been started, as the sweep's status records it. Grid and Random draw the values of its parameters again when they are
  * needed (sweep_value.h); with TPE they are drawn once and recorded, and later trials learn from them. */
 struct trial_record {
     enum trial_state state;
@@ -131,11 +131,11 @@ struct sweep_status {
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */
     unsigned result_count;
-    int64_t worker_ms;               /* of the trials that are over, with a budget; FIELD_UNSET: none is */
+    int64_t worker_ms; /* with a budget: worker time of the trials that are over; FIELD_UNSET: none is over */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
 
     /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */
-    const char *pending;  /* trials not seen to exist yet: promised before they are created (sweep_plan.h) */
+    const char *pending;  /* trials recorded to be created and not observed yet (sweep_plan.h) */
     const char *stopping; /* trials that are to be stopped early or paused, and whose jobs are not suspended yet */
     const char *promoted; /* trials that go on after a pause, and whose jobs are not resumed yet */
 };
@@ -170,13 +170,12 @@ struct training_sweep {
     struct json *opaque; /* owns the template and the lists of values */
 };
 
-/* Parses an object as the API server gives it; defaults are applied, the spec is validated, its template is not: that is judged
- * with the values of a trial. On ERROR_INVALID the rest is filled as far as it could be read, and `ret_sweep` must be released
- * all the same. */
+/* Parses an object as the API server gives it. Applies the defaults and validates the spec, but not its template, which is validated later
+ * with the values of a trial. On ERROR_INVALID, `ret_sweep` is filled as far as possible and must be released, too. */
 int training_sweep_parse(const struct json *object, struct training_sweep *ret_sweep, struct error *error);
 void training_sweep_release(struct training_sweep *sweep);
 
-/* As training_job_violations. */
+/* Finds all violations of a sweep, as training_job_violations does for a job. */
 struct json *training_sweep_violations(const struct json *object, const struct json *old);
 
 bool sweep_name_holds(const char *name);

@@ -52,7 +52,7 @@ refusals() {
     verdict $? "and one with the token of another job ($1)" "$(cat said)"
     sends '404 - reports go to the URL' one-worker-0-1 path=/other && sends '405 - send reports with POST' one-worker-0-1 method=PUT
     verdict $? "a wrong path and a wrong method are told ($1)" "$(cat said)"
-    sends '400 - the report is no JSON' one-worker-0-1 body='{"trainerStatus":' &&
+    sends '400 - the report is not JSON' one-worker-0-1 body='{"trainerStatus":' &&
         sends '400 - progressPercentage is 101' one-worker-0-1 body='{"trainerStatus":{"progressPercentage":101}}'
     verdict $? "a report that cannot be read is told ($1)" "$(cat said)"
     sends '413 - the report has 20[0-9]* bytes; send at most 16384' one-worker-0-1 padding=20000

@@ -147,5 +147,5 @@ verdict $? "the log says what that cost" "$(tails neighbours)"
 
 job lone "$sharded" 20
 lone lone
-[[ $? == 64 ]] && grep -q 'shardedOptimizer.*lone worker' lone.log
+[[ $? == 64 ]] && grep -q 'shardedOptimizer.*this job has only one' lone.log
 verdict $? "a lone worker is refused" "$(tails lone)"

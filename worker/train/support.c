@@ -46,9 +46,10 @@ static int check_sharded(const struct job_document *job, const struct crew *crew
         return error_set(error, ERROR_INVALID,
                          "strategy.shardedOptimizer: needs a fixed number of workers; leave it or elastic out");
     if (crew->size == 1 && (job->devices.type != DEVICE_TYPE_GPU || job->devices.count == 1))
-        return error_set(error, ERROR_INVALID,
-                         "strategy.shardedOptimizer: a lone worker shares slots among several GPUs of its own only; "
-                         "leave it out, take more workers, or devices {type: GPU, count: 2} and up");
+        return error_set(
+            error, ERROR_INVALID,
+            "strategy.shardedOptimizer: divides the optimizer's slots among workers or GPUs, and this job has only "
+            "one; leave it out, take more workers, or at least two GPUs: devices {type: GPU, count: 2}");
     return 0;
 }
 
@@ -123,7 +124,7 @@ int support_check_validation(const struct job_document *job, int64_t examples, s
 {
     if (job->export_path == NULL || job->export_weights != EXPORT_BEST || examples > 0)
         return 0;
-    return error_set(error, ERROR_INVALID,
-                     "export.weights: Best needs held-out examples to tell by; add data.validation, such as "
-                     "{last: 1000}");
+    return error_set(
+        error, ERROR_INVALID,
+        "export.weights: Best is chosen by the loss on held-out examples; add data.validation, such as {last: 1000}");
 }

@@ -322,7 +322,7 @@ static const struct column job_columns[] = {
     {"Loss", "string", ".status.progress.metrics[?(@.name==\"loss\")].value", 0, "Last training loss."},
     {"Restarts", "integer", ".status.restarts.total", 0, "Replacements of pods."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
-    {"Strategy", "string", ".spec.coxswain.strategy.type", 1, "How the work is shared."},
+    {"Strategy", "string", ".spec.coxswain.strategy.type", 1, "The strategy by which the workers share the training."},
     {"Throughput", "string", ".status.progress.examplesPerSecond", 1, "Examples a second."},
     {"ETA", "integer", ".status.progress.secondsRemaining", 1, "Seconds to the last step."},
     {.name = NULL},
@@ -330,14 +330,14 @@ static const struct column job_columns[] = {
 
 static const struct column sweep_columns[] = {
     {"State", "string", ".status.conditions[?(@.status==\"True\")].type", 0, "The first condition that is True."},
-    {"Trials", "integer", ".status.trials.total", 0, "Trials in all."},
-    {"Running", "integer", ".status.trials.running", 0, "Trials that run."},
+    {"Trials", "integer", ".status.trials.total", 0, "Number of trials in total."},
+    {"Running", "integer", ".status.trials.running", 0, "Trials that are running."},
     {"Succeeded", "integer", ".status.trials.succeeded", 0, "Trials that succeeded."},
     {"Failed", "integer", ".status.trials.failed", 0, "Trials that failed."},
     {"Best", "string", ".status.best.trial", 0, "The best trial so far."},
     {"Objective", "string", ".status.best.objective", 0, "Its value of the metric."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
-    {"Metric", "string", ".spec.objective.metric", 1, "What is compared."},
+    {"Metric", "string", ".spec.objective.metric", 1, "Metric by which trials are compared."},
     {"Stopped", "integer", ".status.trials.stopped", 1, "Trials that were stopped early."},
     {"Paused", "integer", ".status.trials.paused", 1, "Trials that are paused, and may go on."},
     {.name = NULL},
@@ -348,11 +348,11 @@ static const struct definition job_definition = {
     .plural = TRAINING_JOB_PLURAL,
     .singular = "trainingjob",
     .short_name = "tj",
-    .description = "A TrainingJob trains a neural network on a crew of pods and carries on when some of them are lost.",
-    .spec_description =
-        "What is to be trained, on what, and how. Of it suspend, the deadlines, the time to live and the workers "
-        "of an elastic job may change at any time; image, templates, devices.resourceName and backoffLimit "
-        "while the job is suspended.",
+    .description =
+        "A TrainingJob trains a neural network on a group of pods, and continues training when some of them are lost.",
+    .spec_description = "The model, its data, and how it is trained. At any time suspend, the deadlines, the time to "
+                        "live and the workers of an elastic job may change; while the job is suspended also image, "
+                        "templates, devices.resourceName and backoffLimit.",
     .spec = &training_job_spec_type,
     .status = &training_job_status_type,
     .name_max = JOB_NAME_MAX,
@@ -367,8 +367,8 @@ static const struct definition sweep_definition = {
     .singular = "trainingsweep",
     .short_name = "ts",
     .description = "A TrainingSweep runs many TrainingJobs that differ in some fields, and finds the best of them.",
-    .spec_description = "What is to be trained, in what the trials differ, and how the best is told. Of it suspend, "
-                        "parallelism, maxTrials and maxFailedTrials may change.",
+    .spec_description = "The job that each trial runs, the parameters in which trials differ, and the metric that "
+                        "compares them. The fields suspend, parallelism, maxTrials and maxFailedTrials may change.",
     .spec = &training_sweep_spec_type,
     .status = &training_sweep_status_type,
     .name_max = SWEEP_NAME_MAX,

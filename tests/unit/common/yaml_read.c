@@ -66,8 +66,8 @@ Test(yaml_read, anchors)
 Test(yaml_read, refuses_with_line_and_column)
 {
     expect_refused("a: 1\nb: [1, 2\nc: 3\n", "line 3");
-    expect_refused("a: 1\na: 2\n", "line 2, column 1: this key stands twice");
-    expect_refused("a: !!str 1\n", "line 1, column 4: tags");
+    expect_refused("a: 1\na: 2\n", "line 2, column 1: this key occurs twice");
+    expect_refused("a: !!str 1\n", "line 1, column 4: YAML tags");
     expect_refused("a: !mine {}\n", "tags");
     expect_refused("a: !mine []\n", "tags");
     expect_refused("<<: {a: 1}\n", "merge keys");

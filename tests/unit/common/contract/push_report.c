@@ -73,8 +73,8 @@ Test(push_report, reads_what_scripts_send)
 static const struct {
     const char *text, *message;
 } refused[] = {
-    {"", "the report is no JSON"},
-    {"{\"trainerStatus\":", "the report is no JSON"},
+    {"", "the report is not JSON"},
+    {"{\"trainerStatus\":", "the report is not JSON"},
     {"[]", "the report is of type array"},
     {"{\"trainerStatus\":7}", "trainerStatus is of type number"},
     {"{\"trainerStatus\":{\"progressPercentage\":\"75\"}}", "progressPercentage is of type string; write a number"},
@@ -113,9 +113,9 @@ Test(push_report, refuses_what_is_too_long)
 static const struct {
     const char *metric, *flaw;
 } left_out[] = {
-    {"{\"name\":\"loss\",\"value\":\"nan\"}", "the metric loss was left out: its value is no finite number"},
-    {"{\"name\":\"loss\",\"value\":\"1e999\"}", "the metric loss was left out: its value is no finite number"},
-    {"{\"name\":\"loss\",\"value\":\"one\"}", "the metric loss was left out: its value is no finite number"},
+    {"{\"name\":\"loss\",\"value\":\"nan\"}", "the metric loss was left out: its value is not a finite number"},
+    {"{\"name\":\"loss\",\"value\":\"1e999\"}", "the metric loss was left out: its value is not a finite number"},
+    {"{\"name\":\"loss\",\"value\":\"one\"}", "the metric loss was left out: its value is not a finite number"},
     {"{\"name\":\"\",\"value\":1}", "a metric with an empty name was left out"},
     {"{\"name\":\"a\\u001b[31m\",\"value\":1}", "a metric with a control character in its name was left out"},
     {"{\"name\":\"a234567890123456789012345678901234567890123456789012345678901234\",\"value\":1}",

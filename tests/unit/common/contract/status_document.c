@@ -87,7 +87,7 @@ Test(status_document, refuses_what_is_wrong_by_name)
         {"{\"metrics\":[{\"name\":\"loss\"}]}", "a metric needs a name and a value"},
         {"{\"metrics\":[{\"name\":\"loss\",\"value\":\"1\"}]}", "metrics.value"},
         {"{\"metrics\":[1,2]}", "a metric needs"},
-        {"{\"metrics\":[{\"name\":\"a\",\"value\":1},{\"name\":\"a\",\"value\":2}]}", "the metric a stands twice"},
+        {"{\"metrics\":[{\"name\":\"a\",\"value\":1},{\"name\":\"a\",\"value\":2}]}", "the metric a occurs twice"},
         {"{\"metrics\":[{\"name\":\"\",\"value\":1}]}", "an empty name"},
         {"{\"updatedAt\":\"noon\"}", "updatedAt"},
         {"{\"updatedAt\":\"9999-12-31T23:59:59-23:00\"}", "updatedAt"},

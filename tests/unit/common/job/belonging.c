@@ -27,7 +27,7 @@ static struct json *object_with(const struct belonging *belonging, const char *k
 {
     struct json *object = json_new_object();
     if (*kind)
-        json_set_string(object, belonging->type->told_by, kind);
+        json_set_string(object, belonging->type->kind_field, kind);
     struct json *holder = belonging->inside ? json_set_object(object, belonging->inside->name) : object;
     if (value)
         json_set(holder, belonging->field->name, value);
@@ -47,7 +47,7 @@ static void expect_verdict(const struct belonging *belonging, const char *kind, 
 /* Every pair of a field and a kind; a word that no kind has would belong to nothing. */
 static void expect_kinds(void *context, const struct belonging *belonging)
 {
-    const char *const *kinds = field_find(belonging->type, belonging->type->told_by)->words;
+    const char *const *kinds = field_find(belonging->type, belonging->type->kind_field)->words;
     unsigned *count = context;
     for (const char *const *word = belonging->field->only_for; *word; word++)
         cr_expect(words_find(kinds, *word) >= 0, "%s is for '%s', which is no kind", belonging->field->name, *word);

@@ -114,9 +114,9 @@ Test(training_sweep, conditions_of_parameters)
 {
     static const char *const good[] = {"{parameter: optimizer, values: [SGD]}", "{parameter: DEPTH, values: [2, 3]}"};
     static const char *const bad[][2] = {
-        {"{parameter: optimiser, values: [SGD]}", "names a parameter that there is not"},
-        {"{parameter: momentum, values: [1]}", "does not stand before it"},
-        {"{parameter: later, values: [1]}", "does not stand before it"},
+        {"{parameter: optimiser, values: [SGD]}", "names a parameter that does not exist"},
+        {"{parameter: momentum, values: [1]}", "must name a parameter that is earlier"},
+        {"{parameter: later, values: [1]}", "must name a parameter that is earlier"},
         {"{parameter: optimizer, values: [SGD, Adam]}", "never has"},
         {"{parameter: DEPTH, values: [4]}", "never has"},
         {"{parameter: DEPTH, values: [1.5]}", "never has"},

@@ -51,9 +51,9 @@ Test(support, sharded_slots_are_for_a_fixed_crew_that_mirrors)
     struct error error = ERROR_INIT;
     job.strategy.sharded_optimizer = true;
     cr_assert_eq(check(&job, 4, NULL), 0);
-    expect(&job, 1, ERROR_INVALID, "lone worker");
+    expect(&job, 1, ERROR_INVALID, "this job has only one");
     job.devices.count = 2;
-    expect(&job, 1, ERROR_INVALID, "lone worker");
+    expect(&job, 1, ERROR_INVALID, "this job has only one");
     job.devices.type = DEVICE_TYPE_GPU;
     cr_assert_eq(check(&job, 1, NULL), 0);
     cr_assert_eq(support_check(&job, &(struct crew){.size = 4, .least = 2, .expected = 3}, &error), -1);
