@@ -19,7 +19,7 @@
  *    the loop waits for interrupts the plugin. If the plugin failed, the error of a 401 says why.
  *  - Fairness: at most `max_in_flight` requests are on the wire. The others wait, and flows (jobs,
  *    for example) are served in turn. KUBE_HIGH goes first and KUBE_LOW last, but each priority
- *    keeps an eighth of the wire while it has requests waiting.
+ *    may always use an eighth of `max_in_flight` while it has requests waiting.
  *  - Leadership: while the write gate is closed, mutating requests are not sent and end with
  *    ERROR_CANCELLED.
  */

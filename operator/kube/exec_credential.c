@@ -27,7 +27,9 @@ static int check_kind(const struct json *answer, const char *api_version, struct
 
 static int check_pem(const char *pem, const char *name, struct error *error)
 {
-    return !pem || strstr(pem, "-----BEGIN ") ? 0 : error_set(error, ERROR_INVALID, "its status.%s is no PEM", name);
+    return !pem || strstr(pem, "-----BEGIN ")
+               ? 0
+               : error_set(error, ERROR_INVALID, "its status.%s is not in PEM format", name);
 }
 
 static int read_status(const struct json *status, struct exec_credential *credential, struct error *error)
@@ -49,7 +51,7 @@ static int read_status(const struct json *status, struct exec_credential *creden
         return -1;
     credential->expires_ms = INT64_MAX;
     if (*expires && !clock_parse(expires, &credential->expires_ms))
-        return error_set(error, ERROR_INVALID, "its status.expirationTimestamp '%.64s' is no time", expires);
+        return error_set(error, ERROR_INVALID, "its status.expirationTimestamp '%.64s' is not a time", expires);
     credential->token = memory_copy_string(token);
     credential->client_cert_pem = memory_copy_string(cert);
     credential->client_key_pem = memory_copy_string(key);

@@ -32,7 +32,7 @@ void hash_map_init_keys_in_values(struct hash_map *map);
 /* Frees keys and table; `value_free` (or NULL) is called for each value. */
 void hash_map_release(struct hash_map *map, void (*value_free)(void *value));
 
-/* NULL when absent. */
+/* Returns the value of a key, NULL if there is none. */
 void *hash_map_get(const struct hash_map *map, const char *key);
 /* Stores `value` (not NULL) and returns the one it replaces, or NULL. */
 void *hash_map_set(struct hash_map *map, const char *key, void *value);

@@ -27,7 +27,7 @@ struct field_keys {
     bool set;
 };
 struct field_keys field_keys_of(struct field_place place, const struct json *list);
-/* Whether the object at `place` is replaced as a whole. */
+/* Returns whether the object at `place` is replaced as a whole. */
 bool field_is_atomic(struct field_place place);
 
 /* Finds the element of `list` whose keys equal those of `like` (in a set: that equals it); NULL

@@ -214,7 +214,7 @@ static int load_installed(struct standalone *standalone, struct error *error)
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0)
-        return error_set_errno(error, "cannot find this program's own place");
+        return error_set_errno(error, "cannot find the path of this program");
     program[length] = '\0';
     *strrchr(program, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -368,7 +368,7 @@ int main(int count, char **arguments)
         result = event_loop_run(standalone.loop, &error);
     }
     if (result < 0)
-        log_error("cannot go on", "error", error.message, NULL);
+        log_error("stopping after an error", "error", error.message, NULL);
     finish(&standalone);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

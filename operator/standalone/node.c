@@ -344,8 +344,8 @@ static int isolation_choose(struct node *node, struct error *error)
         return 0;
     }
     if (node->isolation == NODE_NAMESPACES)
-        return error_set(error, ERROR_UNSUPPORTED, "this kernel gives no namespaces (%s); use --isolation rewrite",
-                         probe.message);
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "this kernel does not allow namespaces (%s); use --isolation rewrite", probe.message);
     node->isolation = NODE_REWRITE;
     snprintf(node->reason, sizeof node->reason, "%s", probe.message);
     return 0;

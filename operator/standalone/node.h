@@ -94,8 +94,8 @@ void node_free(struct node *node);
  * <text>". A follower is served until the container has ended. */
 int node_pod_log(void *context, const struct json *pod, const struct pod_log_query *query,
                  struct http_exchange *exchange, struct error *error);
-/* The same without a node, of what an earlier one has stored; its context is a struct node_options, of which only the state directory is
- * used. Does not follow. */
+/* Answers GET …/pods/<name>/log from the logs that an earlier process has stored, for a control plane that runs no node. The context is a
+ * struct node_options, of which only the state directory is used. Does not follow a log. */
 int node_stored_log(void *context, const struct json *pod, const struct pod_log_query *query,
                     struct http_exchange *exchange, struct error *error);
 

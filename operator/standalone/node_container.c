@@ -40,7 +40,7 @@ static int temporary_make(const char *path, struct error *error)
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return error_set_errno(error, "make %s", path);
     if (lstat(path, &status) < 0)
-        return error_set_errno(error, "look at %s", path);
+        return error_set_errno(error, "read the owner of %s", path);
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid())
         return error_set(error, ERROR_FORBIDDEN, "%s exists but is not a directory of this user: remove it", path);
     return 0;

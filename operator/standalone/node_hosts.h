@@ -14,7 +14,7 @@
 
 #define HOSTS_FILE_MAX (4 * 1024 * 1024)
 
-/* Whether `service` publishes `pod` now. */
+/* Returns whether `service` publishes `pod` now. */
 bool service_publishes(const struct json *service, const struct json *pod);
 
 /* Appends the entries of all published pods for a reader in `name_space`. Pods of the same

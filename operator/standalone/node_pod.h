@@ -32,7 +32,7 @@ void pod_free(struct pod *pod);
 
 /* Starts the containers that are due. */
 void pod_advance(struct pod *pod);
-/* Takes a new version of the object from the registry. */
+/* Updates the pod to a new version of its object in the registry. */
 void pod_update(struct pod *pod, const struct json *object);
 /* Ends the pod because the node stops: SIGTERM, and SIGKILL after `grace_ms`. No container starts
  * any more. */

@@ -69,7 +69,7 @@ void pod_state_release(struct pod_state *state);
 /* Returns a container that should be started now, or -1. `*ret_next_ms` is when one becomes due
  * later, else 0. */
 int pod_state_due(const struct pod_state *state, int64_t now_ms, int64_t *ret_next_ms);
-/* Whether no container runs or will start again. */
+/* Returns whether no container runs or will start again. */
 bool pod_state_over(const struct pod_state *state);
 bool pod_state_runs(const struct pod_state *state); /* whether a process exists */
 /* Returns a sidecar that has to get SIGTERM now, each one once, or -1. */
@@ -77,9 +77,9 @@ int pod_state_next_sidecar(struct pod_state *state);
 
 void container_state_starting(struct container_state *container);
 void container_state_started(struct container_state *container, pid_t pid, int64_t now_ms, bool has_startup_probe);
-/* A ConfigMap or Secret of the container is missing. */
+/* Notes that a ConfigMap or Secret of the container is missing, so that it waits and is tried again. */
 void container_state_unconfigured(struct container_state *container, const char *message, int64_t now_ms);
-/* A container has ended; it restarts if the policy says so. `start_error` is NULL unless its
+/* Notes that a container has ended; it restarts if the policy says so. `start_error` is NULL unless its
  * command could not be run. `message` is the text of its termination log, or NULL. */
 void container_state_ended(struct pod_state *state, unsigned index, int exit_code, const char *start_error,
                            const char *message, int64_t now_ms);

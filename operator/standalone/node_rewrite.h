@@ -9,7 +9,7 @@
 
 #include "operator/standalone/node_mounts.h"
 
-/* Where several mount paths match, the longest is replaced. Release with free(). */
+/* Returns `text` with its mount paths replaced. If several of the mount points match, the longest is used. Release with free(). */
 char *paths_rewrite(const char *text, const struct mount_point *points, size_t point_count);
 
 #endif

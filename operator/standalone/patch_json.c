@@ -159,7 +159,7 @@ static int incomplete(const char *name, struct error *error)
         if (strcmp(name, *known) == 0)
             return error_set(error, ERROR_INVALID, "the JSON patch operation \"%s\" needs a path in \"from\"", name);
     return error_set(error, ERROR_INVALID,
-                     "\"%s\" is no JSON patch operation: use add, remove, replace, move, copy or test", name);
+                     "\"%s\" is not a JSON patch operation: use add, remove, replace, move, copy or test", name);
 }
 
 static int apply_one(struct json **root, const struct json *operation, struct error *error)

@@ -16,7 +16,7 @@ struct json *refusal_new(int code, const char *reason, const char *format, ...) 
 struct json *refusal_already_exists(const struct resource *resource, const char *name);
 /* "Operation cannot be fulfilled on …: <why>"; `why` NULL: the object has been modified. */
 struct json *refusal_conflict(const struct resource *resource, const char *name, const char *why);
-/* A precondition of a delete does not hold. `field` is "UID" or "ResourceVersion", `guess` the
+/* Refuses a delete whose precondition does not hold. `field` is "UID" or "ResourceVersion", `guess` the
  * likely cause. */
 struct json *refusal_precondition(const struct resource *resource, const char *name, const char *field,
                                   const char *wanted, const char *has, const char *guess);

@@ -25,10 +25,10 @@ struct selector {
     size_t count;
 };
 
-/* NULL or "" selects everything. ERROR_INVALID quotes the text at a syntax error. */
+/* Parses a label selector. NULL or "" selects everything. ERROR_INVALID quotes the text at a syntax error. */
 int selector_parse_labels(const char *text, struct selector *ret_selector, struct error *error);
-/* Allows the fields that a real API server allows: metadata.name, metadata.namespace and those of
- * the type. */
+/* Parses a field selector. Allows the fields that a real API server allows: metadata.name,
+ * metadata.namespace and those of the type. */
 int selector_parse_fields(const struct resource *resource, const char *text, struct selector *ret_selector,
                           struct error *error);
 void selector_release(struct selector *selector);

@@ -72,7 +72,7 @@ int store_compact(struct store *store, int64_t keep, struct error *error);
 /* Returns the keys of the objects whose ownerReferences have `owner_uid`, as a JSON array of
  * {"resource","namespace","name"}. */
 int store_dependents(struct store *store, const char *owner_uid, struct json **ret_keys, struct error *error);
-/* Whether an object with this uid exists. */
+/* Returns whether an object with this uid exists. */
 int store_has_uid(struct store *store, const char *uid, bool *ret_found, struct error *error);
 /* Returns the keys of all objects in a namespace, or of all objects (`namespace` NULL). */
 int store_keys(struct store *store, const char *namespace, struct json **ret_keys, struct error *error);

@@ -45,8 +45,8 @@ Test(exec_credential, what_is_none_is_refused)
         {OF_V1 "{\"token\": \"\"}}", "its status.token is empty"},
         {OF_V1 "{\"token\": \"a\\r\\nHost: b\"}}", "not allowed in an HTTP header"},
         {OF_V1 "{\"clientKeyData\": \"-----BEGIN K\"}}", "one is missing"},
-        {OF_V1 "{\"clientCertificateData\": \"C\", \"clientKeyData\": \"K\"}}", "is no PEM"},
-        {OF_V1 "{\"token\": \"abc\", \"expirationTimestamp\": \"soon\"}}", "'soon' is no time"},
+        {OF_V1 "{\"clientCertificateData\": \"C\", \"clientKeyData\": \"K\"}}", "is not in PEM format"},
+        {OF_V1 "{\"token\": \"abc\", \"expirationTimestamp\": \"soon\"}}", "'soon' is not a time"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct exec_credential credential;

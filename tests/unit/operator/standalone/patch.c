@@ -49,7 +49,7 @@ Test(patch, an_operation_that_is_not_complete_is_told_what_it_lacks)
         {"{\"op\":\"test\",\"path\":\"/a\"}", "the JSON patch operation \"test\" needs a value"},
         {"{\"op\":\"copy\",\"path\":\"/a\",\"value\":1}", "the JSON patch operation \"copy\" needs a path in \"from\""},
         {"{\"op\":\"merge\",\"path\":\"/a\",\"value\":1,\"from\":\"/a\"}",
-         "\"merge\" is no JSON patch operation: use add, remove, replace, move, copy or test"},
+         "\"merge\" is not a JSON patch operation: use add, remove, replace, move, copy or test"},
     };
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         SCOPED_FREE char *list = memory_format("[%s]", refusals[i].operation);
