@@ -11,7 +11,7 @@ int access_check(struct access *access, const struct informer *informer, int64_t
     if (!refusal || (informer_synced(informer) && now_ms - access->refused_ms < ACCESS_PATIENCE_MS))
         return 0;
     if (refusal->http_status == 404)
-        return error_set(error, refusal->kind, "the cluster has no TrainingJobs (%s); install Coxswain in it",
+        return error_set(error, refusal->kind, "the cluster does not know TrainingJobs (%s); install Coxswain in it",
                          refusal->message);
     if (error)
         *error = *refusal;
@@ -27,11 +27,11 @@ void access_explain(struct error *error)
 {
     const struct error refusal = *error;
     if (refusal.http_status == 401)
-        error_set(error, refusal.kind, "%s: the cluster does not know who asks; renew the kubeconfig's credentials",
+        error_set(error, refusal.kind, "%s: the cluster does not accept the kubeconfig's credentials; renew them",
                   refusal.message);
     else if (refusal.http_status == 403)
         error_set(error, refusal.kind,
-                  "%s; a RoleBinding to the ClusterRole view gives the right to look, one to edit that to change",
+                  "%s; a RoleBinding to the ClusterRole view allows reading, one to the ClusterRole edit also changing",
                   refusal.message);
     error->http_status = refusal.http_status;
 }

@@ -19,8 +19,8 @@ struct chief_validation {
     double loss, accuracy; /* accuracy: 0 to 1; NAN: not in the line */
 };
 
-/* How long each member of a crew takes for its own part of a step: to read examples and compute, without waiting for the others and
- * communication. */
+/* The time that each member of a crew takes for its own part of a step: to read examples and to compute, without communication and waiting
+ * for others. */
 #define CHIEF_MEMBERS_MAX 64
 #define CHIEF_MEMBER_NAME_MAX 24
 struct chief_pace {
@@ -36,18 +36,18 @@ struct chief_pace {
 /* The unit of a rate, such as "examples". */
 #define CHIEF_UNIT_MAX 32
 
-/* Each returns false, and sets nothing, if the line is another one. */
+/* Each of the following returns false, and sets nothing, if the line is of another form. */
 bool chief_line_step(const char *line, struct chief_step *ret_step);
 bool chief_line_validation(const char *line, struct chief_validation *ret_validation);
-/* The throughput in a line about a step: "… 12.3 ms  20812 examples/s  8s left". */
+/* Reads the throughput from a line about a step: "… 12.3 ms  20812 examples/s  8s left". */
 bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNIT_MAX]);
-/* The first step of a crew after one of its members was lost. */
+/* Reads the first step of a crew after a lost member was replaced: "the crew is whole again: step 120 done 1.2 s …". */
 bool chief_line_whole_again(const char *line, int64_t *ret_step);
-/* A checkpoint that is complete: "checkpoint of step 200: 12.3 MB in 0.04 s". */
+/* Reads the step of a complete checkpoint: "checkpoint of step 200: 12.3 MB in 0.04 s". */
 bool chief_line_checkpoint(const char *line, int64_t *ret_step);
-/* "pace of the crew to step 120: 13.4 ms a step; own parts worker 0 11.2 ms, worker 1 12.0 ms". */
+/* Reads the time of each member: "pace of the crew to step 120: 13.4 ms a step; own parts worker 0 11.2 ms, worker 1 12.0 ms". */
 bool chief_line_pace(const char *line, struct chief_pace *ret_pace);
-/* The checkpoint that a new crew continues from. */
+/* Reads the step of the checkpoint that a new crew continues from: "resumes from the checkpoint of step 200". */
 bool chief_line_resumes(const char *line, int64_t *ret_step);
 
 #endif

@@ -15,7 +15,7 @@ struct chief_status {
     struct kube_client *client;
     struct http_client *http;
     char *name_space;
-    chief_told *told;
+    chief_status_received *received;
     void *context;
     struct event_timer *timer;
     struct http_transfer *direct;
@@ -38,7 +38,7 @@ static void take(struct chief_status *status, const char *text, size_t length)
 {
     struct status_document document;
     if (status_document_parse(text, length, &document, NULL) == 0 && strcmp(document.job_uid, status->uid) == 0)
-        status->told(status->context, &document);
+        status->received(status->context, &document);
 }
 
 /* ---------------------------------------------------------------- a process of this machine */
@@ -117,8 +117,8 @@ static void ask(void *context)
         ask_by_proxy(status);
 }
 
-struct chief_status *chief_status_new(struct kube_client *client, const char *name_space, chief_told *told,
-                                      void *context)
+struct chief_status *chief_status_new(struct kube_client *client, const char *name_space,
+                                      chief_status_received *received, void *context)
 {
     struct http_client_options options = {.user_agent = "cox"};
     struct http_client *http;
@@ -128,7 +128,7 @@ struct chief_status *chief_status_new(struct kube_client *client, const char *na
     status->client = client;
     status->http = http;
     status->name_space = memory_copy_string(name_space);
-    status->told = told;
+    status->received = received;
     status->context = context;
     buffer_init(&status->text, STATUS_DOCUMENT_MAX);
     return status;

@@ -14,13 +14,13 @@
 #include "operator/kube/client.h"
 
 struct chief_status;
-typedef void chief_told(void *context, const struct status_document *document);
+typedef void chief_status_received(void *context, const struct status_document *document);
 
 /* Creates a poller that asks nobody yet. Returns NULL if no HTTP client can be created; the other
- * functions accept NULL. `told` is called from the loop; documents of other jobs are dropped. The
+ * functions accept NULL. `received` is called from the loop; documents of other jobs are dropped. The
  * client must outlive the poller. */
-struct chief_status *chief_status_new(struct kube_client *client, const char *name_space, chief_told *told,
-                                      void *context);
+struct chief_status *chief_status_new(struct kube_client *client, const char *name_space,
+                                      chief_status_received *received, void *context);
 void chief_status_free(struct chief_status *status);
 
 /* Sets the pod to poll. Stops polling if `chief` is NULL, is not ready, has ended or has no

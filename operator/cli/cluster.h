@@ -22,15 +22,17 @@ struct cluster {
     bool kept; /* a state directory whose `cox run` has ended: jobs in it that are not over were interrupted */
 };
 
-/* Makes the loop and handles the signals; there is no client yet. Release it with cluster_release, also after a failure. */
+/* Creates the event loop and handles SIGINT and SIGTERM, but connects to no cluster: `client` is NULL. Release the result with
+ * cluster_release, also after a failure. */
 int cluster_init(struct cluster *ret_cluster, struct error *error);
-/* Does the same, and connects to the cluster. Release it with cluster_release, also after a failure. */
+/* Initialises as cluster_init does, and connects to the cluster that the command line names. Release the result with cluster_release, also
+ * after a failure. */
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error);
 void cluster_release(struct cluster *cluster);
 
 /* Returns the path of a TrainingJob in the cluster's namespace. Borrows both arguments. */
 struct resource_path cluster_job_path(const struct cluster *cluster, const char *name);
-/* The same for a TrainingSweep. */
+/* Returns the path of a TrainingSweep in the cluster's namespace. Borrows both arguments. */
 struct resource_path cluster_sweep_path(const struct cluster *cluster, const char *name);
 
 /* Results: free with json_free. */

@@ -18,25 +18,25 @@
 /*  function, name, arguments, what it does */
 #define COMMANDS(X)                                                                                                    \
     X(run, "run", "FILE [options]", "run a training job or a sweep and watch it")                                      \
-    X(demo, "demo", "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                   \
-    X(generate, "generate", "NAME [options]", "print the manifest of a first job of your own, commented")              \
-    X(migrate, "migrate", "FILE", "translate jobs of v1alpha1 or Kubeflow to this version")                            \
-    X(get, "get", "[NAME...]", "list jobs: how far they are and how well they do")                                     \
-    X(describe, "describe", "NAME...", "all there is to know of a job")                                                \
-    X(why, "why", "NAME", "what a job waits for, in one sentence")                                                     \
-    X(runs, "runs", "[delete|prune]", "the runs of this machine, and the disk that they take")                         \
-    X(predict, "predict", "NAME [N|all]", "use a model of this machine's runs: classes, values")                       \
-    X(generate_text, "generate-text", "NAME PROMPT", "continue a text with a model of this machine's runs")            \
+    X(demo, "demo", "[--preempt]", "train an example on this machine; --preempt kills a worker half-way")              \
+    X(generate, "generate", "NAME [options]", "print the manifest of a job for your own data, with comments")          \
+    X(migrate, "migrate", "FILE", "translate jobs of v1alpha1 or of Kubeflow into TrainingJobs")                       \
+    X(get, "get", "[NAME...]", "list jobs with their state, progress and results")                                     \
+    X(describe, "describe", "NAME...", "show all that is known about a job")                                           \
+    X(why, "why", "NAME", "say in one sentence what a job waits for")                                                  \
+    X(runs, "runs", "[delete|prune]", "list, compare and delete the runs of this machine")                             \
+    X(predict, "predict", "NAME [N|all]", "predict with the model that a run on this machine has trained")             \
+    X(generate_text, "generate-text", "NAME PROMPT", "continue a text with the model that a run has trained")          \
     X(top, "top", "[NAME]", "watch training live: throughput, loss, time left")                                        \
-    X(ui, "ui", "[options]", "the same as a page in the browser")                                                      \
-    X(logs, "logs", "NAME", "the logs of all its pods as one")                                                         \
-    X(wait, "wait", "NAME", "until it is over, or runs, or is suspended")                                              \
-    X(suspend, "suspend", "NAME...", "remove the pods; the job waits")                                                 \
-    X(resume, "resume", "NAME...", "let it go on from its last checkpoint")                                            \
-    X(restart, "restart", "NAME", "start the crew over, or one of its pods")                                           \
+    X(ui, "ui", "[options]", "show jobs and sweeps on a page in the browser")                                          \
+    X(logs, "logs", "NAME", "print the logs of all pods of a job, ordered by time")                                    \
+    X(wait, "wait", "NAME", "wait until a job is over, runs or is suspended")                                          \
+    X(suspend, "suspend", "NAME...", "suspend jobs: remove their pods until they are resumed")                         \
+    X(resume, "resume", "NAME...", "resume suspended jobs from their last checkpoints")                                \
+    X(restart, "restart", "NAME", "restart all pods of a job, or one of them")                                         \
     X(scale, "scale", "NAME --workers N", "change the number of workers of an elastic job")                            \
-    X(sweep, "sweep", "run|get|best|...", "the trials of a sweep, and the best as a job")                              \
-    X(delete, "delete", "NAME...", "delete jobs; what they stored stays")                                              \
+    X(sweep, "sweep", "run|get|best|...", "run a sweep, show its trials, print the best as a job")                     \
+    X(delete, "delete", "NAME...", "delete jobs; their checkpoints and weights are kept")                              \
     X(completion, "completion", "bash|zsh", "print a completion script")
 
 /* Prints `text` to stdout and returns 0 if the user asked for help; otherwise prints its first line to stderr and returns EXIT_USAGE. */
@@ -50,10 +50,11 @@ struct error;
 typedef int command_action(struct cluster *cluster, const struct command_line *line, struct error *error);
 /* Parses the words, connects to the cluster, runs `action` and prints its error. Returns the exit code. */
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action);
-/* The two parts of that. command_parse returns -1 if the words are valid, otherwise the exit code. */
+/* The two parts of command_in_cluster. command_parse returns -1 if the words are valid, otherwise the exit code. */
 int command_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line);
 int command_run_in_cluster(const char *title, const struct command_line *line, command_action *action);
-/* Does the same for the run of --state: `live` while it goes on, else `kept`, in a control plane that only serves what the run has left. */
+/* Runs a command for the run that --state names: `live` with the control plane of a run that still runs; otherwise `kept`, with a control
+ * plane that is started only to show what the run has left. */
 int command_run_in_state(const char *title, struct command_line *line, command_action *live, command_action *kept);
 
 #define X(function, name, arguments, summary) int command_##function(int count, char **words);

@@ -8,7 +8,7 @@
 static const struct command_usage usage = {
     .text = "usage: cox delete NAME… [--no-wait] [--timeout TIME]\n"
             "\n"
-            "Deletes jobs with their pods and Services. What they stored (checkpoints, exported weights) stays.\n"
+            "Deletes jobs with their pods and Services. Their checkpoints and exported weights are kept.\n"
             "\n"
             "  --no-wait        do not wait until the jobs are gone\n"
             "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
@@ -33,7 +33,7 @@ static int delete_jobs(struct cluster *cluster, const struct command_line *line,
             (!line->no_wait && job_await(cluster, line->names[i], is_gone, NULL, line->timeout_ms, &end, error) < 0))
             return -1;
         if (end == AWAIT_TIMEOUT) {
-            fprintf(stderr, "cox delete: %s: timed out before it was gone\n", line->names[i]);
+            fprintf(stderr, "cox delete: %s: timed out while waiting for its deletion\n", line->names[i]);
             return EXIT_TIMEOUT;
         }
         bool gone = !line->no_wait && end == AWAIT_HOLDS;

@@ -19,10 +19,11 @@
 static const char usage[] =
     "usage: cox demo [--preempt[=worker|chief]]\n"
     "\n"
-    "Trains on handwritten digits with two workers on this machine, and shows how well it went. Where the digits\n"
-    "cannot be had, a byte model learns from this project's own text instead.\n"
+    "Trains a model of handwritten digits with two workers on this machine, and shows its accuracy. If the digits "
+    "cannot\n"
+    "be downloaded, trains a language model on this project's own text instead.\n"
     "\n"
-    "  --preempt            SIGKILL a worker half-way, measure what that costs, and compare the weights with those\n"
+    "  --preempt            kill a worker half-way, measure the delay, and compare the weights with those\n"
     "                       of an undisturbed run (an earlier one of the same job, data and program, if there is one)\n"
     "  --preempt=chief      the same with worker 0, which leads the crew\n"
     "\n"
@@ -33,7 +34,8 @@ static const char usage[] =
     "  XDG_STATE_HOME       where runs are kept: below coxswain/demo (default: ~/.local/state)\n"
     "  NO_COLOR             no colours\n"
     "\n"
-    "Exit code: 0 done (with --preempt: and the weights are the same bit for bit), 1 failed, 130 interrupted.\n";
+    "Exit code: 0 done (with --preempt: and both runs have the same weights, bit for bit), 1 failed, 130 "
+    "interrupted.\n";
 
 struct demo {
     struct event_loop *loop;

@@ -8,10 +8,8 @@
 static const struct command_usage usage = {
     .text = "usage: cox describe NAME…\n"
             "\n"
-            "Shows all there is to know of jobs: what was asked for, where they stand, conditions, pods, the last "
-            "events, and "
-            "in\n"
-            "the last line what they wait for.\n"
+            "Shows all that is known about jobs: their spec, progress, conditions, pods and last events and, in\n"
+            "the last line, what they wait for.\n"
             "\n"
             "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
     .options = "s",

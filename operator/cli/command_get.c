@@ -20,12 +20,12 @@ static const struct command_usage usage = {
     .text =
         "usage: cox get [NAME…] [options]\n"
         "\n"
-        "Lists training jobs: how far they are and how well they do. With names only those.\n"
+        "Lists training jobs with their state, progress and results. With names, only those jobs.\n"
         "\n"
         "  -o, --output FORM      wide (strategy, throughput, time left), json, yaml or name\n"
-        "  -A, --all-namespaces   of all namespaces\n"
-        "  -l, --selector TEXT    with these labels, such as team=vision\n"
-        "  -w, --watch            go on, a line for each change, until interrupted\n"
+        "  -A, --all-namespaces   list jobs of all namespaces\n"
+        "  -l, --selector TEXT    list jobs with these labels, such as team=vision\n"
+        "  -w, --watch            then print a line for each change, until interrupted\n"
         "\n"
         "Exit code: 0 done, 1 a name does not exist or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
     .options = "oAlws",

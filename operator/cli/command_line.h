@@ -20,7 +20,7 @@ struct command_line {
     const char *selector, *role, *container, *condition, *state;
     enum output_form output;
     bool kept;       /* set by command_run_in_state: nothing runs the jobs any more */
-    bool lacks_name; /* --state is given and no name, though the command needs one: the run's is meant */
+    bool lacks_name; /* the command needs a name and got --state instead: it uses the name of the run's job */
     bool all_namespaces, follow, watch, timestamps, once, no_wait, all_attempts, runs;
     int64_t index, tail, workers, port; /* -1: not given */
     int64_t timeout_ms;                 /* -1: none */

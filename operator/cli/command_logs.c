@@ -13,26 +13,24 @@
 #define ABSENT_MAX_LENGTH 65536
 
 static const struct command_usage usage = {
-    .text =
-        "usage: cox logs NAME [options]\n"
-        "\n"
-        "Prints the logs of all pods of the job as one, in the order of time, each line behind the name of its pod's "
-        "place\n"
-        "(worker-0, ps-1; in colour on a terminal unless NO_COLOR is set). With a role and an index, that pod's lines "
-        "as "
-        "they\n"
-        "are. Places without a log are named on stderr, and the others are printed.\n"
-        "\n"
-        "  -f, --follow       go on until the job is over, with pods that come later\n"
-        "  --role ROLE        chief, worker, ps or evaluator only\n"
-        "  --index N          that index only\n"
-        "  --container NAME   default: trainer, else the pod's first\n"
-        "  --tail N           the last N lines of each\n"
-        "  --timestamps       with the time of each line\n"
-        "  --all-attempts     also pods that were replaced and are still there\n"
-        "\n"
-        "Exit code: 0 printed, 1 there is no such job or pod, or a log could not be read, 2 wrong usage, 130 "
-        "interrupted.\n",
+    .text = "usage: cox logs NAME [options]\n"
+            "\n"
+            "Prints the logs of all pods of the job as one, ordered by time. Each line begins with the role and index "
+            "of its\n"
+            "pod (worker-0, ps-1; in colour on a terminal unless NO_COLOR is set), unless both --role and --index are "
+            "given.\n"
+            "Pods without a log are named on stderr, and the logs of the others are printed.\n"
+            "\n"
+            "  -f, --follow       print new lines until the job is over, also of pods that are created later\n"
+            "  --role ROLE        chief, worker, ps or evaluator only\n"
+            "  --index N          that index only\n"
+            "  --container NAME   default: trainer, else the pod's first\n"
+            "  --tail N           the last N lines of each\n"
+            "  --timestamps       with the time of each line\n"
+            "  --all-attempts     also pods that were replaced and are still there\n"
+            "\n"
+            "Exit code: 0 printed, 1 there is no such job or pod, or a log could not be read, 2 wrong usage, 130 "
+            "interrupted.\n",
     .options = "friCtTas",
     .names_min = 1,
     .names_max = 1};

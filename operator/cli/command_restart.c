@@ -9,22 +9,21 @@
 #include "operator/cli/pod_place.h"
 
 static const struct command_usage usage = {
-    .text =
-        "usage: cox restart NAME [--role ROLE --index N] [--timeout TIME]\n"
-        "\n"
-        "Starts the whole crew over from its last checkpoint: suspends the job, waits until all pods are gone, lets it "
-        "go\n"
-        "on. With a role and an index it deletes that one pod, whose successor takes its place as after a preemption. "
-        "Neither\n"
-        "spends backoffLimit. A job that is suspended is left so: see cox resume.\n"
-        "\n"
-        "  --role ROLE      worker (default), chief, ps or evaluator\n"
-        "  --index N        of that role, from 0\n"
-        "  --timeout TIME   how long the pods may take to go (default: 5m); after that the job stays suspended\n"
-        "\n"
-        "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over or suspended, 2 wrong "
-        "usage, 3 timed\n"
-        "out, 130 interrupted (while it waits: the job stays suspended).\n",
+    .text = "usage: cox restart NAME [--role ROLE --index N] [--timeout TIME]\n"
+            "\n"
+            "Restarts all pods of a job from its last checkpoint: suspends the job, waits until its pods are gone, and "
+            "resumes\n"
+            "it. With a role and an index it deletes that one pod, which is replaced as after a preemption. Neither "
+            "counts\n"
+            "against backoffLimit. A job that is suspended already stays suspended: see cox resume.\n"
+            "\n"
+            "  --role ROLE      worker (default), chief, ps or evaluator\n"
+            "  --index N        of that role, from 0\n"
+            "  --timeout TIME   how long the pods may take to end (default: 5m); after that the job stays suspended\n"
+            "\n"
+            "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over or suspended, 2 wrong "
+            "usage, 3 timed\n"
+            "out, 130 interrupted (while it waits: the job stays suspended).\n",
     .options = "rim",
     .names_min = 1,
     .names_max = 1};

@@ -7,9 +7,9 @@
 static const struct command_usage usage = {
     .text = "usage: cox resume NAME…\n"
             "\n"
-            "Lets suspended jobs go on: their crews start anew, from the last checkpoint.\n"
+            "Resumes suspended jobs: the operator creates their pods again, which continue from the last checkpoint.\n"
             "\n"
-            "Exit code: 0 asked for, 1 the cluster refused, 2 wrong usage.\n",
+            "Exit code: 0 requested, 1 the cluster refused, 2 wrong usage.\n",
     .options = "",
     .names_min = 1,
     .names_max = 1000};

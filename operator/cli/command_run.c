@@ -16,17 +16,17 @@
 static const char usage[] =
     "usage: cox run FILE [options]\n"
     "\n"
-    "Applies the TrainingJob or TrainingSweep in FILE (YAML or JSON; - is the standard input) and shows how it goes\n"
-    "until it ends.\n"
+    "Applies the TrainingJob or TrainingSweep in FILE (YAML or JSON; - is the standard input) and shows its\n"
+    "progress until it ends.\n"
     "Without --kubeconfig and --context it starts an embedded control plane and an operator on this machine, which\n"
-    "run the pods as processes, and ends both with all their pods. Run again after an interruption, it goes on where\n"
-    "it was.\n"
+    "run the pods as processes, and ends both with all their pods. The same command continues a run that was\n"
+    "interrupted.\n"
     "\n"
     "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
     "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"
     "  --set PATH=VALUE     changes the job before it is applied, such as spec.coxswain.training.steps=100;\n"
-    "                       repeatable. [0] or [digits] behind a list is an element, by number or name; null takes\n"
-    "                       a field away. A text is taken as it stands, other fields as YAML:\n"
+    "                       repeatable. [0] or [digits] behind a list is an element, by number or name; null removes\n"
+    "                       the field. Values of text fields are taken literally, others as YAML:\n"
     "                       spec.workers={replicas: 3}\n"
     "  --state DIR          where the embedded control plane keeps its state\n"
     "                       (default: ~/.local/state/coxswain/NAMESPACE-NAME)\n"
@@ -136,9 +136,9 @@ static char *resume_command(const struct run_options *options)
 static void advise_another(const char *again)
 {
     fprintf(stderr,
-            "\nAn earlier run of that name was of another job. Run this one under a name of its own:\n"
+            "\nAn earlier run with this name was of another job. Run this job under another name:\n"
             "  %s --set metadata.name=ANOTHER\n"
-            "or forget the earlier one, and go on from its checkpoints if there are any:\n"
+            "or delete the record of the earlier run, and continue from its checkpoints if there are any:\n"
             "  %s --fresh\n"
             "or without them (this deletes all volumes in its state directory; those of --volume stay):\n"
             "  %s --fresh --delete-volumes\n",
@@ -149,8 +149,9 @@ static void advise_another(const char *again)
 static void advise_again(const char *again, const struct run_outcome *outcome)
 {
     if (!outcome->misfit)
-        printf("\nOnce the cause is mended, run it anew, from its last checkpoint if it has one:\n  %s --fresh\n",
-               again);
+        printf(
+            "\nWhen the cause is corrected, run the job again, from its last checkpoint if it has one:\n  %s --fresh\n",
+            again);
     else if (outcome->own_checkpoints)
         printf("\nTo begin anew, without the checkpoints that do not fit (this deletes them):\n"
                "  %s --fresh --delete-volumes\n"
@@ -182,7 +183,7 @@ static int run(int count, char **words, bool sweeps_only)
         fprintf(stderr, "%s: %s\n", words[0], error.message);
         if (error.kind == ERROR_ALREADY_EXISTS && embedded)
             advise_another(resume);
-        if (outcome.stranded)
+        if (outcome.plane_ended)
             fprintf(stderr, "\nThe job was interrupted and its state is kept; to go on:\n  %s\n", resume);
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {

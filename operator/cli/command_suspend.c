@@ -5,16 +5,16 @@
 #include "operator/cli/job_suspend.h"
 
 static const struct command_usage usage = {
-    .text =
-        "usage: cox suspend NAME…\n"
-        "\n"
-        "Removes all pods of the jobs and waits: `cox resume` goes on from the last checkpoint. Our own workers save "
-        "their\n"
-        "state before they go (checkpoint.onPreemption). Time suspended does not count for activeDeadlineSeconds.\n"
-        "\n"
-        "Exit code: 0 asked for (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster "
-        "refused,\n"
-        "2 wrong usage.\n",
+    .text = "usage: cox suspend NAME…\n"
+            "\n"
+            "Suspends jobs: the operator removes all their pods, until `cox resume` lets them continue from the last\n"
+            "checkpoint. Coxswain's own workers save their state before they end (checkpoint.onPreemption). The time "
+            "during\n"
+            "which a job is suspended does not count towards activeDeadlineSeconds.\n"
+            "\n"
+            "Exit code: 0 requested (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster "
+            "refused,\n"
+            "2 wrong usage.\n",
     .options = "",
     .names_min = 1,
     .names_max = 1000};

@@ -8,16 +8,16 @@
 #include "operator/cli/job_condition.h"
 
 static const struct command_usage usage = {
-    .text = "usage: cox wait NAME [options]\n"
-            "\n"
-            "Waits until the job is over, or for what --for names.\n"
-            "\n"
-            "  --for WHAT       Succeeded, Failed, Running, Suspended (conditions of the job) or Deleted\n"
-            "  --timeout TIME   no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
-            "\n"
-            "Exit code: 0 it has come (without --for: the job has succeeded), 1 it cannot come any more (the job is "
-            "over with\n"
-            "something else, or is gone), 2 wrong usage, 3 timed out, 130 interrupted.\n",
+    .text =
+        "usage: cox wait NAME [options]\n"
+        "\n"
+        "Waits until the job is over, or is in the state that --for names.\n"
+        "\n"
+        "  --for WHAT       Succeeded, Failed, Running, Suspended (conditions of the job) or Deleted\n"
+        "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
+        "\n"
+        "Exit code: 0 the job has reached the state (without --for: it has succeeded), 1 it can no longer reach it\n"
+        "(it has ended otherwise, or was deleted), 2 wrong usage, 3 timed out, 130 interrupted.\n",
     .options = "Fm",
     .names_min = 1,
     .names_max = 1};

@@ -7,12 +7,10 @@
 static const struct command_usage usage = {
     .text = "usage: cox why NAME\n"
             "\n"
-            "Says in one sentence what the job waits for: a person, a quota, a node, an image, a volume, a pod that "
-            "does not "
-            "end\n"
-            "or is not ready, the end of a back-off. For all there is to know see `cox describe`.\n"
+            "Says in one sentence what the job waits for: a person, a quota, a node, an image, a volume, a pod that\n"
+            "does not end or is not ready, the end of a back-off. `cox describe` shows all that is known about a job.\n"
             "\n"
-            "Exit code: 0 said, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
+            "Exit code: 0 printed, 1 there is no such job or the cluster did not answer, 2 wrong usage.\n",
     .options = "s",
     .names_min = 1,
     .names_max = 1};

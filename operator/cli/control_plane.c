@@ -166,8 +166,8 @@ static int check_kept(const char *state, struct error *error)
     if (access(database, R_OK) == 0)
         return 0;
     return error_set(error, ERROR_NOT_FOUND,
-                     "%s is no state directory of cox run: it has no %s; the directories of your runs are in %s", state,
-                     STATE_DATABASE, "~/.local/state/coxswain");
+                     "%s is not a state directory of cox run: it has no %s; the directories of your runs are in %s",
+                     state, STATE_DATABASE, "~/.local/state/coxswain");
 }
 
 /* The kubeconfig of the last time goes, that of a control plane that still runs does not. */
@@ -224,7 +224,7 @@ static int operator_restart(struct control_plane *plane, const struct error *end
     plane->restarts++;
     if (operator_start(plane, error) < 0)
         return -1;
-    SCOPED_FREE char *message = memory_format("%s; it is started again, and the job goes on", ended->message);
+    SCOPED_FREE char *message = memory_format("%s; it was restarted, and the job continues", ended->message);
     if (plane->restarted)
         plane->restarted(plane->context, message);
     return 0;

@@ -276,7 +276,7 @@ int data_folder_look(const char *folder, const char *format, struct data_files_f
     if (count < 0 && errno == ENOTDIR)
         return error_set(error, ERROR_INVALID, "%s is a file; give the folder that it is in", folder);
     if (count < 0)
-        return error_set_errno(error, "look into %s", folder);
+        return error_set_errno(error, "open the folder %s", folder);
     search.count = count;
     search.contents = memory_allocate((size_t)count, sizeof *search.contents);
     for (size_t i = 0; i < KIND_COUNT; i++) {

@@ -37,7 +37,8 @@ struct data_columns {
     struct json *skipped; /* an array of strings, as data.skipColumns takes it */
 };
 
-/* Columns that look like identifiers are appended to `columns->skipped`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file and what to do about it. */
+/* Columns that look like identifiers are appended to `columns->skipped`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file
+ * and what to do about it. */
 int data_shape_read(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error);
 

@@ -47,7 +47,7 @@ static int file_check(const struct dataset_file *file, const char *path, struct 
     if (sha256_unpacked(path, file->unpacked_size, digest, error) < 0)
         return -1;
     if (strcmp(digest, file->sha256) != 0)
-        return error_set(error, ERROR_CORRUPT, "%s is not the file it should be: SHA-256 of its contents is %s", path,
+        return error_set(error, ERROR_CORRUPT, "%s is not the expected file: its contents have the SHA-256 %s", path,
                          digest);
     return 0;
 }
@@ -109,7 +109,8 @@ static void download_done(void *context, const struct http_response *response)
     if (response->error)
         download->error = *response->error;
     else if (response->status != 200)
-        error_set(&download->error, ERROR_UNAVAILABLE, "%s: it answered %d", download->url, response->status);
+        error_set(&download->error, ERROR_UNAVAILABLE, "%s: the server answered with HTTP status %d", download->url,
+                  response->status);
 }
 
 static int download_file(struct download *download, struct error *error)

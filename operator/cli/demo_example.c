@@ -74,10 +74,10 @@ int demo_example_choose(struct demo_example *ret_example, const char *directory,
         *error = cause;
         return -1;
     }
-    printf(
-        "The digits cannot be had: %s.\nA byte model learns from this project's own text instead. With the files of\n"
-        "the MNIST test set in a directory: COXSWAIN_DATA=<directory>, with mnist/t10k-*.gz below it.\n\n",
-        cause.message);
+    printf("The digits are not available: %s.\nA byte model learns from this project's own text instead. With the "
+           "files of\n"
+           "the MNIST test set in a directory: COXSWAIN_DATA=<directory>, with mnist/t10k-*.gz below it.\n\n",
+           cause.message);
     return choose_text(ret_example, directory, error);
 }
 

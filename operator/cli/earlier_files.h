@@ -15,7 +15,7 @@
 /* Appends the volumes in a state directory, as in "default/digits, default/runs". */
 void earlier_volumes(const char *state, struct buffer *out);
 
-/* Whether there are several of them, so that `--delete-volumes` would delete more than one, such as data beside checkpoints. */
+/* Returns whether there are several of them, so that `--delete-volumes` would delete more than one, such as data beside checkpoints. */
 bool earlier_volumes_are_several(const char *state);
 
 /* Returns the highest step of the checkpoints in the directory; -1 if it has none. */

@@ -38,7 +38,7 @@ void job_mark_interrupted(struct json *job)
     json_set_string(own, "type", JOB_INTERRUPTED);
     json_set_string(own, "status", "True");
     json_set_string(own, "reason", "NothingRunsIt");
-    json_set_string(own, "message", "its cox run has ended; the same command again goes on");
+    json_set_string(own, "message", "its cox run has ended; run the same command again to continue");
     for (const struct json *item = json_first(json_member(status, "conditions")); item; item = json_next(item))
         if (strcmp(json_string_at(item, "type", ""), "Running") != 0)
             json_append(conditions, json_copy(item));

@@ -22,8 +22,8 @@ const char *job_state(const struct json *job);
 /* Returns whether the operator has not observed the current generation of the job yet, so that the
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
-/* Gives a job that is not over, and that nothing runs any more because its `cox run` has ended, a condition Interrupted in place of its
- * state, and no pods that are ready. For the copy of a job that is shown. */
+/* Changes the copy of a job that is to be shown, if the job is not over but its `cox run` has ended: adds the condition Interrupted, which
+ * becomes its state, and sets the number of ready pods to 0. */
 void job_mark_interrupted(struct json *job);
 /* Returns whether the job has succeeded, failed or been deleted (NULL). */
 bool job_is_over(const struct json *job);

@@ -38,7 +38,7 @@ struct job_follow {
     int64_t retry_ms;
     unsigned tries;               /* without a new line, since no more is to come */
     int64_t over_ms;              /* when the job was first seen to be over; 0: it is not */
-    int64_t told_ms;              /* when its log told something, or was asked for in vain; or over_ms */
+    int64_t logged_ms;            /* when its log told something, or was asked for in vain; or over_ms */
     char pod[VIEW_TEXT_MAX];      /* the pod with the log that is read, or was read last */
     struct log_position position; /* in it */
     struct log_end end;           /* of its last stream */
@@ -86,7 +86,7 @@ static int log_data(void *context, const char *bytes, size_t length, struct erro
         buffer_clear(&follow->line);
     }
     if (log_is_whole(follow))
-        follow->told_ms = clock_now_ms();
+        follow->logged_ms = clock_now_ms();
     follow->changed(follow->context);
     return 0;
 }
@@ -121,7 +121,7 @@ static void log_answered(void *context, const struct kube_answer *answer)
         return;
     follow->ended = log_is_at_end(follow, answer->error);
     follow->again = !follow->ended;
-    follow->told_ms = clock_now_ms();
+    follow->logged_ms = clock_now_ms();
     follow->retry = event_timer_start(kube_client_loop(follow->client), follow->retry_ms, log_retry, follow);
     follow->retry_ms = follow->ended                             ? LOG_RETRY_MS
                        : 2 * follow->retry_ms < LOG_RETRY_MAX_MS ? 2 * follow->retry_ms
@@ -183,8 +183,8 @@ bool job_follow_is_over(struct job_follow *follow)
         return false;
     }
     if (follow->over_ms == 0)
-        follow->over_ms = follow->told_ms = now_ms;
-    return log_has_ended(follow) || now_ms - follow->told_ms > LAST_LINES_MS ||
+        follow->over_ms = follow->logged_ms = now_ms;
+    return log_has_ended(follow) || now_ms - follow->logged_ms > LAST_LINES_MS ||
            (!log_is_whole(follow) && now_ms - follow->over_ms > AFTERWARDS_MS);
 }
 

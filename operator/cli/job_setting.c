@@ -147,7 +147,7 @@ static int shape_element(struct shape *shape, struct error *error)
         return 0;
     }
     if (!shape_is_list(shape))
-        return error_set(error, ERROR_INVALID, "%s is no list", shape->field ? shape->field->name : "spec");
+        return error_set(error, ERROR_INVALID, "%s is not a list", shape->field ? shape->field->name : "spec");
     shape->element = true;
     shape->type = shape->field->kind == FIELD_LIST ? shape->field->type : NULL;
     return 0;
@@ -331,8 +331,8 @@ int job_setting_apply(struct json *job, const char *setting, struct error *error
 {
     const char *equals = strchr(setting, '=');
     if (strlen(setting) > JOB_SETTING_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "a setting of %zu bytes; at most %d are taken", strlen(setting),
-                         JOB_SETTING_MAX);
+        return error_set(error, ERROR_TOO_LARGE, "a setting of %zu bytes is too long; at most %d are allowed",
+                         strlen(setting), JOB_SETTING_MAX);
     if (equals == NULL || equals == setting)
         return error_set(error, ERROR_INVALID, "\"%.60s\" is not PATH=VALUE, such as spec.coxswain.training.steps=100",
                          setting);

@@ -10,7 +10,7 @@
 
 /* Sets spec.suspend to `suspend`. Does not wait for the pods to end or to start. */
 int job_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error);
-/* The same for a TrainingSweep, which suspends its trials. */
+/* Sets spec.suspend of a TrainingSweep, which then suspends or resumes its trials. */
 int sweep_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error);
 
 #endif

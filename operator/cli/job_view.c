@@ -145,10 +145,10 @@ static void tell_failure_line(struct job_view *view)
 {
     for (unsigned i = 0; i < view->pod_count; i++) {
         struct pod_line *line = &view->pods[i];
-        if (!*line->failure_line || line->failure_line_told ||
+        if (!*line->failure_line || line->failure_line_printed ||
             (job_view_shows_log(view, line) && !line->failure_line_own))
             continue;
-        line->failure_line_told = true;
+        line->failure_line_printed = true;
         if (!strstr(view->message, line->failure_line))
             buffer_format(&view->events, "%s-%lld | %s\n", line->role, (long long)line->index, line->failure_line);
     }

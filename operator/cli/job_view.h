@@ -34,15 +34,15 @@ struct pod_line {
     bool container_ended;
     char failure_line[FAILURE_LINE_MAX +
                       1]; /* why it failed, from its termination message; "": it did not fail, or gives no reason */
-    bool failure_line_told,
+    bool failure_line_printed,
         failure_line_own; /* printed already; written by Coxswain's worker as "exit 71 (meaning): cause" */
 };
 
 /* The first step of a crew after it was incomplete. */
 struct view_recovery {
-    int64_t step;     /* -1: there was none */
-    int64_t repeated; /* steps done twice; after a new chief: those that its predecessor had reported as done */
-    int64_t told_ms;  /* when the log reported it */
+    int64_t step;      /* -1: there was none */
+    int64_t repeated;  /* steps done twice; after a new chief: those that its predecessor had reported as done */
+    int64_t logged_ms; /* when the log reported it */
 };
 
 struct job_view {
@@ -50,7 +50,7 @@ struct job_view {
     char state[32], reason[VIEW_TEXT_MAX],
         message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
     bool deleted;                  /* the TrainingJob was deleted */
-    bool seen, was_over;           /* the job was taken; it was over when it was taken first */
+    bool seen, was_over;           /* the job has been read; it was over already when it was first read */
     char hold[64];                 /* the reason why no pods are created; "": none */
     bool checkpoints_failing;      /* the condition CheckpointsFailing */
     int64_t workers;

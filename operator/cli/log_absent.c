@@ -50,7 +50,7 @@ static void print_place(const struct json *job, const char *role, int64_t index,
         return;
     }
     const char *reason = waiting_reason(pod);
-    buffer_format(out, "pod %s has not begun%s%s\n", json_string_at(pod, "metadata.name", ""), reason ? ": " : "",
+    buffer_format(out, "pod %s has not started%s%s\n", json_string_at(pod, "metadata.name", ""), reason ? ": " : "",
                   reason ? reason : "");
 }
 
@@ -69,7 +69,7 @@ void log_absent_print(const struct command_line *line, const struct json *job, c
         }
     }
     if (absent > LOG_ABSENT_MAX)
-        buffer_format(out, "and %" PRId64 " places more have no log\n", absent - LOG_ABSENT_MAX);
+        buffer_format(out, "and %" PRId64 " more pods have no log\n", absent - LOG_ABSENT_MAX);
 }
 
 /* With --all-attempts places that are gone may be asked for, too. */

@@ -144,7 +144,7 @@ static bool is_last(struct pod_stream *stream)
             is_final)
             return true;
         if (stream->tries >= LOG_LAST_TRIES)
-            error_set(&stream->cause, ERROR_UNAVAILABLE, "its stream is cut again and again");
+            error_set(&stream->cause, ERROR_UNAVAILABLE, "the connection was lost repeatedly");
     }
     return (is_whole && (status == 400 || status == 404)) || stream->tries >= LOG_LAST_TRIES;
 }
@@ -213,7 +213,7 @@ static void stream_leave(struct pod_stream *stream)
     stream->call = NULL;
     stream->again = NULL;
     stream->cause = (struct error)ERROR_INIT;
-    fprintf(stderr, "cox logs: %s: the job is over and its pod lives on; what it says from now on is left out\n",
+    fprintf(stderr, "cox logs: %s: the job is over but this pod still runs; its further output is not shown\n",
             stream->speaker);
     stream_end(stream);
 }

@@ -24,8 +24,8 @@ struct log_style {
 
 /* Returns the offset of a line's text after its timestamp; 0 if the line has no timestamp. */
 size_t log_line_text(const char *line, size_t length);
-/* One line as the API gives it with timestamps=true ("2026-11-20T14:00:00.123Z text", no newline),
- * with one at its end. */
+/* Appends one line, with a newline. `line` has no newline and begins with its timestamp, as the API sends it with timestamps=true:
+ * "2026-11-20T14:00:00.123Z text". */
 void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
                     struct buffer *out);
 
@@ -37,8 +37,8 @@ struct log_text {
 /* Compares the timestamps of two logs' next lines. Returns a negative number if the left is
  * earlier. */
 int log_time_compare(const struct log_text *left, const struct log_text *right);
-/* The next line of all logs by its time, which only moves on within each log; false when all are at
- * their end. */
+/* Appends the line with the earliest timestamp among the next lines of all logs, and advances that log. The order within a log is kept.
+ * Returns false when all logs are at their end. */
 bool log_merge_line(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
 
 #endif

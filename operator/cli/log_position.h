@@ -29,7 +29,7 @@ bool log_position_take(struct log_position *position, const char *line, size_t l
 /* Records that the next line comes from a new stream, which begins at log_position_since or
  * earlier. */
 void log_position_cut(struct log_position *position);
-/* Where the last stream ended. A proxy may end a stream early as if the log were complete, so the
+/* The position at which the last stream ended. A proxy may end a stream early as if the log were complete, so the
  * end counts only if a second stream ends at the same place. Zero it at the beginning of a log. */
 struct log_end {
     bool known;

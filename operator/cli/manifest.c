@@ -149,7 +149,7 @@ static int wait_for(struct kube_call *call, struct kube_client *client, const st
             return -1;
     if (!answer->came) {
         kube_call_cancel(call);
-        return error_set(error, ERROR_CANCELLED, "interrupted before the API server has answered");
+        return error_set(error, ERROR_CANCELLED, "interrupted before the API server answered");
     }
     if (answer->failed && error)
         *error = answer->error;

@@ -11,11 +11,12 @@
 
 #include "common/job/training_job.h"
 
-/* False: nothing was translated; a job of Kubeflow whose kind cannot be translated has a note. Appends to `notes`, an array,
- * {"field": path, "message": text} for each field that was left out, and for each violation of the new job. */
+/* Translates a document. Returns false if it is not a job of v1alpha1 or of Kubeflow, or is of a kind of Kubeflow's that cannot be
+ * translated, which adds a note. Appends to the array `notes` an object {"field": path, "message": text} for each field that was left out,
+ * and for each violation of the new job. */
 bool migration_translate(const struct json *document, struct json **ret_job, struct json *notes);
 
-/* A PyTorchJob, TFJob or JAXJob of kubeflow.org/v1. */
+/* Returns whether a document is a PyTorchJob, TFJob or JAXJob of kubeflow.org/v1. */
 bool migration_is_kubeflow(const struct json *document);
 
 /* ---------------------------------------------------------------- for the translations of each kind */
@@ -27,11 +28,11 @@ struct migration {
     struct json *notes;
 };
 
-/* Said of a field that is in no table, and of a value of the wrong type. */
+/* The notes for a field that no table has, and for a value of the wrong type. */
 #define MIGRATION_NO_FIELD "a TrainingJob has no such field"
 #define MIGRATION_WRONG "it has the wrong type"
 
-/* Where a field goes. */
+/* Says where in the new job a field of the document is put. */
 struct migration_row {
     const char *from;     /* path in the document */
     const char *to;       /* path in the new job, "*" is its section; NULL: nowhere */
@@ -50,15 +51,15 @@ struct migration_row {
     }
 #define ROWS_END MOVED(NULL, NULL)
 
-/* The first row that names a field takes it. */
+/* Translates all fields that the table `rows` has. If several rows name a field, the first one is used. */
 void migration_apply(struct migration *migration, const struct migration_row *rows);
 
-/* The value at `path` of the document, which is taken out of it; NULL: absent or null. The caller owns it. */
+/* Removes the value at `path` from the document and returns it; NULL: it is absent or null. The caller owns it. */
 struct json *migration_take(struct migration *migration, const char *path);
-/* Puts `value`, which it takes over, at the path `to` of the new job, into the object there if there is one. Words get the
- * spelling of this version. Members that it does not know are left out, and named below `from`. */
+/* Puts `value`, of which it takes ownership, at the path `to` of the new job; if an object is there already, merges `value` into it. Enum
+ * words get the spelling of this version. Members that a TrainingJob does not have are left out, with a note that names them below `from`. */
 void migration_put(struct migration *migration, const char *to, struct json *value, const char *from);
-/* A note for each scalar and list in `value`. */
+/* Adds a note for each scalar and list in `value`. */
 void migration_leave_out(struct migration *migration, const struct json *value, const char *path, const char *instead);
 void migration_note(struct migration *migration, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -67,7 +67,7 @@ static void translate_interval(struct migration *migration)
                       "spec.checkpoint.every");
     else
         migration_leave_out(migration, every, "spec.checkpoint.every",
-                            "it is no time; write coxswain.checkpoint.everySeconds");
+                            "it is not a duration; write coxswain.checkpoint.everySeconds");
 }
 
 /* "runs:a.safetensors", or an absolute path. */

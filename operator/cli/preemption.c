@@ -33,9 +33,9 @@ static void strike(struct preemption *preemption, struct job_view *view, int64_t
 static void notice_recovery(struct preemption *preemption, struct job_view *view)
 {
     const struct pod_line *successor = victim_of(preemption, view);
-    if (view->recovery.told_ms < preemption->time_ms)
+    if (view->recovery.logged_ms < preemption->time_ms)
         return;
-    preemption->back_ms = view->recovery.told_ms;
+    preemption->back_ms = view->recovery.logged_ms;
     preemption->repeated = view->recovery.repeated;
     buffer_format(&view->events, "*** %s has taken its place: step %lld is done %.2f s after the kill ***\n",
                   successor && strcmp(successor->name, preemption->pod) != 0 ? successor->name : "its successor",

@@ -46,8 +46,8 @@ struct run {
     struct preemption preemption;
     struct run_keep keep;
     bool interrupted;
-    bool stranded; /* the control plane has ended */
-    bool created;  /* the job was not there before */
+    bool plane_ended; /* the control plane has ended */
+    bool created;     /* the job was not there before */
 };
 
 static bool in_cluster(const struct run *run)
@@ -252,7 +252,7 @@ static int run_follow(struct run *run, struct error *error)
         if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 || show(run, error) < 0)
             return -1;
         const char *trouble = run->plane ? control_plane_trouble(run->plane) : NULL;
-        run->stranded = trouble != NULL;
+        run->plane_ended = trouble != NULL;
         if (trouble)
             return error_set(error, ERROR_UNAVAILABLE, "%s", trouble);
         if (is_over(run))
@@ -269,7 +269,7 @@ static void say_resume(const struct run *run)
     if (run->view.step >= 0)
         printf("\nInterrupted after step %lld. ", (long long)run->view.step);
     else /* a foreign image that tells of none, too */
-        printf("\nInterrupted, after what step is not known. ");
+        printf("\nInterrupted; the last step is not known. ");
     if (run->plane)
         printf("The state is kept in %s; to go on:\n  %s\n", shown, run->options->resume);
     else
@@ -293,7 +293,7 @@ static void say_use(const struct run *run)
 {
     SCOPED_FREE char *command = run->state ? trained_run_command(run->state, run->manifest.effective) : NULL;
     if (command)
-        printf("\nTo use what it has learnt:\n  %s\n", command);
+        printf("\nTo use the trained model:\n  %s\n", command);
 }
 
 /* With --fresh alone the new job would go on from the checkpoints of the last step, and be done at once. */
@@ -400,7 +400,7 @@ int run_job(const struct run_options *options, struct event_loop *loop, struct t
     SCOPED(run_release) struct run run = {.options = options, .loop = loop, .terminal = terminal};
     if (run_start(&run, error) < 0 || run_follow(&run, error) < 0) {
         terminal_clear(terminal);
-        *ret_outcome = (struct run_outcome){.stranded = run.stranded};
+        *ret_outcome = (struct run_outcome){.plane_ended = run.plane_ended};
         return -1;
     }
     if (run.sweep)

@@ -40,7 +40,7 @@ struct run_outcome {
     bool succeeded;
     bool interrupted;
     bool deleted;                /* the job was deleted before it ended */
-    bool stranded;               /* the control plane has ended before the job did; run_job has failed */
+    bool plane_ended;            /* the control plane ended before the job did; run_job has failed */
     bool misfit;                 /* the job failed because its own checkpoints have another model's tensors */
     bool own_checkpoints;        /* the checkpoints are in the state directory */
     double accuracy;             /* NAN: unknown */
@@ -50,7 +50,7 @@ struct run_outcome {
     double seconds_to_next_step; /* after the kill; NAN: unknown */
 };
 
-/* Runs the job. A job that fails is an outcome, not an error. After an error only `stranded` is set.
+/* Runs the job. A job that fails is an outcome, not an error. After an error only `plane_ended` is set.
  * ERROR_ALREADY_EXISTS: the state directory or the cluster has another job of that name. */
 int run_job(const struct run_options *options, struct event_loop *loop, struct terminal *terminal,
             struct run_outcome *ret_outcome, struct error *error);

@@ -14,9 +14,9 @@
 
 static void tell(struct run_keep *keep, const struct error *error)
 {
-    if (!keep->told)
+    if (!keep->reported)
         fprintf(stderr, "cox run: %s; `cox runs` and `cox predict` will not know this run\n", error->message);
-    keep->told = true;
+    keep->reported = true;
 }
 
 static void write_record(struct run_keep *keep, int64_t now_ms)

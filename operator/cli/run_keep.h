@@ -17,10 +17,10 @@ struct run_keep {
     struct run_record record;
     struct run_record earlier; /* of the same job, from a run before this one */
     int64_t written_ms;
-    bool told;
+    bool reported; /* the error of a record that could not be written has been printed */
 };
 
-/* What was given by --volume, "claim=directory". */
+/* The values of the --volume options, "claim=directory". */
 struct run_keep_volumes {
     const char *const *volumes;
     unsigned count;

@@ -32,7 +32,8 @@ static void explain(struct run_entry *entry, const struct error *cause)
     SCOPED_FREE char *shown = path_for_people(entry->directory);
     if (cause->kind == ERROR_NOT_FOUND)
         snprintf(entry->trouble, sizeof entry->trouble,
-                 "%s: it holds no " STATE_RUN ": its run began nothing, or was one of an older cox", shown);
+                 "%s: it has no " STATE_RUN ": its run ended before it started a job, or was made by an older cox",
+                 shown);
     else
         snprintf(entry->trouble, sizeof entry->trouble, "%s", cause->message);
 }
@@ -62,7 +63,8 @@ static void add_foreign(struct run_list *list, const char *path)
 {
     struct run_entry *entry = add(list, path);
     SCOPED_FREE char *shown = path_for_people(entry->directory);
-    snprintf(entry->trouble, sizeof entry->trouble, "%s: it is no state directory of cox run; it is left alone", shown);
+    snprintf(entry->trouble, sizeof entry->trouble, "%s: it is not a state directory of cox run, and is not deleted",
+             shown);
 }
 
 /* ---------------------------------------------------------------- all of them */

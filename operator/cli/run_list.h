@@ -14,8 +14,8 @@
 struct run_entry {
     char *directory; /* absolute */
     char *label;     /* by which commands name it: the job's name, or, where several have that, the directory's */
-    struct run_record record;        /* its state takes into account whether the directory is in use */
-    bool in_use;                     /* a control plane runs in it: a run goes on, or it is being looked at */
+    struct run_record record; /* its state takes into account whether the directory is in use */
+    bool in_use;              /* a control plane uses it: that of a running `cox run`, or of a `cox ui` that shows it */
     char trouble[ERROR_MESSAGE_MAX]; /* why there is no record; "": there is one */
 };
 
@@ -39,10 +39,11 @@ void run_list_release(struct run_list *list);
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error);
 
-/* Returns the state directory that the word names: a state directory, else a run by its name. A folder that happens to have a run's name
- * does not hide the run. Free it with free(). NULL: it is neither (ERROR_NOT_FOUND) or more than one. */
+/* Returns the state directory that the word names: the word is the path of a state directory or the name of a run. A folder of that name that
+ * is not a state directory is ignored. Free it with free(). NULL: there is no such run (ERROR_NOT_FOUND), or several have this name. */
 char *run_directory(const char *word, struct error *error);
-/* The same for the word of --state, which may also be a path that is no state directory: if it has a slash, it is returned as it is. */
+/* Returns the state directory that the value of --state names, as run_directory does; but a word with a slash, which is a path, is returned
+ * as it is, even if there is no such directory yet. Free it with free(). */
 char *run_state_directory(const char *word, struct error *error);
 
 /* Returns the word that names a state directory: its label in the default folder, otherwise its path. Free it with free(). */

@@ -133,7 +133,7 @@ static int read_json(const char *directory, const char *file, size_t ceiling, st
     SCOPED_BUFFER text;
     buffer_init(&text, ceiling);
     if (access(path, F_OK) < 0 && errno == ENOENT)
-        return error_set(error, ERROR_NOT_FOUND, "%s: the run has left none there", path);
+        return error_set(error, ERROR_NOT_FOUND, "%s does not exist: the run ended before it wrote this file", path);
     if (buffer_read_file(&text, path, error) < 0)
         return -1;
     if (json_parse(buffer_text(&text), text.length, ceiling, ret_value, error) < 0)
@@ -161,8 +161,8 @@ int run_record_read(const char *directory, struct run_record *ret_record, struct
     if (read_json(directory, STATE_RUN, RECORD_MAX, &object, error) < 0)
         return -1;
     if (json_integer_at(object, "version", 0) != VERSION || !*json_string_at(object, "name", ""))
-        return error_set(error, ERROR_INVALID, "%s/" STATE_RUN " is no record of cox run, or of another version",
-                         directory);
+        return error_set(error, ERROR_INVALID,
+                         "%s/" STATE_RUN " is not a record of cox run, or is one of another version", directory);
     take(object, ret_record);
     return 0;
 }

@@ -10,7 +10,7 @@
 #include "operator/cli/run.h"
 #include "operator/cli/sweep_follow.h"
 
-/* What has been run, and where. */
+/* The sweep that has been run, and the control plane or cluster that ran it. */
 struct run_place {
     const struct run_options *options;
     const struct manifest *manifest; /* of the sweep and of the training classes in its file */

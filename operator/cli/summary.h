@@ -9,7 +9,7 @@
 
 #include "operator/cli/job_view.h"
 
-/* Where the embedded control plane keeps volumes on this machine. */
+/* The directories in which the embedded control plane keeps volumes on this machine. */
 struct storage_place {
     const char *state; /* of the embedded control plane; NULL: a cluster */
     const char *const *volumes;
@@ -26,7 +26,7 @@ char *checkpoint_directory(const struct storage_place *place, const struct json 
  * if storage_directory returns NULL. Does not check that the file exists. */
 char *export_file(const struct storage_place *place, const struct json *job, const char *name_space);
 
-/* `curve`: with that of the loss, where it does not stand already. */
+/* Appends the summary. `curve`: also the curve of the loss, which a terminal shows already. */
 void summary_write(const struct job_view *view, const struct json *job, const struct storage_place *place, bool curve,
                    struct buffer *out);
 

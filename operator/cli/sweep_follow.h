@@ -28,9 +28,9 @@ bool sweep_follow_synced(const struct sweep_follow *follow);
 /* Returns whether the sweep was over when it was seen first. */
 bool sweep_follow_was_over(const struct sweep_follow *follow);
 
-/* The sweep as last seen. Borrowed until the loop's next turn. */
+/* Returns the sweep as last received. Borrowed until the loop's next turn. */
 const struct training_sweep *sweep_follow_sweep(const struct sweep_follow *follow);
-/* The same with its trials. Borrowed until the loop's next turn; release it with sweep_view_release. */
+/* Gets a view of the sweep and its trials as last received. It is valid until the loop's next turn; release it with sweep_view_release. */
 void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret_view);
 
 /* Prints the trials that have ended since the last call, then redraws the block; if not live, prints a line when another trial has

@@ -28,7 +28,7 @@ void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 
 bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line);
-/* Whether the trials are a population's, which go on from each other's checkpoints. */
+/* Returns whether the trials are a population's, which go on from each other's checkpoints. */
 bool sweep_has_parents(const struct training_sweep *sweep);
 /* Returns the number of the trial from whose checkpoint a trial of a population goes on; -1: it does not. */
 int64_t sweep_view_parent(const struct sweep_view *view, const struct trial_line *line);

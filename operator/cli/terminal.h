@@ -24,7 +24,8 @@ void terminal_init(struct terminal *terminal);
 /* Prints the view's events and removes them from the view, then redraws the block; if not live,
  * prints a step line at intervals instead, but not that of the last step. */
 void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now_ms);
-/* Does the same at the end: the block will not be overwritten by later output; if not live, the line of the last step is printed. */
+/* Shows the view for the last time, as terminal_show does: the block will not be overwritten by later output; if not live, the line of the
+ * last step is printed. */
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms);
 /* Prints whole lines above the block, which must have been removed, and removes them from `events`. */
 void terminal_print_events(const struct terminal *terminal, struct buffer *events);

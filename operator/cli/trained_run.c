@@ -65,7 +65,7 @@ static char *directory_of_manifest(const char *path, struct error *error)
     if (state_directory_is_one(directory))
         return directory;
     error_set(error, ERROR_NOT_FOUND,
-              "the job %s has not run on this machine, or with another --state; `cox runs` lists what has",
+              "the job %s has not run on this machine, or ran with another --state; `cox runs` lists the runs",
               manifest.name);
     free(directory);
     return NULL;

@@ -81,7 +81,7 @@ int volume_options_check(const struct json *spec, const char *const *volumes, un
         if (stat(directory, &status) < 0)
             return error_set_errno(error, "--volume %s: open the directory", volumes[i]);
         if (!S_ISDIR(status.st_mode))
-            return error_set(error, ERROR_INVALID, "--volume %s: it is no directory", volumes[i]);
+            return error_set(error, ERROR_INVALID, "--volume %s: this is not a directory", volumes[i]);
     }
     return 0;
 }
@@ -110,7 +110,7 @@ int volume_options_check_data(const struct json *spec, const char *const *volume
     if (has_entries(folder))
         return 0;
     return error_set(error, ERROR_INVALID,
-                     "the job's data is in the claim %s, which got no --volume and would be an empty folder; add "
-                     "--volume %s=FOLDER with the folder that has the files",
+                     "the job reads its data from the claim %s, which would be an empty folder without --volume; add "
+                     "--volume %s=FOLDER, the folder with the files",
                      claim, claim);
 }

@@ -9,7 +9,7 @@
 #include "common/error.h"
 #include "common/json.h"
 
-/* Returns the directory that one of `volumes` gives to the claim, within that text; NULL: none does. */
+/* Returns the directory that one of `volumes` ("claim=directory") gives to the claim; NULL: none does. It points into that text. */
 const char *volume_options_find(const char *const *volumes, unsigned count, const char *claim);
 
 /* `spec` is that of the job, or a sweep's template. ERROR_INVALID if one of `volumes` names a claim that the job does not have (the

@@ -74,9 +74,9 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
     bool seen = *job_state(input->job) || job_condition(input->job, "Scheduled");
     if (seen && !job_has_news(input->job))
         return false;
-    buffer_format(out, "waits for an operator: none has looked at %s yet", seen ? "its last change" : "it");
+    buffer_format(out, "waits for an operator: none has seen %s yet", seen ? "its last change" : "it");
     if (seen || input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
-        buffer_format(out, "; see whether coxswain-operator runs, leads, and watches namespace %s",
+        buffer_format(out, "; check that coxswain-operator runs, holds its Lease, and watches namespace %s",
                       json_string_at(input->job, "metadata.namespace", ""));
     return true;
 }
@@ -108,7 +108,7 @@ static bool it_is_being_deleted(const struct why_input *input, struct buffer *ou
     buffer_append_string(out, "is being deleted, for ", NULL);
     print_duration(input->now_ms - since_ms, out);
     if (json_count(finalizers) == 0) {
-        buffer_append_string(out, ", and about to be gone", NULL);
+        buffer_append_string(out, ", and will be gone soon", NULL);
         return true;
     }
     buffer_format(out, ", and waits for its finalizer%s ", json_count(finalizers) > 1 ? "s" : "");
@@ -256,7 +256,7 @@ static const char *const holds[][2] = {
     {"TrainingClassInvalid", "its class"},
     {"TrainingClassUnknown", "its class"},
     {"InvalidSpec", "a spec that the operator accepts"},
-    {"WaitingForPredecessor", "what is left of an earlier job of its name"},
+    {"WaitingForPredecessor", "the end of an earlier job of the same name"},
 };
 
 static void print_hold(const char *reason, struct buffer *out)

@@ -24,7 +24,7 @@ struct ui_gate {
 int ui_gate_init(struct ui_gate *gate, struct error *error);
 void ui_gate_set_port(struct ui_gate *gate, uint16_t port);
 
-/* What a request says; NULL: not there. */
+/* The parts of an HTTP request that decide whether it is answered; NULL: the request does not have it. */
 struct ui_request {
     const char *method, *host, *origin, *fetch_site, *cookies, *token; /* token: of the query */
 };

@@ -12,10 +12,10 @@
 
 #include "common/json.h"
 
-/* More points are halved: every second one is dropped, then every second new one. */
+/* When there are more points, every second one is dropped, and from then on only every second new point is kept. */
 #define HISTORY_POINTS_MAX 2048
 #define HISTORY_TESTS_MAX 1024
-/* Of more marks every second checkpoint is dropped; if there is none to drop, the oldest mark. */
+/* When there are more marks, every second checkpoint is dropped or, if there are no checkpoints, the oldest mark. */
 #define HISTORY_MARKS_MAX 256
 
 struct history_point {

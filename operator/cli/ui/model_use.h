@@ -40,9 +40,10 @@ void model_uses_free(struct model_uses *uses);
  * when the browser goes away, and the worker is then killed. */
 int model_use_start(struct model_uses *uses, const char *state, const char *name_space, const struct json *job,
                     const struct model_question *question, struct model_use **ret_use, struct error *error);
-/* Once the worker has ended, sends the answer to the stream and closes it. Layers: the worker's JSON. MODEL_PREDICT: {"weights": where they
- * come from, "unfinished": whether the time limit ended the worker, "result": the worker's JSON}. MODEL_GENERATE: the same with "text"
- * instead of "result", as the last of several server-sent events; the earlier ones are {"text": the text so far}. On failure {"error": why}. */
+/* Once the worker has ended, sends the answer to the stream and closes it. Layers: the worker's JSON. MODEL_PREDICT: {"weights": where
+ * they come from, "unfinished": whether the time limit ended the worker, "result": the worker's JSON}. MODEL_GENERATE: the same with
+ * "text" instead of "result", as the last of several server-sent events; the earlier ones are {"text": the text so far}. On failure
+ * {"error": why}. */
 void model_use_attach(struct model_use *use, struct http_stream *stream);
 void model_use_closed(void *use);
 

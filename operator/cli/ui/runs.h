@@ -30,11 +30,11 @@ struct ui_run {
     bool kept; /* the run has ended */
 };
 
-/* Turns the loop while a control plane starts. ERROR_NOT_FOUND: there is no such run (any more). */
+/* Connects to the control plane of the run, or starts one, during which the loop runs. ERROR_NOT_FOUND: there is no such run any more. */
 int ui_runs_open(struct ui_runs *runs, const char *run, struct ui_run *ret_run, struct error *error);
 /* Forgets the connection to a run whose control plane does not answer: the next ui_runs_open makes a new one. */
 void ui_runs_close(struct ui_runs *runs, const char *run);
-/* Ends control planes that are idle. Call it now and then. */
+/* Ends control planes that have been idle for UI_RUN_IDLE_MS. Call it after each turn of the loop. */
 void ui_runs_work(struct ui_runs *runs);
 
 #endif

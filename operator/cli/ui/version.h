@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws the first version of what the page of `cox ui` is sent in parts. A page may outlive its `cox ui`, and ask the next one on the same
- * port for what has changed since a version: that one's versions begin elsewhere, so it sends everything.
+ * Draws a random first version number for the lists and curves of which the page of `cox ui` gets only the changes since a version. An open
+ * page may ask a `cox ui` that was started later on the same port for changes since a version of the earlier one. As the numbers of the two
+ * differ, the later one recognises that, and sends everything.
  */
 #ifndef COXSWAIN_CLI_UI_VERSION_H
 #define COXSWAIN_CLI_UI_VERSION_H

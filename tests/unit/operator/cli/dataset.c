@@ -130,7 +130,7 @@ static void say_eight(struct scripted_request *request)
 Test(dataset, another_digest_is_refused)
 {
     serve(say_eight);
-    check_fails(NULL, ERROR_UNAVAILABLE, "is not the file it should be");
+    check_fails(NULL, ERROR_UNAVAILABLE, "is not the expected file");
 }
 
 static void say_too_much(struct scripted_request *request)
@@ -155,7 +155,7 @@ static void say_nothing_there(struct scripted_request *request)
 Test(dataset, an_answer_that_is_no_file_is_said)
 {
     serve(say_nothing_there);
-    check_fails(NULL, ERROR_UNAVAILABLE, "it answered 404");
+    check_fails(NULL, ERROR_UNAVAILABLE, "answered with HTTP status 404");
 }
 
 static void cut_off(struct scripted_request *request)

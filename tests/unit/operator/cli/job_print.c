@@ -21,7 +21,7 @@ Test(job_print, a_field_stands_below_what_the_table_says_of_it)
           "metadata:\n"
           "  name: \"1e3\"\n"
           "spec:\n"
-          "  # What each worker computes on.\n"
+          "  # The devices of each worker.\n"
           "  devices:\n"
           "    # Devices of each worker; an evaluator has one, servers and a chief of theirs none. For CPU these are\n"
           "    # logical devices that share the pod's cores.\n"
@@ -36,12 +36,12 @@ Test(job_print, a_field_stands_below_what_the_table_says_of_it)
 Test(job_print, a_word_gets_its_description)
 {
     check("{\"spec\":{\"coxswain\":{\"strategy\":{\"type\":\"Mirrored\"}}}}",
-          COXSWAIN "    # How the work is shared.\n"
+          COXSWAIN "    # The strategy by which the workers share the training.\n"
                    "    strategy:\n"
                    "      # Mirrored: one worker with a mirror of the model on each of its devices.\n"
                    "      type: Mirrored\n");
     check("{\"spec\":{\"coxswain\":{\"strategy\":{\"type\":\"Pipeline\"}}}}",
-          COXSWAIN "    # How the work is shared.\n"
+          COXSWAIN "    # The strategy by which the workers share the training.\n"
                    "    strategy:\n"
                    "      # Pipeline: layers on different devices or pods.\n"
                    "      type: Pipeline\n");
@@ -51,7 +51,7 @@ Test(job_print, a_word_gets_its_description)
 Test(job_print, a_word_of_those_that_may_be_left_out, .timeout = 120)
 {
     check("{\"spec\":{\"coxswain\":{\"strategy\":{\"mode\":\"BoundedStaleness\"}}}}", COXSWAIN
-          "    # How the work is shared.\n"
+          "    # The strategy by which the workers share the training.\n"
           "    strategy:\n"
           "      # BoundedStaleness: as Async, but no worker is more than staleness batches ahead of the slowest.\n"
           "      mode: BoundedStaleness\n");
@@ -74,7 +74,7 @@ Test(job_print, the_first_element_explains_the_others)
 Test(job_print, long_comments_are_broken_between_words)
 {
     check("{\"spec\":{\"coxswain\":{\"model\":{\"inputShape\":[28,28,1]}}}}",
-          COXSWAIN "    # What is trained.\n"
+          COXSWAIN "    # The model to train.\n"
                    "    model:\n"
                    "      # Shape of one example without the batch: height, width, channels; or the length of a vector "
                    "or a text.\n"

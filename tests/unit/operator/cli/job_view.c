@@ -308,7 +308,7 @@ Test(job_view, a_mended_crew_says_what_it_repeated)
         &view, "the crew is whole again: step 912 done 0.41 s after a member was lost, one step was repeated", 50);
     cr_assert_eq(view.recovery.step, 912);
     cr_assert_eq(view.recovery.repeated, 1);
-    cr_assert_eq(view.recovery.told_ms, 50);
+    cr_assert_eq(view.recovery.logged_ms, 50);
     job_view_take_log(
         &view, "the crew is whole again: step 1000 done 0.41 s after a member was lost, nothing was repeated", 60);
     cr_assert_eq(view.recovery.repeated, 0);
@@ -328,7 +328,7 @@ Test(job_view, a_new_chief_goes_on_where_the_crew_was)
     job_view_take_log(&view, "step 41/99  loss 1", 31);
     cr_assert_eq(view.recovery.step, 40);
     cr_assert_eq(view.recovery.repeated, 1);
-    cr_assert_eq(view.recovery.told_ms, 30);
+    cr_assert_eq(view.recovery.logged_ms, 30);
     job_view_release(&view);
 }
 

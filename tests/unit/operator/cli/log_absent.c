@@ -37,8 +37,8 @@ Test(log_absent, each_place_without_a_log_is_told)
                "'spec':{'nodeName':'a','containers':[{'name':'trainer'}]},'status':{'containerStatuses':[{'name':"
                "'trainer','state':{'waiting':{'reason':'ImagePullBackOff'}}}]}") "]",
            "worker-1: it has no pod yet\n"
-           "worker-2: pod digits-worker-2-1 has not begun: ImagePullBackOff\n"
-           "ps-1: pod digits-ps-1-1 has not begun: it has no node yet\n");
+           "worker-2: pod digits-worker-2-1 has not started: ImagePullBackOff\n"
+           "ps-1: pod digits-ps-1-1 has not started: it has no node yet\n");
 }
 
 Test(log_absent, only_places_that_are_asked_for)
@@ -55,7 +55,7 @@ Test(log_absent, many_are_counted)
            "worker-0: it has no pod yet\nworker-1: it has no pod yet\nworker-2: it has no pod yet\n"
            "worker-3: it has no pod yet\nworker-4: it has no pod yet\nworker-5: it has no pod yet\n"
            "worker-6: it has no pod yet\nworker-7: it has no pod yet\nworker-8: it has no pod yet\n"
-           "worker-9: it has no pod yet\nand 2 places more have no log\n");
+           "worker-9: it has no pod yet\nand 2 more pods have no log\n");
 }
 
 static void expect_refused(const char *role, int64_t index, const char *message)

@@ -88,7 +88,7 @@ Test(migration, of_v1alpha1)
         {OLD MIRRORED
          "  storage: [{name: runs, emptyDir: {}}]\n  checkpoint: {storage: runs, every: often}\n" OLD_COXSWAIN,
          NEW "  storage: [{name: runs, emptyDir: {}}]\n" NEW_STRATEGY NEW_COXSWAIN "    checkpoint: {storage: runs}\n",
-         "spec.checkpoint.every: left out: it is no time; write coxswain.checkpoint.everySeconds\n"},
+         "spec.checkpoint.every: left out: it is not a duration; write coxswain.checkpoint.everySeconds\n"},
         /* roles */
         {OLD "  strategy: {type: ParameterServer, psBackup: true}\n  workers: 2\n"
              "  roles: [{name: ps, count: 2}, {name: chief, count: 1, template: {spec: {}}}, {name: worker, template: "
@@ -377,9 +377,9 @@ Test(migration, values_of_wrong_types)
         "spec.framework: left out: there are Coxswain, PyTorch, TensorFlow and JAX\n"
         "spec.init.from: left out: it has the wrong type\n"
         "spec.roles: left out: it has the wrong type\n"
-        "spec.coxswain.strategy: a value of type string stands here; give an object\n"
-        "spec.coxswain.model: a value of type array stands here; give an object\n" MISSING("data")
-            MISSING("training") "spec.coxswain.export: a value of type number stands here; give an object\n");
+        "spec.coxswain.strategy: the value is of type string; give an object\n"
+        "spec.coxswain.model: the value is of type array; give an object\n" MISSING("data")
+            MISSING("training") "spec.coxswain.export: the value is of type number; give an object\n");
     check("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: [1]\nspec: {runPolicy: 7, nprocPerNode: [1],\n"
           "  elasticPolicy: {rdzvId: [1]}, pytorchReplicaSpecs: {Master: {template: {spec: {containers: [x]}}}, "
           "Worker: 3}}\n",
@@ -388,7 +388,7 @@ Test(migration, values_of_wrong_types)
           "spec.pytorchReplicaSpecs.Worker: left out: a TrainingJob has no such field\n"
           "spec.elasticPolicy.rdzvId: left out: it has the wrong type\n"
           "spec.nprocPerNode: left out: it has the wrong type\n"
-          "spec.runPolicy: a value of type number stands here; give an object\n");
+          "spec.runPolicy: the value is of type number; give an object\n");
     check("apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: [1]}\n",
           "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {tensorflow: {}}\n",
           "spec.tfReplicaSpecs: left out: it has the wrong type\n" NO_IMAGE);

@@ -39,7 +39,7 @@ Test(volume_options, an_unknown_claim_is_told_with_those_that_there_are)
 Test(volume_options, the_directory_has_to_be_there)
 {
     check("data=/nonexistent", "--volume data=/nonexistent: open the directory: No such file or directory");
-    check("data=/dev/null", "--volume data=/dev/null: it is no directory");
+    check("data=/dev/null", "--volume data=/dev/null: this is not a directory");
 }
 
 static int check_data(const char *data, const char *volume, const char *directory, struct error *error)
@@ -63,7 +63,7 @@ Test(volume_options, data_in_an_empty_folder_is_refused)
     snprintf(claim, sizeof claim, "%s/claim", directory);
     snprintf(file, sizeof file, "%s/X.npy", claim);
     cr_expect_eq(check_data(files, NULL, directory, &error), -1, "the folder is not there");
-    cr_expect(strstr(error.message, "claim claim, which got no --volume") &&
+    cr_expect(strstr(error.message, "claim claim, which would be an empty folder without --volume") &&
                   strstr(error.message, "--volume claim=FOLDER"),
               "%s", error.message);
     cr_assert_eq(mkdir(claim, 0700), 0);

@@ -56,8 +56,8 @@ Test(why, a_run_that_was_interrupted)
 Test(why, a_person_or_a_controller)
 {
     expect(JOB("", ""), "[]", "[]",
-           "digits waits for an operator: none has looked at it yet; see whether coxswain-operator runs, leads, and "
-           "watches namespace ml");
+           "digits waits for an operator: none has seen it yet; check that coxswain-operator runs, holds its Lease, "
+           "and watches namespace ml");
     expect(JOB("'managedBy':'example.com/other'", ""), "[]", "[]",
            "digits waits for another controller, example.com/other (spec.managedBy)");
     expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
@@ -76,8 +76,8 @@ Test(why, a_change_that_no_operator_has_looked_at)
     expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'suspend':true},"
            "'status':{'observedGeneration':2,'conditions':[{'type':'Running','status':'True'}]}}",
            "[" POD("},'status':{'phase':'Running'}") "]", "[]",
-           "digits waits for an operator: none has looked at its last change yet; see whether coxswain-operator runs, "
-           "leads, and watches namespace ml");
+           "digits waits for an operator: none has seen its last change yet; check that coxswain-operator runs, holds "
+           "its Lease, and watches namespace ml");
 }
 
 Test(why, quota_and_other_refusals)
@@ -89,7 +89,7 @@ Test(why, quota_and_other_refusals)
         JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':"
                 "'WaitingForPredecessor','message':'waiting until 2 pods of an earlier job are gone'}]"),
         "[]", "[]",
-        "digits waits for what is left of an earlier job of its name: waiting until 2 pods of an earlier job are gone");
+        "digits waits for the end of an earlier job of the same name: waiting until 2 pods of an earlier job are gone");
 }
 
 Test(why, a_queue_that_has_not_admitted_it)
@@ -106,8 +106,9 @@ Test(why, a_queue_that_has_not_admitted_it)
 Test(why, a_successor_without_a_place_and_what_it_has_no_words_for)
 {
     expect(JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
-                   "'where the queue wants the pods is not known yet'}]"),
-           "[]", "[]", "digits waits for its queue to admit it: where the queue wants the pods is not known yet");
+                   "'the nodes that Kueue has chosen for the pods are not known yet'}]"),
+           "[]", "[]",
+           "digits waits for its queue to admit it: the nodes that Kueue has chosen for the pods are not known yet");
     expect(JOB("", "'conditions':[{'type':'Scheduled','status':'False','reason':'CreateForbidden',"
                    "'message':'violates PodSecurity'}]"),
            "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
@@ -320,5 +321,5 @@ Test(why, a_job_that_is_being_deleted)
         "[" POD("},'status':{'phase':'Running'}") "]", "[]",
         "digits is being deleted, for 60s, and waits for its finalizers example.com/archive, foregroundDeletion: the "
         "end of pod digits-worker-0-1");
-    expect(DELETED(""), "[]", "[]", "digits is being deleted, for 60s, and about to be gone");
+    expect(DELETED(""), "[]", "[]", "digits is being deleted, for 60s, and will be gone soon");
 }

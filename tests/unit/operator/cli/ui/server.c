@@ -385,7 +385,7 @@ Test(ui_server, a_cluster_that_does_not_know_the_user_is_not_taken_for_a_wrong_t
     scene_init(&scene);
     scene.job_status = 401;
     cr_expect_eq(ask(&scene, "GET", "/api/job?namespace=default&name=tiny", NULL), 502);
-    cr_expect(says(&scene, "renew the kubeconfig's credentials"), "%s", buffer_text(&scene.body));
+    cr_expect(says(&scene, "does not accept the kubeconfig's credentials"), "%s", buffer_text(&scene.body));
     scene_release(&scene);
 }
 
