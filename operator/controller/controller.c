@@ -136,7 +136,7 @@ static bool heed_clock(struct controller *controller)
     if (by_ms == 0)
         return false;
     SCOPED_FREE char *by = memory_format("%" PRId64, by_ms);
-    log_warning("the machine's clock was set", "by_ms", by, NULL);
+    log_warning("the machine's clock was set, correcting the times of jobs", "by_ms", by, NULL);
     progress_poller_clock_set(controller->poller, by_ms);
     log_reader_clock_set(controller->logs, by_ms);
     controller->reports.free_ms += by_ms;
@@ -358,17 +358,17 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .notice = entry->notice,
         .hung = entry->hung,
         .hung_count = entry->hung_count,
-        .hang_told_attempt = entry->hang_told_attempt,
+        .hang_reported_attempt = entry->hang_reported_attempt,
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
-        .foreign_told = entry->foreign_told,
+        .foreign_reported = entry->foreign_reported,
         .nodes = entry->nodes,
         .node_count = entry->node_count,
         .refused = entry->refused,
         .refused_count = entry->refused_count,
-        .queue_change_told = entry->queue_change_told,
+        .queue_change_reported = entry->queue_change_reported,
         .now_ms = now_ms,
         .options = &controller->options.plan,
     };
@@ -409,7 +409,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
 {
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
-    job_entry_forget_told(entry, plan);
+    job_entry_forget_reported(entry, plan);
     job_entry_note_hang(entry, plan->hung_attempt);
     if (plan->obstacle_over)
         job_entry_clear_obstacle(entry);
@@ -418,9 +418,9 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
 static bool tells_later(const struct controller *controller, struct job_entry *entry, const struct job_status *old,
                         const struct plan *plan, int64_t now_ms)
 {
-    bool waits = plan_only_tells(plan, old) && kube_client_waiting(controller->client) >= BUSY_WAITING;
-    note_since(&entry->told_since_ms, waits, now_ms);
-    return waits && now_ms >= entry->told_since_ms && now_ms - entry->told_since_ms < TELL_MAX_MS;
+    bool waits = plan_only_informs(plan, old) && kube_client_waiting(controller->client) >= BUSY_WAITING;
+    note_since(&entry->informing_since_ms, waits, now_ms);
+    return waits && now_ms >= entry->informing_since_ms && now_ms - entry->informing_since_ms < TELL_MAX_MS;
 }
 
 /* The same is planned again, with what will have happened by then. */
@@ -487,7 +487,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     if (tells_later(controller, entry, &job->status, &plan, input.now_ms)) {
         tell_later(controller, entry, &input);
     } else if (plan_has_work(&plan)) {
-        entry->told_since_ms = FIELD_UNSET;
+        entry->informing_since_ms = FIELD_UNSET;
         carry_out(controller, entry, job, &plan);
     }
     plan_release(&plan);
@@ -555,10 +555,11 @@ static bool may_take(void *context)
 static void log_failure(const struct job_entry *entry, const struct error *failed)
 {
     if (failed->kind == ERROR_CONFLICT || failed->kind == ERROR_CANCELLED)
-        log_debug("write not done", "job", entry->key, "why", failed->message, NULL);
+        log_debug("a request to the API server failed, planning the job again", "job", entry->key, "why",
+                  failed->message, NULL);
     else
-        log_warning("write refused", "job", entry->key, "kind", error_kind_name(failed->kind), "why", failed->message,
-                    NULL);
+        log_warning("the API server refused a write", "job", entry->key, "kind", error_kind_name(failed->kind), "why",
+                    failed->message, NULL);
 }
 
 /* One write at a time: a sample is enough. */
@@ -669,7 +670,7 @@ static void job_added(void *context, const char *key, const void *item)
 static void log_transition(const char *key, enum condition_type old, enum condition_type state)
 {
     if (old != state)
-        log_info("job is now", "job", key, "state", job_state_name(state), NULL);
+        log_info("job changed state", "job", key, "state", job_state_name(state), NULL);
 }
 
 static void job_changed(void *context, const char *key, const void *old, const void *item)
@@ -759,7 +760,7 @@ static void all_synced(void *context)
     struct controller *controller = context;
     if (!is_synced(controller))
         return;
-    log_info("caches are complete", NULL);
+    log_info("caches are complete, jobs are reconciled from now on", NULL);
     look_at_all(controller);
 }
 
@@ -992,7 +993,7 @@ static void start_notifier(struct controller *controller)
         .sink = controller->options.notification_sink, .done = notified, .context = controller};
     if (options.sink &&
         notifier_new(kube_client_loop(controller->client), &options, &controller->executor.notifier, &error) < 0)
-        log_error("no notifications are sent", "why", error.message, NULL);
+        log_error("notifications cannot be sent", "why", error.message, NULL);
     controller->options.plan.notifies = controller->executor.notifier != NULL;
 }
 
@@ -1003,7 +1004,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     controller->client = client;
     controller->options = *options;
     controller->started_ms = clock_now_ms();
-    controller->options.plan.untold_crews = options->holds_lease;
+    controller->options.plan.unrecorded_crews = options->holds_lease;
     hash_map_init_keys_in_values(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
     work_queue_set_gate(controller->queue, may_take);
@@ -1167,7 +1168,7 @@ static void write_jobs(const struct controller *controller, struct buffer *out)
 static void write_events(struct event_recorder_counts counts, struct buffer *out)
 {
     buffer_format(out,
-                  "# HELP coxswain_event_writes_total Writes of Kubernetes Events, by what came of them.\n"
+                  "# HELP coxswain_event_writes_total Writes of Kubernetes Events, by result.\n"
                   "# TYPE coxswain_event_writes_total counter\n"
                   "coxswain_event_writes_total{result=\"written\"} %" PRIu64 "\n"
                   "coxswain_event_writes_total{result=\"failed\"} %" PRIu64 "\n"
@@ -1178,7 +1179,7 @@ static void write_events(struct event_recorder_counts counts, struct buffer *out
 static void write_polls(struct progress_counts counts, struct buffer *out)
 {
     buffer_format(out,
-                  "# HELP coxswain_status_polls_total Questions to chiefs and evaluators, by what came of them.\n"
+                  "# HELP coxswain_status_polls_total Requests for the status of chiefs and evaluators, by result.\n"
                   "# TYPE coxswain_status_polls_total counter\n"
                   "coxswain_status_polls_total{result=\"answered\"} %" PRIu64 "\n"
                   "coxswain_status_polls_total{result=\"refused\"} %" PRIu64 "\n"
@@ -1194,7 +1195,7 @@ int controller_write_metrics(const struct controller *controller, struct buffer 
     buffer_format(out,
                   "# HELP coxswain_pods_cached Pods of all jobs.\n# TYPE coxswain_pods_cached gauge\n"
                   "coxswain_pods_cached %zu\n"
-                  "# HELP coxswain_queue_depth Jobs that wait to be looked at.\n# TYPE coxswain_queue_depth gauge\n"
+                  "# HELP coxswain_queue_depth Jobs that wait to be reconciled.\n# TYPE coxswain_queue_depth gauge\n"
                   "coxswain_queue_depth %zu\n",
                   informer_count(controller->pods), work_queue_depth(controller->queue));
     write_refusals(controller, out);

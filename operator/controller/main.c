@@ -69,7 +69,7 @@ static void respond_readiness(const struct operator_state *state, struct http_ex
     if (is_ready(state)) {
         respond_text(exchange, 200, "ok\n");
     } else if (refusal) {
-        SCOPED_FREE char *words = memory_format("the caches grow old: %s\n", refusal->message);
+        SCOPED_FREE char *words = memory_format("the caches are out of date: %s\n", refusal->message);
         respond_text(exchange, 503, words);
     } else {
         respond_text(exchange, 503, "the caches are not complete yet\n");
@@ -82,9 +82,10 @@ static void respond_metrics(const struct operator_state *state, struct http_exch
     SCOPED_BUFFER text;
     buffer_init(&text, METRICS_MAX);
     bool leads = !state->options.leader_elect || lease_held(state->lease);
-    buffer_format(
-        &text, "# HELP coxswain_leader Whether this operator acts.\n# TYPE coxswain_leader gauge\ncoxswain_leader %d\n",
-        leads);
+    buffer_format(&text,
+                  "# HELP coxswain_leader Whether this operator is the one that acts (1) or a standby (0).\n# TYPE "
+                  "coxswain_leader gauge\ncoxswain_leader %d\n",
+                  leads);
     buffer_append_string(&text,
                          "# HELP coxswain_build_info The release that runs; always 1.\n"
                          "# TYPE coxswain_build_info gauge\n"
@@ -151,7 +152,7 @@ static void lead(void *context)
     if (state->push)
         push_server_set_controller(state->push, state->controller);
     state->sweeps = sweep_controller_start(state->client, options.name_space, options.instance);
-    log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
+    log_info("controlling jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
 }
 
 static void push_failed(void *context, const struct error *error)
@@ -230,7 +231,7 @@ static void released(void *context, const struct error *error)
 static void end_asked(void *context, int signal_number)
 {
     struct operator_state *state = context;
-    log_info("ending", "signal", strsignal(signal_number), NULL);
+    log_info("ending after a signal", "signal", strsignal(signal_number), NULL);
     if (state->lease && lease_held(state->lease))
         lease_release(state->lease, released, state);
     else
@@ -255,7 +256,7 @@ static int start_clients(struct operator_state *state, struct error *error)
     struct http_client_options pods = {.user_agent = OPERATOR_NAME};
     if (kube_config_load(state->options.kubeconfig, NULL, &state->config, error) < 0)
         return -1;
-    log_info("API server", "url", state->config.server, "credentials", state->config.source, NULL);
+    log_info("using this API server", "url", state->config.server, "credentials", state->config.source, NULL);
     if (state->config.insecure_skip_tls_verify)
         log_warning("the API server's certificate is not verified, as the kubeconfig asks for", NULL);
     if (kube_client_new(state->loop, &state->config, &options, &state->client, error) < 0)

@@ -11,10 +11,10 @@
 #define PERIOD_MAX_S (365 * 24 * 3600)
 
 const char *const options_usage =
-    "coxswain-operator: keeps a crew of pods alive for each TrainingJob\n"
+    "coxswain-operator: creates and replaces the pods of TrainingJobs\n"
     "\n"
     "  --kubeconfig FILE        credentials; default: $KUBECONFIG, the pod's service account, ~/.kube/config\n"
-    "  --namespace NAME         look after this namespace only; default: all\n"
+    "  --namespace NAME         control the jobs of this namespace only; default: all\n"
     "  --worker-image IMAGE     for jobs with section coxswain that name no image\n"
     "  --coscheduling-scheduler NAME  schedulerName of pods with gang scheduler Coscheduling;\n"
     "                           default: scheduler-plugins-scheduler\n"
@@ -25,10 +25,10 @@ const char *const options_usage =
     "of\n"
     "                           the Lease; a Secret there has the same name; default: pods reach the address itself\n"
     "  --notification-sink URL  gets a CloudEvent when a job has succeeded, has failed or restarts; default: none\n"
-    "  --taint-sick-nodes SECONDS   a node that failures of several jobs are blamed on within this time gets the "
-    "taint\n"
-    "                           coxswain.dev/sick (NoSchedule) for as long; default: none does\n"
-    "  --leader-elect           of several operators only the holder of a Lease acts\n"
+    "  --taint-sick-nodes SECONDS   taints a node (coxswain.dev/sick, NoSchedule) for this time if failures of "
+    "several\n"
+    "                           jobs within this time are blamed on it; default: taints no node\n"
+    "  --leader-elect           acts only while it holds a Lease, so that one of several operators acts at a time\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
     "  --log-format text|json\n"
@@ -36,8 +36,8 @@ const char *const options_usage =
     "  --help\n"
     "  --version\n"
     "\n"
-    "Exit codes: 0 asked to end; 1 the Lease was lost, another may lead: start it again; 64 an option is wrong;\n"
-    "69 no credentials, or a port cannot be served\n";
+    "Exit codes: 0 ended by a signal; 1 the Lease was lost, start it again; 64 an option is wrong;\n"
+    "69 there are no credentials, or a port cannot be opened\n";
 
 enum option_id {
     OPTION_KUBECONFIG = 1,
@@ -112,7 +112,7 @@ static int parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX],
     }
     size_t length = colon ? (size_t)(last - first) : 0;
     if (!colon || length >= OPTION_ADDRESS_MAX || parse_port(colon + 1, ret_port) < 0)
-        return error_set(error, ERROR_INVALID, "%s is no address; write it as 127.0.0.1:8080", text);
+        return error_set(error, ERROR_INVALID, "%s is not an address with a port; write it as 127.0.0.1:8080", text);
     if (length == 0)
         snprintf(ret_address, OPTION_ADDRESS_MAX, "0.0.0.0");
     else

@@ -44,7 +44,7 @@ struct push_server_options {
 };
 
 struct push_server *push_server_start(struct kube_client *client, const struct push_server_options *options);
-/* Until this is called, reports are answered with 503. NULL: again. */
+/* Sets the controller that handles reports. While there is none (NULL), reports are answered with 503. */
 void push_server_set_controller(struct push_server *server, struct controller *controller);
 /* Stops serving. Call it before the client is freed, and push_server_free after that. */
 void push_server_stop(struct push_server *server);

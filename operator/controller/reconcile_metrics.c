@@ -37,7 +37,7 @@ int reconcile_metrics_write(const struct reconcile_metrics *metrics, struct buff
     write_histogram(&metrics->watch_lag, "coxswain_watch_lag_seconds",
                     "Time from the answer to a status write until the watch shows it (a sample of the writes).", out);
     if (buffer_format(out,
-                      "# HELP coxswain_reconciles_total Looks at a job, by what came of them.\n"
+                      "# HELP coxswain_reconciles_total Reconciles of jobs, by result.\n"
                       "# TYPE coxswain_reconciles_total counter\n"
                       "coxswain_reconciles_total{result=\"planned\"} %" PRIu64 "\n"
                       "coxswain_reconciles_total{result=\"failed\"} %" PRIu64 "\n"

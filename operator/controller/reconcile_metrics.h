@@ -20,7 +20,7 @@ struct durations {
 
 struct reconcile_metrics {
     struct durations planning, watch_lag;
-    uint64_t failed, waited; /* waited: until the cache showed an own write */
+    uint64_t failed, waited; /* waited: put off, because the cache did not show the operator's own last write yet */
 };
 
 void durations_observe(struct durations *durations, int64_t ns);

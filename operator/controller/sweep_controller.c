@@ -160,8 +160,8 @@ static void executed(void *context, struct sweep_entry *entry, const struct erro
     if (!failed) {
         entry->failures = 0;
     } else if (failed->kind != ERROR_CONFLICT && failed->kind != ERROR_CANCELLED) {
-        log_warning("write refused", "sweep", entry->key, "kind", error_kind_name(failed->kind), "why", failed->message,
-                    NULL);
+        log_warning("the API server refused a write", "sweep", entry->key, "kind", error_kind_name(failed->kind), "why",
+                    failed->message, NULL);
     }
     if (controller->stopped)
         return;
@@ -291,7 +291,7 @@ static void trouble(void *context, const struct error *error)
     struct sweep_controller *controller = context;
     bool refusal = error->http_status == 401 || error->http_status == 403 || error->http_status == 404;
     if (!refusal || !controller->refused)
-        log_warning(refusal ? "sweeps cannot be watched; jobs are looked after all the same"
+        log_warning(refusal ? "sweeps cannot be watched; jobs are not affected"
                             : "watching sweeps failed, trying again",
                     "why", error->message, NULL);
     controller->refused |= refusal;

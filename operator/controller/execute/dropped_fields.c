@@ -32,9 +32,9 @@ char *dropped_fields_note(struct dropped_fields *dropped, const struct json *pat
     json_free(dropped->patch);
     dropped->patch = json_copy(json_member(patch, "status"));
     dropped->retry_ms = now_ms + RETRY_MS;
-    if (dropped->told)
+    if (dropped->named)
         return NULL;
-    dropped->told = true;
+    dropped->named = true;
     SCOPED_BUFFER names;
     buffer_init(&names, NAMES_MAX);
     add_names(dropped->patch, "status", &names);

@@ -16,7 +16,7 @@
 struct dropped_fields {
     struct json *patch; /* the status of the last patch that changed nothing; NULL: none */
     int64_t retry_ms;   /* when to try it again */
-    bool told;          /* dropped_fields_note has returned the fields' names */
+    bool named;         /* dropped_fields_note has returned the fields' names */
 };
 
 /* Returns whether `patch` (status_patch.h) changed nothing: the object's resourceVersion after it,

@@ -83,7 +83,7 @@ static void emit_events(struct execution *execution, bool written)
                               event->reason, event->action, event->note);
     }
     if (job_entry_is_about(execution->entry, execution->uid))
-        job_entry_note_told(execution->entry, &execution->plan);
+        job_entry_note_reported(execution->entry, &execution->plan);
 }
 
 static void finish(struct execution *execution)
@@ -133,7 +133,7 @@ static void heed_dropped_fields(struct execution *execution, const struct kube_a
         memory_format("the API server does not keep %s: its definition of TrainingJob is older than "
                       "this operator; apply the one that came with it (deploy/crd)",
                       names);
-    log_warning("part of a status is dropped", "job", entry->key, "fields", names, NULL);
+    log_warning("the API server dropped a part of a job's status", "job", entry->key, "fields", names, NULL);
     event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusFieldDropped", "WriteStatus",
                           note);
 }
@@ -392,8 +392,8 @@ static void ignore_fields(struct execution *execution, const char *place, const 
         return;
     execution->entry->fields_ignored = true;
     struct event_subject subject = subject_of(execution);
-    SCOPED_FREE char *note =
-        memory_format("%s: %s: it has no effect, as before; leave it out of the next job", place, fields);
+    SCOPED_FREE char *note = memory_format(
+        "%s: %s: the field has no effect, as in earlier pods of this job; leave it out of the next job", place, fields);
     event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "TemplateFieldIgnored", "CreatePod",
                           note);
 }
@@ -604,7 +604,7 @@ static void delete_pod(struct execution *execution, const struct action *action,
     struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
     struct pod_request *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
     *deletion = (struct pod_request){.execution = execution, .action = (size_t)(action - execution->plan.actions)};
-    job_entry_note_sent_away(execution->entry, execution->uid, action->pod);
+    job_entry_note_deleting(execution->entry, execution->uid, action->pod);
     struct kube_call_options options = execution_call_options(execution, pod_deleted, deletion);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
@@ -825,8 +825,8 @@ static void act(struct execution *execution, const struct training_job *job, con
     case ACTION_CLEAR_ADMISSION:
         execute_clear_admission(execution);
         return;
-    case ACTION_TELL_WORKLOAD:
-        execute_tell_workload(execution, job);
+    case ACTION_REPORT_WORKLOAD:
+        execute_report_workload(execution, job);
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;
@@ -857,7 +857,7 @@ static void act(struct execution *execution, const struct training_job *job, con
 /* A status with a promise has high priority, because pods wait for it. */
 static enum kube_priority status_priority(const struct plan *plan, const struct job_status *old)
 {
-    if (plan_only_tells(plan, old))
+    if (plan_only_informs(plan, old))
         return KUBE_LOW;
     return replicas_promised(&plan->status) ? KUBE_HIGH : KUBE_NORMAL;
 }

@@ -149,7 +149,7 @@ static void apply_workload(struct execution *execution, const char *subresource,
     json_free(config);
 }
 
-void execute_tell_workload(struct execution *execution, const struct training_job *job)
+void execute_report_workload(struct execution *execution, const struct training_job *job)
 {
     const struct plan *plan = &execution->plan;
     apply_workload(

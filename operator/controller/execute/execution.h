@@ -108,7 +108,7 @@ void execute_create_certificate(struct execution *execution, const struct traini
  * the job its owner. */
 void execute_create_workload(struct execution *execution, const struct training_job *job);
 /* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
-void execute_tell_workload(struct execution *execution, const struct training_job *job);
+void execute_report_workload(struct execution *execution, const struct training_job *job);
 /* Sets for how many workers the Workload asks. */
 void execute_resize_workload(struct execution *execution, const struct training_job *job);
 /* Writes that an evicted Workload has no pods left, so that Kueue frees its quota. */

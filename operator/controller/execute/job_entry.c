@@ -27,7 +27,7 @@ struct job_entry *job_entry_new(const char *key)
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = FIELD_UNSET;
-    entry->behind_since_ms = entry->told_since_ms = entry->unanswered_since_ms = FIELD_UNSET;
+    entry->behind_since_ms = entry->informing_since_ms = entry->unanswered_since_ms = FIELD_UNSET;
     return entry;
 }
 
@@ -262,14 +262,14 @@ static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
         return false;
     return pod_view_is_of(pod, entry->job_uid) ||
            (pod_view_is_orphan_of(pod, entry->job_uid) && pod->adoptable &&
-            first_crew_or_told(pod, entry->told_incarnation, entry->told_attempt));
+            first_crew_or_recorded(pod, entry->recorded_incarnation, entry->recorded_attempt));
 }
 
-void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod)
+void job_entry_note_deleting(struct job_entry *entry, const char *uid, const struct pod_view *pod)
 {
     bool counts = job_entry_is_about(entry, uid) && pod->member && pod->role != ROLE_EVALUATOR;
-    if (counts && pod->attempt > entry->sent_away_attempt)
-        entry->sent_away_attempt = pod->attempt;
+    if (counts && pod->attempt > entry->deleted_attempt)
+        entry->deleted_attempt = pod->attempt;
 }
 
 void job_entry_note_hang(struct job_entry *entry, int64_t attempt)
@@ -302,7 +302,7 @@ void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *p
         return;
     if (entry->hung_attempt > 0 && view.attempt == entry->hung_attempt)
         keep_hung(entry, &view);
-    if (!pod_view_was_disrupted(&view) && (of_its_own_accord || view.attempt <= entry->sent_away_attempt))
+    if (!pod_view_was_disrupted(&view) && (of_its_own_accord || view.attempt <= entry->deleted_attempt))
         return;
     entry->vanished_ms = now_ms;
     entry->vanished_attempt = view.attempt;
@@ -368,7 +368,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->job_uid);
     forget_log(entry);
     forget_hang(entry);
-    entry->hung_attempt = entry->hang_told_attempt = 0;
+    entry->hung_attempt = entry->hang_reported_attempt = 0;
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
@@ -378,19 +378,19 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
-    entry->foreign_told = 0;
-    entry->queue_change_told = entry->fields_ignored = false;
+    entry->foreign_reported = 0;
+    entry->queue_change_reported = entry->fields_ignored = false;
     free(entry->status_moves);
     entry->status_moves = NULL;
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
     entry->unsure_count = 0;
-    entry->vanished_attempt = entry->sent_away_attempt = 0;
+    entry->vanished_attempt = entry->deleted_attempt = 0;
     entry->finished_count = 0;
     entry->over = false;
     entry->inherited_incarnation = 0;
-    entry->told_incarnation = entry->told_attempt = 0;
+    entry->recorded_incarnation = entry->recorded_attempt = 0;
     entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
@@ -432,17 +432,17 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
     if (!first_crew_may_lie_ahead(status))
         entry->born_ms = FIELD_UNSET;
     entry->over = status_terminal(status);
-    entry->told_incarnation =
-        status->incarnation > entry->told_incarnation ? status->incarnation : entry->told_incarnation;
-    entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
+    entry->recorded_incarnation =
+        status->incarnation > entry->recorded_incarnation ? status->incarnation : entry->recorded_incarnation;
+    entry->recorded_attempt = status->attempt > entry->recorded_attempt ? status->attempt : entry->recorded_attempt;
 }
 
 /* Notes that pods of attempts before `attempt` are deleted by whichever operator began that
  * attempt. */
 static void sent_away_below(struct job_entry *entry, int64_t attempt)
 {
-    if (attempt - 1 > entry->sent_away_attempt)
-        entry->sent_away_attempt = attempt - 1;
+    if (attempt - 1 > entry->deleted_attempt)
+        entry->deleted_attempt = attempt - 1;
 }
 
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
@@ -458,8 +458,8 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
-    int64_t *const noted[] = {&entry->born_ms,         &entry->counts_since_ms, &entry->pods_changed_ms,
-                              &entry->behind_since_ms, &entry->told_since_ms,   &entry->unanswered_since_ms};
+    int64_t *const noted[] = {&entry->born_ms,         &entry->counts_since_ms,    &entry->pods_changed_ms,
+                              &entry->behind_since_ms, &entry->informing_since_ms, &entry->unanswered_since_ms};
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (*noted[i] != FIELD_UNSET)
             *noted[i] += by_ms;
@@ -507,20 +507,20 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
     return views;
 }
 
-void job_entry_forget_told(struct job_entry *entry, const struct plan *plan)
+void job_entry_forget_reported(struct job_entry *entry, const struct plan *plan)
 {
-    if (plan->foreign < entry->foreign_told)
-        entry->foreign_told = plan->foreign;
-    entry->queue_change_told &= plan->queue_change_waits;
+    if (plan->foreign < entry->foreign_reported)
+        entry->foreign_reported = plan->foreign;
+    entry->queue_change_reported &= plan->queue_change_waits;
 }
 
-void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
+void job_entry_note_reported(struct job_entry *entry, const struct plan *plan)
 {
-    entry->foreign_told = plan->foreign;
-    entry->queue_change_told = plan->queue_change_waits;
-    entry->log.flaw_reported |= plan->tells_log_flaw;
-    if (plan->tells_hang) {
-        entry->hang_told_attempt = plan->hung_attempt;
+    entry->foreign_reported = plan->foreign;
+    entry->queue_change_reported = plan->queue_change_waits;
+    entry->log.flaw_reported |= plan->reports_log_flaw;
+    if (plan->reports_hang) {
+        entry->hang_reported_attempt = plan->hung_attempt;
         job_entry_note_hang(entry, 0);
     }
 }

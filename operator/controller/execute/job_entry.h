@@ -32,7 +32,7 @@ void own_write_note(uint64_t *write, const char *version);
 struct http_transfer;
 struct kube_call;
 
-/* What is known of the log of another framework's script (log_reader.h). */
+/* The state of reading progress from the log of another framework's script (log_reader.h). */
 struct log_poll {
     struct kube_call *call; /* the request under way; NULL: none */
     int64_t turn_ms;        /* when to read it next */
@@ -66,14 +66,15 @@ struct job_entry {
 
     uint64_t job_write, pod_write, service_write, group_write, workload_write; /* own_write_note */
     unsigned failures;                                                         /* in a row */
-    int64_t told_since_ms; /* since when a status write that only informs (plan_only_tells) waits; FIELD_UNSET: none */
+    int64_t
+        informing_since_ms; /* since when a status write that only informs (plan_only_informs) waits; FIELD_UNSET: none */
 
     /* The members below are about the job with this UID; NULL: there is no job. Another job may
      * have the same name. */
     char *job_uid;
     int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
-    bool queue_change_told;                                             /* see plan.h */
-    size_t foreign_told;                                                /* see plan.h */
+    bool queue_change_reported;                                         /* see plan.h */
+    size_t foreign_reported;                                            /* see plan.h */
     struct refused_pod *refused;                                        /* see plan.h */
     size_t refused_count, refused_capacity;
     uint64_t born_lists;               /* how many lists of pods had been completed when the job was created */
@@ -83,17 +84,17 @@ struct job_entry {
     size_t gone_count, gone_capacity;
     int64_t gone_incarnation;
     int64_t vanished_ms, vanished_attempt; /* see plan.h */
-    int64_t sent_away_attempt; /* the highest attempt of which we have deleted a pod; evaluators do not count */
-    struct hung_pod *hung;     /* see plan.h; the entry owns the strings */
+    int64_t deleted_attempt; /* the highest attempt of which this operator has deleted a pod; evaluators do not count */
+    struct hung_pod *hung;   /* see plan.h; the entry owns the strings */
     size_t hung_count, hung_capacity;
-    int64_t hung_attempt, hang_told_attempt; /* as the newest plan says; 0: none */
-    struct unsure_pod *unsure;               /* see plan.h */
+    int64_t hung_attempt, hang_reported_attempt; /* as the newest plan says; 0: none */
+    struct unsure_pod *unsure;                   /* see plan.h */
     size_t unsure_count, unsure_capacity;
     struct finished_pod *finished; /* see plan.h; the oldest first */
     size_t finished_count, finished_capacity;
-    int64_t inherited_incarnation;          /* see plan.h */
-    uint64_t lists;                         /* completed lists of pods when that was noted; 0: not noted */
-    int64_t told_incarnation, told_attempt; /* the highest in any status of the job */
+    int64_t inherited_incarnation;                  /* see plan.h */
+    uint64_t lists;                                 /* completed lists of pods when that was noted; 0: not noted */
+    int64_t recorded_incarnation, recorded_attempt; /* the highest in any status of the job */
 
     struct certificate_generation certificate; /* the newest that was created */
     struct crew_key_look key_look;
@@ -144,8 +145,8 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
  * by itself, or of whose attempt we have deleted pods, counts only if it was disrupted. If its crew
  * hung, its termination message is kept. Call this before job_entry_remove_pod. */
 void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
-/* Notes that we delete a pod of the job `uid`. */
-void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod);
+/* Notes that this operator deletes a pod of the job `uid`. */
+void job_entry_note_deleting(struct job_entry *entry, const char *uid, const struct pod_view *pod);
 
 /* Notes of which attempt the termination messages of vanished pods are to be kept (plan.hung_attempt). Forgets those of another. */
 void job_entry_note_hang(struct job_entry *entry, int64_t attempt);
@@ -161,8 +162,8 @@ void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct 
  * read long ago. Kept even if another job takes the name. */
 void job_entry_note_node(struct job_entry *entry, const char *name, enum node_state state, int64_t now_ms);
 
-/* Notes that it is not known whether the pod of `action` was created for the job `uid`; or that it
- * is known after all. job_entry_add_pod does the latter for pods that the cache shows. */
+/* job_entry_note_unsure notes that it is unknown whether the pod of `action` was created for the job `uid`; job_entry_note_sure, that it has
+ * become known. job_entry_add_pod calls the latter for pods that the cache shows. */
 void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action);
 void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct action *action);
 
@@ -177,7 +178,8 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 bool job_entry_find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
                         struct pod_room *room, struct pod_view *ret_pod);
 
-/* Returns whether a script of the present attempt has sent a report, and whether the newest that one has sent is of an earlier attempt. */
+/* job_entry_has_sent returns whether a script of the present attempt has sent a progress report; job_entry_sent_before, whether the newest
+ * report comes from an earlier attempt. */
 bool job_entry_has_sent(const struct job_entry *entry, const struct training_job *job);
 bool job_entry_sent_before(const struct job_entry *entry, const struct training_job *job);
 
@@ -192,8 +194,8 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
  * the present attempt, perhaps an earlier operator, deletes them. */
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status);
 
-/* Shifts all times noted so far, and those known from the API, after the wall clock was set by
- * `by_ms`. `status` NULL: there is no job. */
+/* Shifts all times noted so far, and those read from the API, by `by_ms`, by which the wall clock was set. `status` NULL: there is no
+ * job. */
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);
 
 /* Returns whether one of the entry's pods has this node. */
@@ -205,15 +207,15 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
 
 /* Forgets events whose cause is gone according to `plan`, so that they are reported again if the
  * cause returns. */
-void job_entry_forget_told(struct job_entry *entry, const struct plan *plan);
-/* Notes what became of the document, which was handed to this plan: a plan that leaves it aside, because the status is older than the pods,
- * leaves it to the next. */
+void job_entry_forget_reported(struct job_entry *entry, const struct plan *plan);
+/* Notes whether the plan used the status document that was passed to it. A plan does not if the status is older than the pods; the next plan
+ * then gets the document again. */
 void job_entry_note_document(struct job_entry *entry, const struct plan *plan);
-/* Notes whether the status write of the plan, if it had one, `failed`. The document is then handed to the next plan again, unless this one
- * began another attempt. */
+/* Notes whether the plan's status write `failed`. If it did, the next plan gets the status document again, unless this plan began another
+ * attempt. */
 void job_entry_end_document(struct job_entry *entry, const struct plan *plan, bool failed);
 /* Notes that the plan's events were emitted. */
-void job_entry_note_told(struct job_entry *entry, const struct plan *plan);
+void job_entry_note_reported(struct job_entry *entry, const struct plan *plan);
 
 /* Notes that the API server refused the adoption of a pod, with the message `words`. The delay
  * before the next try doubles with each refusal, up to a limit. */

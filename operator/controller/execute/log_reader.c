@@ -20,7 +20,7 @@
 
 struct log_reader {
     struct kube_client *client;
-    progress_told *told;
+    progress_received *received;
     void *context;
     struct progress_pace pace;
 };
@@ -37,11 +37,11 @@ struct log_request {
     struct buffer text; /* the newest KEPT_MAX bytes */
 };
 
-struct log_reader *log_reader_new(struct kube_client *client, progress_told *told, void *context)
+struct log_reader *log_reader_new(struct kube_client *client, progress_received *received, void *context)
 {
     struct log_reader *reader = memory_allocate(1, sizeof *reader);
     reader->client = client;
-    reader->told = told;
+    reader->received = received;
     reader->context = context;
     return reader;
 }
@@ -108,7 +108,7 @@ static void keep_report(const struct log_request *request, struct status_documen
     entry->push_attempt = 0;
 }
 
-/* Another flaw than before will be told. */
+/* A flaw that differs from the last one is reported again. */
 static void keep_flaw(struct job_entry *entry, const struct error *flaw)
 {
     const char *words = flaw->kind == ERROR_NONE ? NULL : flaw->message;
@@ -170,7 +170,7 @@ static void answered(void *context, const struct kube_answer *answer)
         take_answer(request, answer->error);
     request_free(request);
     if (!cancelled)
-        reader->told(reader->context, entry); /* also without news: the chief may have ended meanwhile */
+        reader->received(reader->context, entry); /* also without news: the chief may have ended meanwhile */
 }
 
 static int received(void *context, const char *bytes, size_t length, struct error *error)

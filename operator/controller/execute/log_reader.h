@@ -19,8 +19,8 @@
 
 struct log_reader;
 
-/* Creates a reader. `client` must outlive it. `told` is called after each answer. */
-struct log_reader *log_reader_new(struct kube_client *client, progress_told *told, void *context);
+/* Creates a reader. `client` must outlive it. `received` is called after each answer. */
+struct log_reader *log_reader_new(struct kube_client *client, progress_received *received, void *context);
 void log_reader_free(struct log_reader *reader);
 
 /* Reads the chief's log if it is time to. Returns when to call again; PLAN_NEVER: when the crew changes or an

@@ -16,14 +16,14 @@ void progress_answers_note(struct job_entry *entry, const char *pod_uid, int64_t
 /* Returns what is recorded of the present chief. */
 struct answers_input progress_answers_of(const struct job_entry *entry, const struct training_job *job);
 
-/* Returns true if the script pushes the job's progress (push_intake.h), so that the operator need not poll. If the log may have it, too,
- * that is the case once a script of this attempt has sent a report. */
+/* Returns true if the job's progress comes from the reports that its script sends (push_intake.h), so that the operator need not read the
+ * log. If the job also gives log patterns, this is so only once a script of this attempt has sent a report. */
 bool progress_answers_is_pushed(const struct job_entry *entry, const struct training_job *job,
                                 const struct push_endpoint *endpoint);
 
-/* Returns what is recorded of a job whose script pushes. The silence of a script counts only once a pod of this attempt has sent a
- * report: before, its pods may lack a valid token, as those of a job do that is older than the operator's keys. It counts from `since_ms`
- * on, when this operator began to take reports; FIELD_UNSET: pods cannot reach this operator. */
+/* Returns what is recorded of a job whose script sends reports. That no report comes counts only after a pod of this attempt has sent one:
+ * until then its pods may have an invalid token, because the job was created before the operator's present keys. The time without a report
+ * counts from `since_ms` at the earliest, when this operator began to accept reports; FIELD_UNSET: pods cannot reach this operator. */
 struct answers_input progress_answers_of_push(const struct job_entry *entry, const struct training_job *job,
                                               int64_t since_ms, int64_t now_ms);
 

@@ -15,7 +15,7 @@
 
 struct progress_poller {
     struct http_client *client;
-    progress_told *told;
+    progress_received *received;
     void *context;
     struct progress_pace pace;
     struct progress_counts counts;
@@ -30,11 +30,11 @@ struct question {
     char *evaluator; /* its address; NULL: there is none that could be asked, or it is asked already */
 };
 
-struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context)
+struct progress_poller *progress_poller_new(struct http_client *client, progress_received *received, void *context)
 {
     struct progress_poller *poller = memory_allocate(1, sizeof *poller);
     poller->client = client;
-    poller->told = told;
+    poller->received = received;
     poller->context = context;
     return poller;
 }
@@ -107,9 +107,9 @@ static bool is_answer(const struct http_response *response)
     return !response->error && response->status == 200;
 }
 
-static enum chief_voice voice_of(const struct http_response *response, bool told)
+static enum chief_voice voice_of(const struct http_response *response, bool received)
 {
-    if (told)
+    if (received)
         return CHIEF_HEARD;
     return response->error ? CHIEF_SILENT : CHIEF_STRANGE;
 }
@@ -130,12 +130,12 @@ static void evaluator_answered(void *context, const struct http_response *respon
     bool cancelled = is_cancelled(response);
     entry->poll = NULL;
     entry->document_fresh |= !cancelled && entry->document;
-    bool told = is_answer(response) && keep_scores(entry, question->uid, response->body, response->body_length);
+    bool received = is_answer(response) && keep_scores(entry, question->uid, response->body, response->body_length);
     question_free(question);
     if (cancelled)
         return;
-    count(poller, voice_of(response, told));
-    poller->told(poller->context, entry);
+    count(poller, voice_of(response, received));
+    poller->received(poller->context, entry);
 }
 
 static void chief_answered(void *context, const struct http_response *response)
@@ -144,24 +144,24 @@ static void chief_answered(void *context, const struct http_response *response)
     struct job_entry *entry = question->entry;
     struct progress_poller *poller = question->poller;
     entry->poll = NULL;
-    bool told = is_answer(response) &&
-                keep_document(entry, question->uid, question->chief, response->body, response->body_length);
-    if (told)
+    bool received = is_answer(response) &&
+                    keep_document(entry, question->uid, question->chief, response->body, response->body_length);
+    if (received)
         progress_answers_note(entry, question->chief, question->asked_ms,
                               status_document_has_progress(entry->document));
     if (!is_cancelled(response)) {
-        enum chief_voice voice = voice_of(response, told);
+        enum chief_voice voice = voice_of(response, received);
         count(poller, voice);
         progress_heard(entry, question->chief, voice, clock_now_ms());
     }
-    if (told && question->evaluator) {
+    if (received && question->evaluator) {
         entry->document_fresh = false; /* not before it is whole: figures would come and go */
         ask(question, question->evaluator, evaluator_answered);
         return;
     }
     question_free(question);
-    if (told || entry->voice != CHIEF_HEARD)
-        poller->told(poller->context, entry);
+    if (received || entry->voice != CHIEF_HEARD)
+        poller->received(poller->context, entry);
 }
 
 static bool can_be_asked(const struct pod_view *pod)

@@ -32,10 +32,10 @@ struct progress_counts {
 struct progress_poller;
 
 /* Called when the entry has a new document, or when the chief could not be reached. */
-typedef void progress_told(void *context, struct job_entry *entry);
+typedef void progress_received(void *context, struct job_entry *entry);
 
 /* Creates a poller. `client` speaks plain HTTP to pods and must outlive the poller. */
-struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context);
+struct progress_poller *progress_poller_new(struct http_client *client, progress_received *received, void *context);
 void progress_poller_free(struct progress_poller *poller);
 
 /* Polls the chief, then the evaluator if the job has one, if the job's turn has come and the
@@ -55,7 +55,8 @@ const char *progress_crew_waits(const struct job_entry *entry, const struct trai
 
 /* Polls the chief in this pod from now on, and forgets how long another pod has been silent. */
 void progress_ask_pod(struct job_entry *entry, const char *pod_uid);
-/* Notes the outcome of a request to that pod: its status document, no answer, or another answer. */
+/* Notes the outcome of a request to that pod: a status document (CHIEF_HEARD), no answer (CHIEF_SILENT) or another answer
+ * (CHIEF_STRANGE). */
 void progress_heard(struct job_entry *entry, const char *pod_uid, enum chief_voice voice, int64_t now_ms);
 /* Returns CHIEF_SILENT or CHIEF_STRANGE if the chief is ready but has not reported its status for
  * PROGRESS_SILENCE_MS, by the outcome of the last request; else CHIEF_HEARD. */

@@ -91,7 +91,7 @@ static void add_steps(struct status_document *report, const struct training_job 
             report->metrics[i].step = step;
 }
 
-static bool is_untold(const struct job_entry *entry)
+static bool is_unrecorded(const struct job_entry *entry)
 {
     return entry->document && (entry->document_fresh || entry->document_planned);
 }
@@ -112,7 +112,7 @@ static void keep(struct job_entry *entry, const struct training_job *job, const 
 static void keep_crews(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
                        struct status_document *report)
 {
-    if (is_untold(entry) && (entry->document_is_evaluators || entry->push_attempt == pod->attempt))
+    if (is_unrecorded(entry) && (entry->document_is_evaluators || entry->push_attempt == pod->attempt))
         add_earlier(report, entry->document);
     add_steps(report, job, pod->attempt);
     report->updated_at_ms = clock_now_ms();
@@ -133,7 +133,7 @@ static void take_metrics(struct status_document *report, const struct training_j
 static void keep_evaluators(struct job_entry *entry, const struct training_job *job, const struct pod_view *pod,
                             struct status_document *report)
 {
-    bool adds = is_untold(entry) && (entry->document_is_evaluators || !job_entry_sent_before(entry, job));
+    bool adds = is_unrecorded(entry) && (entry->document_is_evaluators || !job_entry_sent_before(entry, job));
     add_steps(report, job, job->status.attempt);
     take_metrics(report, job);
     if (adds) {

@@ -167,11 +167,12 @@ enum obstacle_kind refusal_of_create(const struct error *error, const struct jso
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message)
 {
     bool forbidden = error->kind == ERROR_FORBIDDEN && error->http_status != 0;
-    *ret_message = memory_format("whether pod %s was made is not known, and no other comes before it is: %s%s", name,
-                                 error->message,
-                                 forbidden ? "; let the operator's role get pods: see its chart or deploy/rbac; it is "
-                                             "tried again"
-                                           : "");
+    *ret_message =
+        memory_format("it is not known whether pod %s was created, and until then no other pod takes its place: %s%s",
+                      name, error->message,
+                      forbidden ? "; let the operator's role get pods: see its chart or deploy/rbac; it is "
+                                  "tried again"
+                                : "");
     return forbidden ? OBSTACLE_FORBIDDEN : OBSTACLE_OUTAGE;
 }
 

@@ -38,7 +38,8 @@ enum obstacle_kind refusal_of_create(const struct error *error, const struct jso
  * obstacle that ends the job, because the failure says nothing about the pod. */
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message);
 
-/* Classifies the failure to read the class from which a Workload gets its priority. `of_kueue`: it is a WorkloadPriorityClass. */
+/* Classifies the failure to read the class from which a Workload gets its priority: a WorkloadPriorityClass if `of_kueue`, else a
+ * PriorityClass. */
 enum obstacle_kind refusal_of_priority(const struct error *error, bool of_kueue, char **ret_message);
 
 /* Returns the part of the error's message that names the unknown fields for which a strict create

@@ -13,7 +13,7 @@
 /* Returns a JSON merge patch of the object, {"metadata":{"resourceVersion":…},"status":{…}}, with
  * null for fields that are removed. Free with json_free. */
 struct json *status_patch_between(const char *resource_version, const struct json *before, const struct json *after);
-/* The same for a job. */
+/* Returns the merge patch that changes the job's status into `after`, with the job's resourceVersion. Free with json_free. */
 struct json *status_patch(const struct training_job *job, const struct job_status *after);
 
 #endif

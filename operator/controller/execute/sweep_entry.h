@@ -26,27 +26,27 @@ struct sweep_entry {
     size_t note_count;
     struct trial_view **ended; /* trials whose jobs were deleted after they had ended (ttlSecondsAfterFinished) */
     size_t ended_count;
-    char *obstacle;    /* why a trial could not be created; NULL: nothing keeps them */
-    unsigned failures; /* executions that failed, since the last one that did not */
+    char *obstacle;    /* why the last create of a trial failed; NULL: none has failed */
+    unsigned failures; /* executed plans that failed since the last one that succeeded */
 };
 
 struct sweep_entry *sweep_entry_new(const char *key, void *controller);
 /* Cancels its timer, too. */
 void sweep_entry_free(struct sweep_entry *entry);
 
-/* Says which sweep the entry is about; forgets what was known of another one. */
+/* Sets the sweep that the entry is about. If its UID differs from the one before, forgets all that was noted about that sweep. */
 void sweep_entry_set_sweep(struct sweep_entry *entry, const char *uid);
-/* Returns how long the next plan has to wait at `now_ms`. Each plan reads the results of all trials and each status write carries
- * them, so plans of a sweep with 10000 results are a second apart, with fewer results less: what is read and written in a second does not
- * grow with the sweep. */
+/* Returns how many milliseconds the next plan must wait, from `now_ms` on. Each plan reads the results of all trials, and each status write
+ * sends them. So the plans of a sweep with 10000 results are at least a second apart, those of a sweep with fewer results proportionally
+ * less, and the load does not grow with the size of a sweep. */
 int64_t sweep_entry_pace_ms(const struct sweep_entry *entry, int64_t results, int64_t now_ms);
 /* Replaces what was noted of the trial. Copies the message. */
 void sweep_entry_note(struct sweep_entry *entry, int64_t trial, enum trial_note_kind kind, const char *message);
-/* Keeps a copy of a trial that has ended and whose job is gone: the sweep may not have counted it yet. */
+/* Keeps a copy of a trial that had ended before its job was deleted, because the sweep's status may not have counted it yet. */
 void sweep_entry_keep_ended(struct sweep_entry *entry, const struct trial_view *trial);
 /* Frees the copies of the trials that the sweep's status counts. */
 void sweep_entry_forget_counted(struct sweep_entry *entry, const struct training_sweep *sweep);
-/* NULL: nothing keeps trials from being created. Copies the message. */
+/* Sets the message why a trial could not be created, which is copied; NULL removes it. */
 void sweep_entry_set_obstacle(struct sweep_entry *entry, const char *message);
 
 #endif

@@ -21,13 +21,13 @@
 
 #include "common/job/training_job.h"
 
-/* Whether a storage of the job is a bucket, or has downloads. */
+/* Returns whether a storage of the job is a bucket, or has downloads. */
 bool object_storage_is_used(const struct job_document *document);
 
-/* Whether the trainer uploads to this storage (checkpoints, the export, or both), or a sidecar does. */
+/* Returns whether the trainer uploads to this storage (checkpoints, the export, or both), or a sidecar does. */
 bool object_storage_is_written(const struct training_job *job, const struct storage_spec *storage);
 
-/* Whether the job's checkpoints are uploaded at all. */
+/* Returns whether the job's checkpoints are uploaded at all. */
 bool object_storage_takes_checkpoints(const struct training_job *job);
 
 /* If checkpoints or the export are uploaded, append what the trainer needs for that to its environment (ENV_CHECKPOINT_S3,

@@ -15,10 +15,10 @@
 #include "common/hmac.h"
 #include "common/job/training_job.h"
 
-/* Where this operator takes reports, and with which keys. */
+/* The address at which this operator accepts reports, and the keys that it uses. */
 struct push_endpoint {
-    const char *url;     /* "https://coxswain-progress.coxswain-system.svc:8443"; NULL: it takes none */
-    const char *refusal; /* then: why, with what to do */
+    const char *url; /* "https://coxswain-progress.coxswain-system.svc:8443"; NULL: the operator accepts no reports */
+    const char *refusal; /* if `url` is NULL: why, and what to do about it */
     const char *authority_pem;
     int64_t reachable_since_ms; /* since when pods can reach it, by clock_monotonic_ms; FIELD_UNSET: they cannot */
     unsigned char key[HMAC_BYTES];

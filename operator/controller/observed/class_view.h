@@ -12,7 +12,7 @@ struct class_view {
     char *uid;
     int64_t generation;
     struct json *spec; /* NULL: no job can use it */
-    char *flaw;        /* why not; NULL: every job can */
+    char *flaw;        /* why no job can use it; NULL: `spec` is valid */
 };
 
 struct class_view *class_view_new(const struct json *object);

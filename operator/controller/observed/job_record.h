@@ -3,8 +3,9 @@
  * Stores a job compactly in the informer's cache. A struct training_job is large, because it has a
  * member for every setting, and there may be ten thousand jobs. A plan needs only one job at a
  * time, so the controller calls job_record_view to make the job's struct training_job when it plans
- * the job. A job with an invalid spec is stored too, together with what is wrong. What the job's
- * class gave is part of its spec; an empty object stands for the class's own spec in its status.
+ * the job. A job with an invalid spec is stored too, together with the error. The defaults of the
+ * job's class are merged into the stored spec; to save memory, the copy of the class in the stored
+ * status is replaced by an empty object.
  */
 #ifndef COXSWAIN_CONTROLLER_JOB_RECORD_H
 #define COXSWAIN_CONTROLLER_JOB_RECORD_H

@@ -58,8 +58,8 @@ struct pod_view {
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
     bool adoptable; /* no owner, and its environment agrees with its labels, as an operator would create it */
     bool
-        fenced; /* it is to end, and is a worker of ours that has begun and has a checkpoint directory: later jobs of its
-                       name fence it off there */
+        fenced; /* our worker, which is to end and has started: a later job of the same name claims its checkpoint directory, and then
+                       it can no longer save */
     bool begun; /* an init container has run: its volumes are there */
     bool current, ready, scheduled, disruption_target;
     bool gated; /* scheduling gates keep the scheduler from looking at it; `unschedulable` says so */

@@ -19,7 +19,8 @@ static const char *reason_of(struct planning *planning, const struct pod_view *p
     if (*pod->owner_uid)
         return "belongs to another owner";
     if (refusal)
-        return planning_format(planning, "has no owner and may not be given one (%s)", refusal->words);
+        return planning_format(planning, "has no owner, and the API server refuses to make the job its owner (%s)",
+                               refusal->words);
     return pod->adoptable ? "has no owner and has a newer incarnation or attempt than the job"
                           : "has no owner and does not match what the operator would create";
 }
@@ -27,17 +28,18 @@ static const char *reason_of(struct planning *planning, const struct pod_view *p
 /* Made for this job. */
 static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
 {
-    return pod->adoptable && first_crew_or_told(pod, planning->old->incarnation, planning->old->attempt);
+    return pod->adoptable && first_crew_or_recorded(pod, planning->old->incarnation, planning->old->attempt);
 }
 
 static void tell(struct planning *planning, const struct pod_view *pod, size_t count)
 {
     const char *others = count > 1 ? planning_format(planning, " (and %zu more)", count - 1) : "";
-    planning_event_of_action(planning, "PodNotOurs", "Adopt",
-                             planning_format(planning,
-                                             "pod %s%s has the labels of this job but %s: it is left alone and counts "
-                                             "for nothing; take the coxswain.dev labels off it, or delete it",
-                                             pod->name, others, reason_of(planning, pod)));
+    planning_event_of_action(
+        planning, "PodNotOurs", "Adopt",
+        planning_format(
+            planning,
+            "pod %s%s has the labels of this job but %s: it is ignored; remove its coxswain.dev labels, or delete it",
+            pod->name, others, reason_of(planning, pod)));
 }
 
 /* Tries a refused adoption again, since it may be allowed by now. The job has gone on without the pod, so nothing waits for the answer. */
@@ -70,7 +72,7 @@ bool adopt_plan(struct planning *planning)
         left_count++;
     }
     planning->plan->foreign = left_count;
-    if (left_count > planning->input->foreign_told)
+    if (left_count > planning->input->foreign_reported)
         tell(planning, left, left_count);
     return left_count < crew->foreign_count + crew->orphan_count;
 }

@@ -30,11 +30,13 @@ static void raise_counters(struct planning *planning)
     next->attempt = attempt;
     forget_completed(planning);
     planning->plan->write_status = true;
-    planning_event(planning, true, "StatusBehind", "CatchUp",
-                   planning_format(planning,
-                                   "the status had incarnation %" PRId64 " and attempt %" PRId64
-                                   " while the pods have %" PRId64 " and %" PRId64 ": it goes on from theirs",
-                                   planning->old->incarnation, planning->old->attempt, incarnation, attempt));
+    planning_event(
+        planning, true, "StatusBehind", "CatchUp",
+        planning_format(planning,
+                        "the status had incarnation %" PRId64 " and attempt %" PRId64 " while the pods have %" PRId64
+                        " and %" PRId64
+                        ": the status is older than the pods, and the operator continues from the pods' numbers",
+                        planning->old->incarnation, planning->old->attempt, incarnation, attempt));
 }
 
 /* An operator was killed before it told of the crew that it had begun. If the cache is only old, the write is refused. */
@@ -53,7 +55,7 @@ bool catch_up_plan(struct planning *planning)
     const struct plan_input *input = planning->input;
     if (!planning->crew.ahead)
         return false;
-    if (first_crew_is_untold(planning)) {
+    if (first_crew_is_unrecorded(planning)) {
         tell_of_first_crew(planning);
         return true;
     }

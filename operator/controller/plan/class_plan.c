@@ -24,7 +24,8 @@ static const char *obstacle_of(struct planning *planning, const char **ret_reaso
     const char *plural = training_class_plural(planning->job->training_class.kind), *kind = class_kind(planning);
     *ret_reason = "TrainingClassUnknown";
     if (class->state == OPTIONAL_UNKNOWN && refusal && *refusal)
-        return planning_format(planning, "the operator may not see %s; let its ClusterRole list and watch them: %s",
+        return planning_format(planning,
+                               "the operator has no access to %s; allow its ClusterRole to list and watch them: %s",
                                plural, refusal);
     if (class->state == OPTIONAL_UNKNOWN)
         return NULL;

@@ -52,7 +52,7 @@ static const char *workers_message(struct planning *planning)
         return "all workers are done: exit code 0";
     return planning_format(planning,
                            "%" PRId64 " of %" PRId64 " workers are done: exit code 0; workers.minReplicas is %" PRId64
-                           ", and nobody is left at work",
+                           ", and no worker still runs",
                            done, count, planning->job->elastic.min_workers);
 }
 

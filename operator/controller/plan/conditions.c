@@ -75,7 +75,8 @@ static const struct slot *first_missing(const struct planning *planning, int64_t
 static const char *readiness(struct planning *planning, int64_t away)
 {
     if (planning->finishing == FINISHING_WAITS)
-        return "a worker has finished, so training is over: those at work end, and nobody else is made or waited for";
+        return "a worker has finished, so training is over: the other workers run to their end, and no worker is "
+               "created or waited for any more";
     if (away == 0)
         return "all required pods are ready";
     return planning_format(
@@ -88,8 +89,8 @@ static const char *with_deadline(struct planning *planning, const char *words)
     if (!progress_deadline_is_blind(planning))
         return words;
     return planning_format(planning,
-                           "%s; progressDeadlineSeconds has passed, but whether there was a step cannot be seen, so "
-                           "that the crew is left alone",
+                           "%s; progressDeadlineSeconds has passed, but the operator cannot see whether there was a "
+                           "new step, so it does not restart the crew",
                            words);
 }
 

@@ -117,7 +117,7 @@ static void await_flavor(struct planning *planning)
     const char *name = planning->job->queue_name, *flavor = queue->missing_flavor;
     if (name && *name && queue->state == OPTIONAL_UNKNOWN)
         planning_hold(planning, "Queued",
-                      planning_format(planning, "where Kueue wants the pods is not known yet%s%s",
+                      planning_format(planning, "the nodes that Kueue has chosen for the pods are not known yet%s%s",
                                       queue->refusal && *queue->refusal ? ": " : "",
                                       queue->refusal ? queue->refusal : ""));
     if (!flavor)

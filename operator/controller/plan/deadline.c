@@ -3,8 +3,7 @@
 
 #include "operator/controller/plan/conditions.h"
 
-/* Time spent suspended does not count; while a job is suspended its clock stands still. Nor does it count where the
- * machine's clock was set. */
+/* Time spent suspended does not count; while a job is suspended its clock stands still. Nor does it count where the machine's clock was set. */
 bool deadline_plan(struct planning *planning)
 {
     const struct job_status *old = planning->old;

@@ -18,14 +18,14 @@
 
 /* If two pods ended at the same moment, the one with the kind that comes first in this list is the cause. */
 #define ENDINGS(X)                                                                                                     \
-    X(ENDING_NONE, "") /* it lives */                                                                                  \
+    X(ENDING_NONE, "") /* the pod has not ended */                                                                     \
     X(ENDING_SUCCESS, "Succeeded")                                                                                     \
-    X(ENDING_DISRUPTION, "PodDisrupted")    /* never spends backoffLimit */                                            \
-    X(ENDING_OUT_OF_MEMORY, "OutOfMemory")  /* spends it, with a counter of its own */                                 \
-    X(ENDING_FAILURE, "PodFailed")          /* spends it */                                                            \
-    X(ENDING_IGNORED, "PodIgnored")         /* a rule of failurePolicy lets it off */                                  \
-    X(ENDING_PERMANENT, "PermanentFailure") /* would fail again: the job ends */                                       \
-    X(ENDING_COLLATERAL, "CrewLost")        /* caused by another's end: counts only if none is seen and it repeats */
+    X(ENDING_DISRUPTION, "PodDisrupted")    /* does not count against backoffLimit */                                  \
+    X(ENDING_OUT_OF_MEMORY, "OutOfMemory")  /* counts against backoffLimit, in a counter of its own */                 \
+    X(ENDING_FAILURE, "PodFailed")          /* counts against backoffLimit */                                          \
+    X(ENDING_IGNORED, "PodIgnored")         /* does not count, because a rule of failurePolicy says so */              \
+    X(ENDING_PERMANENT, "PermanentFailure") /* would fail again: the job fails */                                      \
+    X(ENDING_COLLATERAL, "CrewLost")        /* follows from another pod's end; counts if none is seen and it recurs */
 #define X(name, text) name,
 enum ending_kind { ENDINGS(X) };
 #undef X
@@ -37,7 +37,7 @@ struct ending {
     int64_t at_ms;    /* when it ended; the present time if the API does not say */
     int64_t check_ms; /* ENDING_NONE: when to check again; FIELD_UNSET: no need */
     unsigned rule;    /* number, from 1, of the failurePolicy rule that matched; 0: none */
-    bool follows;     /* it follows from a loss in the same crew that was counted before */
+    bool follows;     /* it is a consequence of another pod's end that was counted before */
 };
 
 /* Returns whether a pod that has ended succeeded. For our own worker exit code 0 is enough. Many

@@ -8,7 +8,7 @@
  * work, unless it had before. In doubt, continuing from the last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
-    return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);
+    return suspend_deletes_pods(planning->old) && pod_view_was_asked_to_end(pod);
 }
 
 static bool ended_with_0(const struct planning *planning, const struct slot *slot)

@@ -7,10 +7,10 @@
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/replicas.h"
 
-bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt)
+bool first_crew_or_recorded(const struct pod_view *pod, int64_t recorded_incarnation, int64_t recorded_attempt)
 {
     bool first = pod->incarnation == FIRST_INCARNATION && pod->attempt == FIRST_ATTEMPT;
-    return first || (pod->incarnation <= told_incarnation && pod->attempt <= told_attempt);
+    return first || (pod->incarnation <= recorded_incarnation && pod->attempt <= recorded_attempt);
 }
 
 bool first_crew_may_lie_ahead(const struct job_status *status)
@@ -38,9 +38,9 @@ static bool waits_for_nothing(const struct training_job *job)
     return never_waits(job) && !job->suspend && !job->queue_name && !training_job_awaits_class(job);
 }
 
-int64_t first_crew_told_incarnation(const struct planning *planning)
+int64_t first_crew_promised_incarnation(const struct planning *planning)
 {
-    bool may_have_been = planning->input->options->untold_crews && never_waits(planning->job);
+    bool may_have_been = planning->input->options->unrecorded_crews && never_waits(planning->job);
     return may_have_been ? FIRST_INCARNATION + 1 : FIRST_INCARNATION;
 }
 
@@ -57,7 +57,7 @@ static bool is_wholly_promised(const struct crew *crew)
 bool first_crew_is_unmade(const struct planning *planning)
 {
     const struct job_status *old = planning->old;
-    bool first = old->incarnation <= first_crew_told_incarnation(planning) || is_wholly_promised(&planning->crew);
+    bool first = old->incarnation <= first_crew_promised_incarnation(planning) || is_wholly_promised(&planning->crew);
     return first && old->attempt <= FIRST_ATTEMPT && old->restart_count == 0 &&
            planning->crew.newest_incarnation == 0 && planning->input->gone_incarnation == 0;
 }
@@ -83,7 +83,7 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job)
     planning->plan->begun = true;
 }
 
-bool first_crew_is_untold(const struct planning *planning)
+bool first_crew_is_unrecorded(const struct planning *planning)
 {
     return planning->old->attempt == 0 && planning->crew.newest_incarnation == FIRST_INCARNATION &&
            planning->crew.newest_attempt == FIRST_ATTEMPT;

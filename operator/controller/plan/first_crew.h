@@ -7,7 +7,7 @@
  * (--leader-elect is required). No other operator has acted on such a job, so the cache cannot lack
  * any history, and the decision is always the same: attempt 1, incarnation 1, every pod. So
  * plan_job has the pods created as soon as the job's Service exists, and the status is written
- * afterwards. In names, told means included in the job's status; an untold crew is not included yet.
+ * afterwards. A crew whose pods may exist before the status mentions them is called unrecorded.
  *
  * If the operator is killed in between, it leaves pods of attempt 1 and incarnation 1 and a status
  * that includes none of them. The job is not new for its successor, which first writes a status in
@@ -17,7 +17,7 @@
  * node that is cut off, where its process still runs. Fencing could not distinguish a second pod of
  * that name and incarnation from that one. Even if the successor sees no pod at all, all of them
  * may be in that state. So an operator that holds a lease always promises a first crew under
- * incarnation 2. Only untold crews, and jobs that cannot have an untold crew, use incarnation 1.
+ * incarnation 2. Only unrecorded crews, and jobs that cannot have an unrecorded crew, use incarnation 1.
  *
  * A job is no longer new either if this operator has created pods of it and then had to list all
  * pods again, because pods may have been created and deleted unseen in between.
@@ -42,15 +42,14 @@
 #define FIRST_INCARNATION 1
 
 /* Returns the incarnation of a first crew that a status promises: 1 if the job cannot have an
- * untold crew, else 2. */
-int64_t first_crew_told_incarnation(const struct planning *planning);
+ * unrecorded crew, else 2. */
+int64_t first_crew_promised_incarnation(const struct planning *planning);
 
 /* Returns whether an operator may have created the pod: it is of the first attempt and incarnation,
- * or the job's status has reached its attempt and incarnation (`told_…`). */
-bool first_crew_or_told(const struct pod_view *pod, int64_t told_incarnation, int64_t told_attempt);
+ * or the job's status has reached its attempt and incarnation (`recorded_…`). */
+bool first_crew_or_recorded(const struct pod_view *pod, int64_t recorded_incarnation, int64_t recorded_attempt);
 
-/* Returns whether the status is blank, as if nobody had ever written it: the first crew may still be
- * to come, or may be untold. */
+/* Returns whether the status is empty, as if nobody had ever written it: the first crew was not created yet, or is unrecorded. */
 bool first_crew_may_lie_ahead(const struct job_status *status);
 
 /* Returns whether the first crew may be created now, as if the status had promised it already. */
@@ -63,8 +62,8 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job);
 bool first_crew_is_unmade(const struct planning *planning);
 
 /* Returns whether pods of the first crew exist though the status includes no crew. */
-bool first_crew_is_untold(const struct planning *planning);
-/* Writes the untold crew into the next status: its pods, the time since which they have existed,
+bool first_crew_is_unrecorded(const struct planning *planning);
+/* Writes the unrecorded crew into the next status: its pods, the time since which they have existed,
  * and a promise of the missing pods under the next incarnation. */
 void first_crew_take_over(struct planning *planning);
 

@@ -15,7 +15,7 @@ static const char *looking(struct planning *planning, const struct gang_kind *ki
 {
     const char *refusal = planning->input->gang.refusal;
     if (refusal && *refusal)
-        return planning_format(planning, "the operator may not see %s of %s: %s", POD_GROUP_PLURAL, kind->group,
+        return planning_format(planning, "the operator has no access to %s of %s: %s", POD_GROUP_PLURAL, kind->group,
                                refusal);
     return planning_format(planning, "looking for %s of %s", POD_GROUP_PLURAL, kind->group);
 }

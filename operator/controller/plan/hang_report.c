@@ -29,7 +29,7 @@ static int64_t hung_attempt(const struct planning *planning)
                       : deadline_made(planning, CONDITION_RESTARTING) ? next->attempt - 1
                                                                       : 0;
     bool is_foreign = planning->job->framework != FRAMEWORK_COXSWAIN;
-    return is_foreign && attempt > planning->input->hang_told_attempt ? attempt : 0;
+    return is_foreign && attempt > planning->input->hang_reported_attempt ? attempt : 0;
 }
 
 static bool belongs(const struct pod_view *pod, int64_t attempt)
@@ -112,7 +112,7 @@ void hang_report_update(struct planning *planning)
     for (size_t i = 0; i < input->pod_count; i++)
         if (belongs(input->pods[i], plan->hung_attempt))
             add(planning, &stacks, input->pods[i]->name, input->pods[i]->termination_message);
-    plan->tells_hang = true;
+    plan->reports_hang = true;
     if (stacks.printed > 0)
         planning_event_of_action(planning, "HangStack", "RestartCrew", describe(planning, &stacks));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports in an event where the Python processes of a crew stood that progressDeadlineSeconds has ended (progress_deadline.h), and which
- * of them did not take part.
+ * Explains a hang: when progressDeadlineSeconds has ended a crew (progress_deadline.h), an event reports where in its script each Python
+ * process was, and which processes were not in the collective operation for which the others waited.
  *
  * A script that has registered faulthandler for SIGTERM prints its threads' stacks to its log when its pod is asked to end. The end of the
  * log becomes the pod's termination message (terminationMessagePolicy FallbackToLogsOnError), so the operator needs no right to read
@@ -13,7 +13,7 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* Adds the event once no pod of the crew is alive, and sets plan.hung_attempt and plan.tells_hang. Called whatever the policies
+/* Adds the event once no pod of the crew is alive, and sets plan.hung_attempt and plan.reports_hang. Called whatever the policies
  * decide. */
 void hang_report_update(struct planning *planning);
 

@@ -15,7 +15,7 @@
 
 /* Returns why pods of the job must leave the node; NULL: they may stay. In the plan's arena. */
 const char *node_leave_reason(struct planning *planning, const struct node_trouble *trouble);
-/* The same for the node of this name. */
+/* Returns why pods of the job must leave the node of this name; NULL: they may stay. In the plan's arena. */
 const char *node_leave_reason_at(struct planning *planning, const char *node);
 
 #endif

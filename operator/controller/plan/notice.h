@@ -16,9 +16,9 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* After this time the notification about a job's end is given up, */
+/* For so long the notifier tries to deliver the notification of a job's end. */
 #define NOTICE_END_MS 3600000
-/* and after this time the one about a restart. */
+/* For so long it tries to deliver the notification of a restart. */
 #define NOTICE_RESTART_MS 300000
 
 /* Returns whether a notification with this id is about the end of the job with this UID. */

@@ -257,8 +257,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->gang = input->gang;
     ret_plan->queue = input->queue;
     ret_plan->now_ms = input->now_ms;
-    ret_plan->foreign = input->foreign_told;
-    ret_plan->queue_change_waits = input->queue_change_told;
+    ret_plan->foreign = input->foreign_reported;
+    ret_plan->queue_change_waits = input->queue_change_reported;
     bool is_delegated = queue_is_delegated(input->job);
     if (!is_ours(input->job) && !is_delegated)
         return;
@@ -299,7 +299,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
             break;
     update_status(&planning);
     if (!deleting_is_asked(input->job))
-        queue_tell(&planning);
+        queue_report(&planning);
     decide_write(&planning);
 }
 
@@ -326,7 +326,7 @@ static bool counts_on(const struct job_status *old, const struct job_status *nex
            old->suspended_ms != next->suspended_ms || old->backoff_until_ms != next->backoff_until_ms;
 }
 
-bool plan_only_tells(const struct plan *plan, const struct job_status *old)
+bool plan_only_informs(const struct plan *plan, const struct job_status *old)
 {
     const struct job_status *next = &plan->status;
     bool waited_for = plan->begun ? !first_crew_is_whole(next) : replicas_promised(next) || counts_on(old, next);

@@ -72,7 +72,7 @@ struct obstacle {
 
 struct plan_options {
     struct pod_options pods;
-    bool untold_crews;             /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
+    bool unrecorded_crews;         /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
     int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
     int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
     int64_t count_write_ms;        /* a status write that only changes counts waits: this long … */
@@ -159,21 +159,21 @@ struct crew_key_look {
 
 /* Whether a chief that is ready has reported its status within the last minute. */
 enum chief_voice {
-    CHIEF_HEARD,   /* it has, or it is not polled */
-    CHIEF_SILENT,  /* it does not answer */
-    CHIEF_STRANGE, /* it answers, but not with a status document of the job */
+    CHIEF_HEARD,   /* the chief has reported its status, or is not polled */
+    CHIEF_SILENT,  /* the chief does not answer */
+    CHIEF_STRANGE, /* the chief answers, but not with a status document of the job */
 };
 
-/* What is known of the log of another framework's script, from which its progress is read. */
+/* The state of reading progress from the log of another framework's script (log_reader.h). */
 struct log_input {
-    int64_t
-        unread_since_ms; /* since when it is known that the chief has succeeded, and its log has not been read after that;
-                              * FIELD_UNSET: it has been, or need not be */
-    const char *flaw;    /* why the log gives no report, or not all of it; NULL: it does */
+    /* When the operator saw that the chief had succeeded, if the log must be read once more after that and has not been read yet;
+     * FIELD_UNSET: it need not be read. */
+    int64_t unread_since_ms;
+    const char *flaw;   /* why the log gives no report, or not all of it; NULL: it does */
     bool flaw_reported; /* an event has said so */
 };
 
-/* Reports on progress that this operator got from the present chief, with progress in them or none. In memory only. */
+/* The chief's answers to this operator's queries for progress, including answers without any progress. In memory only. */
 struct answers_input {
     int64_t asked_ms; /* when the newest was asked for; FIELD_UNSET: there was none */
     int64_t since_ms; /* when the first was asked for */
@@ -184,7 +184,7 @@ struct answers_input {
 struct hung_pod {
     const char *pod, *message; /* its name, and its termination message */
 };
-#define HUNG_PODS_MAX 64 /* the most that are kept of a crew */
+#define HUNG_PODS_MAX 64 /* termination messages of more pods of a crew are not kept */
 
 /* Whether the notification about the job's end has been delivered. In memory only. */
 enum notice_state { NOTICE_OPEN, NOTICE_DELIVERED, NOTICE_FAILED };
@@ -238,10 +238,11 @@ struct plan_input {
     enum notice_state notice;
     const struct hung_pod *hung; /* in memory only */
     size_t hung_count;
-    int64_t hang_told_attempt; /* the newest attempt whose hang was reported (hang_report.h); in memory only */
-    bool progress_due;         /* it is the job's turn to have its progress written */
+    int64_t hang_reported_attempt; /* the newest attempt whose hang was reported (hang_report.h); in memory only */
+    bool progress_due;             /* it is the job's turn to have its progress written */
     int64_t born_ms; /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
-    bool queue_change_told; /* an event has said that the queue's label was changed though another queue gave quota */
+    bool
+        queue_change_reported; /* an event has said that the queue's label was changed though another queue gave quota */
     const struct node_look *nodes; /* nodes of pods that do not end; in memory only, each node once */
     size_t node_count;
     /* Nodes that are about to be removed, or that have conditions other than Ready. */
@@ -250,7 +251,7 @@ struct plan_input {
     bool troubles_unknown;             /* the nodes have not been listed yet */
     const struct refused_pod *refused; /* in memory only */
     size_t refused_count;
-    size_t foreign_told;     /* how many pods with the job's labels but another owner events have reported */
+    size_t foreign_reported; /* how many pods with the job's labels but another owner events have reported */
     int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: none wait */
     int64_t pods_changed_ms; /* when the cache last showed another state of a pod; FIELD_UNSET: unknown */
@@ -262,7 +263,7 @@ struct plan_input {
 enum action_type {
     ACTION_CREATE_SERVICE,
     ACTION_CREATE_CERTIFICATE, /* plan.certificate */
-    ACTION_LOOK_FOR_KEY,       /* a dry run: creates nothing */
+    ACTION_LOOK_FOR_KEY,       /* finds out by a create with dryRun whether the Secret of the crew's key exists */
     ACTION_CREATE_KEY,
     ACTION_CREATE_GROUP,
     ACTION_DELETE_GROUP,
@@ -271,10 +272,10 @@ enum action_type {
     ACTION_RESIZE_WORKLOAD,  /* sets for how many workers it asks */
     ACTION_RELEASE_WORKLOAD, /* it was evicted and its pods are gone: its quota is released */
     ACTION_CLEAR_ADMISSION,
-    ACTION_TELL_WORKLOAD, /* writes whether its pods are ready, or that the job has ended */
-    ACTION_CREATE_POD,    /* role, index, incarnation; the attempt is the plan's */
-    ACTION_LOOK_FOR_POD,  /* role, index, incarnation: reads whether an earlier create succeeded */
-    ACTION_ADOPT_POD,     /* unless the job is being deleted by now */
+    ACTION_REPORT_WORKLOAD, /* writes the Workload's status: whether its pods are ready, or that the job has ended */
+    ACTION_CREATE_POD,      /* role, index, incarnation; the attempt is the plan's */
+    ACTION_LOOK_FOR_POD,    /* role, index, incarnation: reads whether an earlier create succeeded */
+    ACTION_ADOPT_POD,       /* unless the job is being deleted by now */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
     ACTION_FORCE_DELETE_POD, /* without waiting for its node */
@@ -326,17 +327,17 @@ struct plan {
     bool write_status;            /* the status differs and is to be written now */
     bool counts_wait;             /* only counts differ, and their write waits for a moment */
     bool behind;                  /* the status is older than the pods: no decision is based on it */
-    bool obstacle_over;           /* the object that could not be created exists or is no longer wanted */
-    /* The label names another queue than the one that gave quota. The input's queue_change_told if
+    bool obstacle_over;           /* the object that could not be created exists by now, or is no longer wanted */
+    /* The label names another queue than the one that gave quota. The input's queue_change_reported if
      * not checked. */
     bool queue_change_waits;
-    size_t finished;      /* how many of the input's finished pods the status includes */
-    bool took_progress;   /* the status has the input's progress; false also if there is none */
-    bool tells_log_flaw;  /* an event says what is wrong with the log */
-    int64_t hung_attempt; /* keep the termination messages of pods of this attempt when they vanish; 0: of none */
-    bool tells_hang;      /* the hang of that attempt is reported, or there is nothing to report */
-    size_t foreign;       /* pods with the job's labels but another owner; the input's foreign_told if not checked */
-    int64_t requeue_ms;   /* look again at this time; PLAN_NEVER: only when something changes */
+    size_t finished;       /* how many of the input's finished pods the status includes */
+    bool took_progress;    /* the status has the input's progress; false also if there is none */
+    bool reports_log_flaw; /* an event says what is wrong with the log */
+    int64_t hung_attempt;  /* keep the termination messages of pods of this attempt when they vanish; 0: of none */
+    bool reports_hang;     /* the hang of that attempt is reported, or there is nothing to report */
+    size_t foreign;     /* pods with the job's labels but another owner; the input's foreign_reported if not checked */
+    int64_t requeue_ms; /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;
     struct arena arena;
@@ -351,7 +352,7 @@ void plan_without_job(const struct plan_input *input, struct plan *ret_plan);
 bool plan_has_work(const struct plan *plan);
 /* Returns whether the plan only informs people that pods of a crew come and go: it has no action,
  * no promise that pods wait for, nothing that counts against a limit, and does not end the job. */
-bool plan_only_tells(const struct plan *plan, const struct job_status *old);
+bool plan_only_informs(const struct plan *plan, const struct job_status *old);
 void plan_release(struct plan *plan);
 
 #endif

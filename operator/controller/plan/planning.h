@@ -67,8 +67,8 @@ bool node_avoidance_plan(struct planning *planning);
 bool replace_plan(struct planning *planning);     /* superseded pods are deleted */
 bool certificate_plan(struct planning *planning); /* the crew's TLS certificates are rotated */
 bool crew_key_plan(struct planning *planning);    /* a key that was removed is created again */
-bool pause_plan(struct planning *planning);       /* a crew that waits for a decision that nobody takes */
-bool create_plan(struct planning *planning);      /* the Service and the promised pods */
+bool pause_plan(struct planning *planning);  /* a crew that waits for a sweep's decision, but belongs to no sweep */
+bool create_plan(struct planning *planning); /* the Service and the promised pods */
 
 /* Returns whether the job is being deleted but still exists, for example because of a finalizer. */
 bool deleting_is_asked(const struct training_job *job);
@@ -117,10 +117,10 @@ void planning_event_of_newest(struct planning *planning, const char *reason, con
 /* Adds a warning about a node, which is emitted after the status write. */
 void planning_event_of_node(struct planning *planning, const char *node, const char *reason, const char *action,
                             const char *note);
-/* suspend_sends_away returns whether the status says that pods are deleted on purpose: the job is
+/* suspend_deletes_pods returns whether the status says that pods are deleted on purpose: the job is
  * or is being suspended. */
 #define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */
-bool suspend_sends_away(const struct job_status *status);
+bool suspend_deletes_pods(const struct job_status *status);
 /* Forbids the plan to create pods; the first reason counts. */
 void planning_hold(struct planning *planning, const char *reason, const char *message);
 /* Deletes the PodGroup, because the job is suspended or has ended. */
@@ -151,7 +151,7 @@ void planning_finish(struct planning *planning, enum condition_type type, const 
  * those still promised. */
 typedef bool slot_wanted(const struct slot *slot);
 void planning_promise(struct planning *planning, slot_wanted *wanted);
-/* The same for pods that were lost: Restarting is True until the successors of those that had run
+/* Begins a new incarnation as planning_promise does, for pods that were lost: Restarting is True until the successors of those that had run
  * are ready. */
 void planning_promise_successors(struct planning *planning, slot_wanted *wanted);
 /* Promises the same slots under a new incarnation. */

@@ -8,17 +8,18 @@
  * with each step, epoch or metric that differs from the status, and removed as soon as a required
  * pod does not run: the clock stands still while pods are replaced, and while the job is suspended.
  *
- * What the operator cannot see is not held against the crew. Only a report that was asked for after
- * the deadline had passed, and that shows nothing new, ends the crew; so an operator that was just
- * started, or that cannot read the log, ends nothing. A log may have lost its last step among other
- * lines: if the newest report says nothing at all, the time counts from this operator's first one.
+ * A crew is never ended because the operator lacks information. The operator ends it only after a
+ * report that was asked for after the deadline had passed and that shows no new step; so an operator
+ * that was just started, or that cannot read the log, ends no crew. In the end of a log that the
+ * operator reads, the last step may be missing because of many other lines: if the newest report has
+ * no progress at all, the time counts from the first report that this operator got.
  */
 #ifndef COXSWAIN_CONTROLLER_PROGRESS_DEADLINE_H
 #define COXSWAIN_CONTROLLER_PROGRESS_DEADLINE_H
 
 #include "operator/controller/plan/planning.h"
 
-/* How long after the deadline a report is waited for before the job's status says that it lacks. */
+/* How long the operator waits for a report after the deadline, before the job's status says that there is none. */
 #define PROGRESS_DEADLINE_BLIND_MS 60000
 
 /* Updates progressedAt in the next status. Call it once the next progress is known. */

@@ -50,7 +50,7 @@ static const char *looking(struct planning *planning)
 {
     const char *refusal = planning->input->queue.refusal;
     return refusal && *refusal
-               ? planning_format(planning, "the operator may not see the Workloads of Kueue: %s", refusal)
+               ? planning_format(planning, "the operator has no access to the Workloads of Kueue: %s", refusal)
                : "looking for the job's Workload";
 }
 
@@ -131,7 +131,7 @@ static void tell_of_change(struct planning *planning, const struct workload_view
 {
     const char *name = planning->job->queue_name;
     planning->plan->queue_change_waits = true;
-    if (planning->input->queue_change_told)
+    if (planning->input->queue_change_reported)
         return;
     const char *change = is_queued(planning) ? planning_format(planning, "the job's queue is now %s", name)
                                              : "the label " LABEL_QUEUE_NAME " was taken off";
@@ -199,7 +199,7 @@ void queue_keep(struct planning *planning, bool suspended)
         planning_act(planning, ACTION_CLEAR_ADMISSION, NULL);
 }
 
-void queue_tell(struct planning *planning)
+void queue_report(struct planning *planning)
 {
     const struct workload_view *workload = own_workload(planning);
     if (!workload || workload->finished)
@@ -209,9 +209,9 @@ void queue_tell(struct planning *planning)
     bool differs = known ? workload->pods_ready != pods.ready || strcmp(workload->pods_ready_reason, pods.reason) != 0
                          : workload->admitted;
     if (status_terminal(planning->old)) /* the end is reported once it is durable */
-        planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+        planning_act(planning, ACTION_REPORT_WORKLOAD, NULL);
     else if (differs && !status_terminal(planning->next))
-        planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+        planning_act(planning, ACTION_REPORT_WORKLOAD, NULL);
 }
 
 /* Returns whether the job may run in the cluster that Kueue chooses. If not, `ret_reason` and `ret_message` say why. */

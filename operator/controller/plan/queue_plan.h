@@ -34,13 +34,13 @@ void queue_dismiss(struct planning *planning);
  * says that the job is suspended, and no pod is left. */
 void queue_keep(struct planning *planning, bool suspended);
 /* Updates the Workload's conditions if the next status requires it. */
-void queue_tell(struct planning *planning);
+void queue_report(struct planning *planning);
 
 /* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */
 bool queue_is_delegated(const struct training_job *job);
-/* Plans such a job in the cluster of the queue: it has a Workload there while it wants to run, and nothing else. Kueue creates its copy in
- * the cluster that it chooses, and writes the copy's status into this job's. While there is no copy, because the job waits, was evicted or
- * is suspended, the status says that. */
+/* Plans a job that Kueue sends to another cluster (queue_is_delegated). Here the job has nothing but a Workload while it wants to run. Kueue
+ * creates a copy of the job in the cluster that it chooses, and writes the copy's status into this job's status. While there is no copy,
+ * because the job waits, was evicted or is suspended, the operator writes that into the status. */
 void queue_delegate(struct planning *planning);
 
 #endif

@@ -20,11 +20,11 @@ static void tell_of_copy(struct planning *planning, const struct pod_view *pod)
 {
     if (pod->member || pod_view_deleting(pod))
         return;
-    planning_event_of_newest(planning, "PodUnknown", "ReplacePod",
-                             planning_format(planning,
-                                             "pod %s belongs to the job, but the operator did not make it under that "
-                                             "name: it is ended",
-                                             pod->name));
+    planning_event_of_newest(
+        planning, "PodUnknown", "ReplacePod",
+        planning_format(planning,
+                        "pod %s has an owner reference to the job, but the operator did not create it: it is deleted",
+                        pod->name));
 }
 
 /* Handles pods whose end was judged or whose attempt is over. They lose the label `current`, so that the Service no longer publishes them

@@ -50,7 +50,7 @@ static void warn_of_log(struct planning *planning)
     const char *flaw = planning->input->log.flaw;
     buffer_init(&words, FAILURE_LINE_MAX);
     failure_line_clean(flaw, strlen(flaw), FAILURE_LINE_MAX, &words);
-    planning->plan->tells_log_flaw = true;
+    planning->plan->reports_log_flaw = true;
     planning_event_of_action(
         planning, "ProgressUnreadable", "ReadProgress",
         planning_format(planning, "the progress of the script cannot be read: %s", buffer_text(&words)));

@@ -12,7 +12,7 @@ static bool is_suspending(const struct job_status *status)
     return condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0;
 }
 
-bool suspend_sends_away(const struct job_status *status)
+bool suspend_deletes_pods(const struct job_status *status)
 {
     return is_suspending(status) || condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
 }
@@ -55,7 +55,7 @@ static void say_suspending(struct planning *planning)
  * write before, and a pod that appears after all sets Suspended back to False. */
 static void suspend(struct planning *planning, const char *reason, const char *why)
 {
-    bool on_purpose = suspend_sends_away(planning->old);
+    bool on_purpose = suspend_deletes_pods(planning->old);
     promise_nothing(planning);
     if (on_purpose) {
         end_pods(planning);

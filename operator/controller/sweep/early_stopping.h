@@ -28,7 +28,8 @@ int early_stopping_rung(const struct training_sweep *sweep, int64_t steps);
 int64_t early_stopping_rung_steps(const struct training_sweep *sweep, int rung);
 /* Returns the value that a trial had at a rung; NAN: it has none. */
 double early_stopping_value(const struct trial_record *result, int rung);
-/* As early_stopping_value, with the sign that makes lower values better. */
+/* Returns the value that a trial had at a rung, negated if higher values are better, so that the lowest loss is the best; NAN: it has
+ * none. */
 double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung);
 /* Returns the highest rung that a trial has a value for; -1: none. */
 int early_stopping_top_rung(const struct trial_record *result);

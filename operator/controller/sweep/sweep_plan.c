@@ -710,7 +710,7 @@ static void suspend_sweep(struct sweep_planning *planning)
     if (!suspend_trials(planning))
         return;
     sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_TRUE, "Suspended",
-                        "no trial is started, and those that are not over are suspended");
+                        "no trials are started, and the trials that were running are suspended");
     sweep_condition_set(planning, SWEEP_RUNNING, CONDITION_FALSE, "Suspended", "the sweep is suspended");
 }
 

@@ -14,9 +14,9 @@
  *   pending, the job exists       -> it is no longer pending
  *   the result is not Running     -> nothing is done about it, whether its job is still there or not
  *   Running, there is no such job -> a read confirms that, as the cache may be outdated; then it was deleted, and has failed
- * That a pending trial was created, seen and deleted before the status said so is remembered in
- * memory only. If the operator is killed in that moment, its successor creates the trial a second
- * time.
+ * If a pending trial is created and then deleted before a status write has recorded that it exists,
+ * the operator knows that from memory only. If the operator is killed at that moment, its successor
+ * creates the trial a second time.
  *
  * With early stopping, a trial's value at a rung and the decision about it are in one status write:
  * the trial is listed as stopping. Only a later plan that sees this suspends the trial's job, and one
@@ -45,7 +45,7 @@
 #include "common/job/training_sweep.h"
 #include "operator/controller/sweep/trial_view.h"
 
-/* What is known of a trial beside the cache. Kept in memory for each sweep. */
+/* Notes about a trial that the cache does not show, from answers of the API server. Kept in memory for each sweep. */
 enum trial_note_kind {
     TRIAL_NOTE_SEEN,    /* it has existed: do not create it, even if it is pending */
     TRIAL_NOTE_ABSENT,  /* a read has found no such job */

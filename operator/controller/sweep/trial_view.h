@@ -32,8 +32,8 @@ struct trial_view *trial_view_new(const struct json *object);
 struct trial_view *trial_view_copy(const struct trial_view *trial);
 void trial_view_free(struct trial_view *trial);
 
-/* Returns whether a sweep has to be told that `before` became `after`: most changes of a job are of its progress alone, which
- * matter to a sweep with early stopping only (trial_view_steps). */
+/* Returns whether the sweep must be planned because the trial has changed from `before` to `after`. Changes of its progress alone do not
+ * count; they matter only to a sweep with early stopping (trial_view_steps). */
 bool trial_view_has_moved(const struct trial_view *before, const struct trial_view *after);
 
 /* Returns the trial's last value of a metric as text; NULL: it reported none that is a finite number. */

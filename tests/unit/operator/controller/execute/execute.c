@@ -372,12 +372,12 @@ Test(execute, what_was_not_told_is_not_taken_for_told)
     is_stale = true;
     execute();
     cr_assert_eq(scene.plan.foreign, 0, "the execution has it");
-    cr_assert_eq(entry->foreign_told, 0);
+    cr_assert_eq(entry->foreign_reported, 0);
     is_stale = false;
     execute();
-    cr_assert_eq(entry->foreign_told, 1);
-    job_entry_forget_told(entry, &(struct plan){.foreign = 0});
-    cr_assert_eq(entry->foreign_told, 0, "they are gone");
+    cr_assert_eq(entry->foreign_reported, 1);
+    job_entry_forget_reported(entry, &(struct plan){.foreign = 0});
+    cr_assert_eq(entry->foreign_reported, 0, "they are gone");
 }
 
 static void write_progress(bool stale)
@@ -546,7 +546,7 @@ Test(execute, a_look_that_is_refused_is_not_told_as_a_create)
     look_again();
     cr_assert_eq(entry->unsure_count, 1);
     cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
-    cr_assert(strstr(entry->obstacle_message, "whether pod digits-worker-0-1 was made is not known"), "%s",
+    cr_assert(strstr(entry->obstacle_message, "it is not known whether pod digits-worker-0-1 was created"), "%s",
               entry->obstacle_message);
 }
 

@@ -200,7 +200,7 @@ Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
     lose_orphan(0, 1, true);
-    cr_assert_eq(entry->gone_count, 1, "of a first crew untold");
+    cr_assert_eq(entry->gone_count, 1, "of a first crew unrecorded");
     job_entry_see_status(entry, &status);
     lose_orphan(1, 2, true);
     cr_assert_eq(entry->gone_count, 1);
@@ -252,7 +252,7 @@ static bool vanishes(struct pod_view view, int64_t now_ms)
 
 Test(job_entry, the_message_of_a_pod_whose_crew_hung_is_kept_when_it_vanishes)
 {
-    struct plan plan = {.hung_attempt = 1, .tells_hang = true};
+    struct plan plan = {.hung_attempt = 1, .reports_hang = true};
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
     struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
     view.attempt = 1;
@@ -267,9 +267,9 @@ Test(job_entry, the_message_of_a_pod_whose_crew_hung_is_kept_when_it_vanishes)
     view.attempt = 2;
     vanishes(view, 1000);
     cr_assert_eq(entry->hung_count, 1, "another attempt");
-    job_entry_note_told(entry, &plan);
+    job_entry_note_reported(entry, &plan);
     cr_assert_eq(entry->hung_count, 0);
-    cr_assert_eq(entry->hang_told_attempt, 1);
+    cr_assert_eq(entry->hang_reported_attempt, 1);
 }
 
 Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
@@ -287,9 +287,9 @@ Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
     cr_assert_not(vanishes(ended, 6000), "it had ended by itself");
     cr_assert_not(vanishes(evaluator, 6000));
     cr_assert_not(vanishes(another, 6000));
-    job_entry_note_sent_away(entry, "first", &evaluator);
+    job_entry_note_deleting(entry, "first", &evaluator);
     cr_assert(vanishes(view, 7000));
-    job_entry_note_sent_away(entry, "first", &view);
+    job_entry_note_deleting(entry, "first", &view);
     cr_assert_not(vanishes(view, 8000), "we have sent it away");
     cr_assert(vanishes(failed, 9000), "it was not we who ended it");
     view.attempt = 2;
@@ -312,7 +312,7 @@ Test(job_entry, a_pod_that_an_earlier_operator_deleted_has_not_vanished)
     view.attempt = 2;
     cr_assert(vanishes(view, 6000));
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->sent_away_attempt, 0);
+    cr_assert_eq(entry->deleted_attempt, 0);
 }
 
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)

@@ -29,7 +29,7 @@ static void add_chief(const char *uid, int64_t incarnation, bool ready)
     entry_scene_add(entry, &pod);
 }
 
-static void chief_told(const char *uid, enum status_phase phase, const char *message)
+static void chief_status_received(const char *uid, enum status_phase phase, const char *message)
 {
     entry->document = memory_allocate(1, sizeof *entry->document);
     entry->document_pod = memory_copy_string(uid);
@@ -42,20 +42,20 @@ Test(progress_poll, what_the_ready_chief_waits_for_counts)
 {
     add_chief("first", 1, true);
     cr_assert_null(progress_crew_waits(entry, &job), "nothing was told");
-    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    chief_status_received("first", STATUS_WAITING, "waiting for worker 1");
     cr_assert_str_eq(progress_crew_waits(entry, &job), "waiting for worker 1");
 }
 
 Test(progress_poll, a_chief_that_trains_waits_for_nothing)
 {
     add_chief("first", 1, true);
-    chief_told("first", STATUS_TRAINING, "step 3");
+    chief_status_received("first", STATUS_TRAINING, "step 3");
     cr_assert_null(progress_crew_waits(entry, &job));
 }
 
 Test(progress_poll, the_words_of_a_chief_that_is_gone_explain_nothing)
 {
-    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    chief_status_received("first", STATUS_WAITING, "waiting for worker 1");
     cr_assert_null(progress_crew_waits(entry, &job));
     add_chief("second", 2, true);
     cr_assert_null(progress_crew_waits(entry, &job), "its successor has said nothing yet");
@@ -64,7 +64,7 @@ Test(progress_poll, the_words_of_a_chief_that_is_gone_explain_nothing)
 Test(progress_poll, the_words_of_a_chief_that_is_not_ready_explain_nothing)
 {
     add_chief("first", 1, false);
-    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    chief_status_received("first", STATUS_WAITING, "waiting for worker 1");
     cr_assert_null(progress_crew_waits(entry, &job));
 }
 

@@ -182,7 +182,7 @@ Test(refusal, a_look_that_is_refused_says_nothing_of_the_pod)
         error_set(&error, cases[i].error, "pods \"digits-worker-0-1\" is forbidden: cannot get resource \"pods\"");
         error.http_status = cases[i].http_status;
         cr_expect_eq(refusal_of_look(&error, "digits-worker-0-1", &message), cases[i].kind);
-        cr_expect(strstr(message, "whether pod digits-worker-0-1 was made is not known") &&
+        cr_expect(strstr(message, "it is not known whether pod digits-worker-0-1 was created") &&
                       strstr(message, error.message) && strstr(message, cases[i].remedy),
                   "%s", message);
     }

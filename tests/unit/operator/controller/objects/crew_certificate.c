@@ -106,12 +106,12 @@ static void check_next_on_a_clock_set_by(int64_t by_ms)
 {
     struct scene scene;
     begin(&scene);
-    int64_t told_ms = scene.job.status.certificate_from_ms;
+    int64_t logged_ms = scene.job.status.certificate_from_ms;
     scene.input.certificate.number = FIELD_UNSET; /* as a successor knows it: from the status alone */
     scene.input.now_ms = SCENE_NOW + PERIOD;
     set_clock(&scene, by_ms);
     check_none(&scene, 1);
-    cr_assert_eq(scene.plan.status.certificate_from_ms, told_ms);
+    cr_assert_eq(scene.plan.status.certificate_from_ms, logged_ms);
     cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + by_ms + PERIOD + PERIOD / 8);
     scene.input.now_ms = scene.plan.requeue_ms;
     check_made(&scene, 2, SCENE_NOW + by_ms + 2 * (int64_t)PERIOD);

@@ -12,7 +12,7 @@ static struct class_view view;
 SCENE_SUITE(class_plan)
 {
     scene_init(&scene, 2);
-    scene.options.untold_crews = true;
+    scene.options.unrecorded_crews = true;
     scene.input.born_ms = SCENE_NOW;
     scene.job.training_class.name = "gpu";
     scene.input.class.state = OPTIONAL_READY;
@@ -37,7 +37,7 @@ static void expect_wait(const char *reason, const char *words)
 Test(class_plan, the_defaults_are_in_the_status_before_anything_is_made)
 {
     scene.input.class.view = &view;
-    expect_plan("begun=0 actions=0 write_status=1 only_tells=0 attempt=0 event=TrainingClassTaken");
+    expect_plan("begun=0 actions=0 write_status=1 only_informs=0 attempt=0 event=TrainingClassTaken");
     const struct pinned_class *pinned = &scene.plan.status.training_class;
     cr_expect_str_eq(pinned->name, "gpu");
     cr_expect_str_eq(pinned->uid, "class-1");
@@ -72,7 +72,7 @@ Test(class_plan, what_keeps_the_class_away_is_told)
     cr_expect_lt(scene.plan.requeue_ms, PLAN_NEVER);
     scene.input.class = (struct class_input){.state = OPTIONAL_UNKNOWN, .refusal = "forbidden"};
     expect_wait("TrainingClassUnknown",
-                "may not see clustertrainingclasses; let its ClusterRole list and watch them: forbidden");
+                "has no access to clustertrainingclasses; allow its ClusterRole to list and watch them: forbidden");
     cr_expect_lt(scene.plan.requeue_ms, PLAN_NEVER);
     json_free(defaults);
 }

@@ -39,7 +39,7 @@ static void expect_to_go_on(void)
     expect_turn("Succeeded:True= restart_count=0 incarnation=1 create_pod=0");
 }
 
-#define THREE_OF_FOUR "3 of 4 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work"
+#define THREE_OF_FOUR "3 of 4 workers are done: exit code 0; workers.minReplicas is 2, and no worker still runs"
 
 Test(finishing, one_for_which_there_is_no_room_is_not_waited_for)
 {
@@ -58,9 +58,9 @@ Test(finishing, those_at_work_are_waited_for)
     scene.input.now_ms += 60000;
     expect_to_go_on();
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
-    cr_assert_str_eq(
-        scene.plan.status.conditions[CONDITION_RUNNING].message,
-        "a worker has finished, so training is over: those at work end, and nobody else is made or waited for");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "a worker has finished, so training is over: the other workers run to their end, and no worker is "
+                     "created or waited for any more");
     finish(0);
     scene.input.now_ms += 60000;
     expect_success(THREE_OF_FOUR);
@@ -87,7 +87,7 @@ Test(finishing, a_crew_that_grows_at_its_end_gets_nobody_new)
     finish(2);
     finish(3);
     scene.input.now_ms += 60000;
-    expect_success("4 of 6 workers are done: exit code 0; workers.minReplicas is 2, and nobody is left at work");
+    expect_success("4 of 6 workers are done: exit code 0; workers.minReplicas is 2, and no worker still runs");
 }
 
 Test(finishing, a_worker_that_fails_then_is_not_replaced_and_costs_nothing)

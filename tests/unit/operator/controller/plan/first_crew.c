@@ -8,7 +8,7 @@
 SCENE_SUITE(first_crew)
 {
     scene_init(&scene, 2);
-    scene.options.untold_crews = true;
+    scene.options.unrecorded_crews = true;
     scene.input.born_ms = SCENE_NOW - 5000;
 }
 
@@ -41,7 +41,7 @@ Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
     begin();
     scene.input.now_ms += scene.options.count_write_ms;
     expect_plan("actions=0 (all is there) write_status=1");
-    scene_expect("only_tells=1 (nothing waits for it) attempt=1 incarnation=1 workers=2");
+    scene_expect("only_informs=1 (nothing waits for it) attempt=1 incarnation=1 workers=2");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
     scene_expect("worker.pending=none (what is there is promised no longer) event=Started");
     scene_accept(&scene);
@@ -63,8 +63,9 @@ Test(first_crew, what_befalls_it_before_it_is_told_counts)
     begin();
     scene_end_pod(&scene, &scene.pods[1], 137);
     expect_plan("write_status=1");
-    scene_expect("only_tells=0 (a successor waits for its promise) failures=1 incarnation=2 create_pod=0 (the promise "
-                 "comes first again)");
+    scene_expect(
+        "only_informs=0 (a successor waits for its promise) failures=1 incarnation=2 create_pod=0 (the promise "
+        "comes first again)");
 }
 
 Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
@@ -103,13 +104,13 @@ Test(first_crew, a_resumed_jobs_crew_has_another_incarnation_than_an_unseen_one)
 Test(first_crew, where_nobody_begins_any_untold_has_the_first_incarnation)
 {
     scene.input.born_ms = FIELD_UNSET;
-    scene.options.untold_crews = false;
+    scene.options.unrecorded_crews = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
-    scene.options.untold_crews = true;
+    scene.options.unrecorded_crews = true;
     scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
     scene_plan(&scene);
-    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION, "its pods never come untold");
+    cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION, "its pods never come unrecorded");
 }
 
 /* Where its operator was killed after the first of two pods. */

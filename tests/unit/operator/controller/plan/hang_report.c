@@ -51,12 +51,12 @@ Test(hang_report, the_pod_that_the_others_wait_for_is_named_first)
     cr_expect_str_eq(note(), "pod digits-worker-1-1 is not in the collective operation of the others: it was at read "
                              "(train.py:7); pod digits-worker-0-1 was at all_reduce (train.py:7); pod "
                              "digits-worker-2-1 was at all_reduce (train.py:7)");
-    cr_expect(scene.plan.tells_hang);
+    cr_expect(scene.plan.reports_hang);
     scene.input.now_ms += 3600000;
     scene_plan(&scene);
     cr_expect_str_eq(note(), "", "it is too old, and another operator may have said it");
     scene.input.now_ms -= 3600000;
-    scene.input.hang_told_attempt = 1;
+    scene.input.hang_reported_attempt = 1;
     scene_plan(&scene);
     cr_expect_str_eq(note(), "", "it is said once");
     cr_expect_eq(scene.plan.hung_attempt, 0);
@@ -86,7 +86,7 @@ Test(hang_report, pods_that_still_end_are_waited_for)
 {
     scene_plan(&scene);
     cr_expect_eq(scene.plan.hung_attempt, 1, "their messages are to be kept");
-    cr_expect_not(scene.plan.tells_hang);
+    cr_expect_not(scene.plan.reports_hang);
     for (size_t i = 0; i < 3; i++)
         scene_end_pod(&scene, &scene.pods[i], 143);
     scene.pods[1].termination_message = STACK("read");

@@ -107,7 +107,7 @@ Test(notice, nothing_is_sent_or_remembered_without_a_sink)
     cr_assert_null(scene.plan.end_notice.id);
     scene.options.notifies = true;
     scene_turn(&scene);
-    cr_assert_null(scene.plan.end_notice.id, "ends from before there was a sink stay untold");
+    cr_assert_null(scene.plan.end_notice.id, "ends from before there was a sink stay unrecorded");
 }
 
 Test(notice, what_waits_is_forgotten_when_the_sink_is_taken_away)

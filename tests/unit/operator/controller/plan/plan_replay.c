@@ -618,8 +618,8 @@ static void pass_over_unseen(const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
-        bool untold = model.scene.job.status.attempt == 0, unseen = pod->late && !pod->seen;
-        if (pod->exists && (untold || unseen) && pod->view.incarnation < next->incarnation &&
+        bool unrecorded = model.scene.job.status.attempt == 0, unseen = pod->late && !pod->seen;
+        if (pod->exists && (unrecorded || unseen) && pod->view.incarnation < next->incarnation &&
             promises(next, place_of(pod)))
             pod->stray = true;
     }
@@ -646,7 +646,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
           "Suspended is True while a pod lives");
     CHECK(next->observed_generation == model.cached_job.generation, "observedGeneration");
     bool never_untold = model.scene.job.elastic.enabled || model.scene.job.run_policy.gang.scheduler != GANG_NONE ||
-                        !model.options.untold_crews;
+                        !model.options.unrecorded_crews;
     bool takes_over = status->attempt == 0 && next->attempt > 0 && !model.born && !never_untold;
     model.taken_over |= takes_over;
     if (takes_over || (status->attempt > 0 && next->incarnation > status->incarnation))
@@ -792,7 +792,7 @@ static void operator_do(const struct action *action, const struct training_job *
         CHECK(!model.workload.reserved, "an admission that holds is cleared");
         model.workload.has_admission = false;
         break;
-    case ACTION_TELL_WORKLOAD:
+    case ACTION_REPORT_WORKLOAD:
         tell_workload(queue_pods_ready(&model.workload, &plan->status));
         model.workload.finished = status_terminal(&job->status);
         break;
@@ -1171,8 +1171,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.clock_is_set = chance(50);
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
-    model.options.untold_crews = chance(80); /* else nobody holds a lease */
-    model.born = model.options.untold_crews && chance(60);
+    model.options.unrecorded_crews = chance(80); /* else nobody holds a lease */
+    model.born = model.options.unrecorded_crews && chance(60);
     model.scene.job.run_policy.node_avoidance = (struct node_avoidance_spec){
         .failures = (int64_t)(seed % 4), .window_seconds = 60 * (int64_t)(seed % 7 + 1), .unschedulable_seconds = 20};
     model.key_lost_in = seed % 3 == 0 ? (int)(seed % STEPS) : -1;

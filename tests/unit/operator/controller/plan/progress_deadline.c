@@ -188,9 +188,10 @@ Test(progress_deadline, who_cannot_look_ends_nothing_and_says_so)
     cr_expect_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message, "all required pods are ready");
     scene.input.now_ms++;
     expect_alone();
-    cr_expect_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
-                     "all required pods are ready; progressDeadlineSeconds has passed, but whether there was a step "
-                     "cannot be seen, so that the crew is left alone");
+    cr_expect_str_eq(
+        scene.plan.status.conditions[CONDITION_RUNNING].message,
+        "all required pods are ready; progressDeadlineSeconds has passed, but the operator cannot see whether "
+        "there was a new step, so it does not restart the crew");
     scene.input.now_ms += 3600000;
     expect_alone();
     scene.input.answers.asked_ms = scene.input.now_ms;

@@ -89,7 +89,7 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note,
                      "the job's queue is now production, but the job has quota of queue research"));
-    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene.input.queue_change_reported = scene.plan.queue_change_waits;
     expect_plan("events=0 (told once)");
     scene.job.suspend = true;
     scene_turn(&scene);
@@ -105,7 +105,7 @@ Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
     expect_plan("actions=0 (pods run on it)");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note, "was taken off, but the job has quota of queue research"));
-    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene.input.queue_change_reported = scene.plan.queue_change_waits;
     expect_plan("events=0 (told once)");
     workload.reserved = false;
     expect_plan("delete_workload=1 actions=1 (its pods stay)");

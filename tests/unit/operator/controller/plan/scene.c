@@ -162,8 +162,8 @@ void scene_init_running(struct scene *scene, int64_t workers)
 const struct plan *scene_plan(struct scene *scene)
 {
     plan_release(&scene->plan);
-    int64_t incarnation =
-        scene->job.status.incarnation > 0 ? scene->job.status.incarnation : 1; /* a first crew may be begun untold */
+    int64_t incarnation = scene->job.status.incarnation > 0 ? scene->job.status.incarnation
+                                                            : 1; /* a first crew may be begun unrecorded */
     if (!scene->key_in_doubt)
         scene->input.key = (struct crew_key_look){incarnation, scene->input.now_ms, true};
     plan_job(&scene->input, &scene->plan);

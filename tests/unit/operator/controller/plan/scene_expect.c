@@ -129,7 +129,7 @@ static bool write_of_plan(const struct scene *scene, const char *key, char *ret_
                    {"has_run", plan->has_run},
                    {"first_pods", plan->first_pods},
                    {"counts_wait", plan->counts_wait},
-                   {"only_tells", plan_only_tells(plan, &scene->job.status)}};
+                   {"only_informs", plan_only_informs(plan, &scene->job.status)}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, key) == 0)
             return write_number((int64_t)numbers[i].number, ret_text);

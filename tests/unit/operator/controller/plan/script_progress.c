@@ -201,11 +201,11 @@ Test(script_progress, a_log_that_cannot_be_read_is_told_once)
 {
     scene.input.log.flaw = "its log could not be read: pods \"digits-worker-0-1\" is forbidden\x1b[31m";
     scene_plan(&scene);
-    cr_expect(scene.plan.tells_log_flaw);
+    cr_expect(scene.plan.reports_log_flaw);
     cr_expect_str_eq(warning(), "the progress of the script cannot be read: its log could not be read: pods "
                                 "\"digits-worker-0-1\" is forbidden");
     scene.input.log.flaw_reported = true;
     scene_plan(&scene);
-    cr_expect_not(scene.plan.tells_log_flaw);
+    cr_expect_not(scene.plan.reports_log_flaw);
     cr_expect_str_eq(warning(), "");
 }

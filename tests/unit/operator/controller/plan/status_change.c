@@ -76,16 +76,16 @@ Test(status_change, what_pods_or_limits_wait_for_does_not_only_tell)
     scene_release(&scene);
     scene_init(&scene, 2);
     scene_plan(&scene); /* promises its pods */
-    scene_expect("write_status=1 only_tells=0");
+    scene_expect("write_status=1 only_informs=0");
     scene_run(&scene);
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
     scene_plan(&scene); /* that it runs */
-    scene_expect("write_status=1 only_tells=1");
+    scene_expect("write_status=1 only_informs=1");
     scene.plan.status.restart_count++;
-    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    cr_assert_not(plan_only_informs(&scene.plan, &scene.job.status));
     scene.plan.status = scene.job.status;
     scene.plan.status.conditions[CONDITION_FAILED].status = CONDITION_TRUE;
-    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    cr_assert_not(plan_only_informs(&scene.plan, &scene.job.status));
 }
 
 /* Returns in how many ms changed counts are written, if they have differed since `since_ms` ago and pods last changed `changed_ms` ago;
@@ -115,13 +115,13 @@ Test(status_change, counts_wait_while_pods_change)
 
 /* Rule 8: at most pods + 7 writes. Here the status writes of a healthy life; to these come the Service, the pods and two
  * events. */
-static int writes_of_a_life(bool untold, int start, int end)
+static int writes_of_a_life(bool unrecorded, int start, int end)
 {
     scene_release(&scene);
     int writes = 0;
     scene_init(&scene, 8);
-    scene.options.untold_crews = untold;
-    scene.input.born_ms = untold ? SCENE_NOW : FIELD_UNSET;
+    scene.options.unrecorded_crews = unrecorded;
+    scene.input.born_ms = unrecorded ? SCENE_NOW : FIELD_UNSET;
     for (int step = 0; step < end + 40; step++) {
         bool changes = step == 4 || step == 5;
         scene.input.now_ms = SCENE_NOW + step * 250;
