@@ -128,7 +128,7 @@ if [[ ${1:-} == lane ]]; then
         fi
         # A job that appears while the operator holds the lease gets its first crew without a promise
         # (operator/controller/plan/first_crew.h), so the operator must be ready before.
-        [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete' operator.log
+        [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete, jobs are reconciled from now on' operator.log
         life "$name" >why
         result=$?
         where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)

@@ -34,12 +34,12 @@ operator() {
 }
 
 leads() {
-    grep 'looking after jobs' "$1" >/dev/null
+    grep 'controlling jobs' "$1" >/dev/null
 }
 
 # noticed TIMES: what was set by less than a quarter of an hour is a machine that gave the operator no processor between two clocks
 noticed() {
-    (($(grep -c "the machine's clock was set.*by_ms[^0-9]*[0-9]\{7\}" operator.log) >= $1))
+    (($(grep -c "the machine's clock was set, correcting the times of jobs.*by_ms[^0-9]*[0-9]\{7\}" operator.log) >= $1))
 }
 
 begun() {

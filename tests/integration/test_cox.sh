@@ -230,7 +230,7 @@ if command -v zsh >/dev/null; then
         complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
         complete_words get -o y; complete_words run --set spec.workers.min | grep -o "spec.workers.minReplicas"
         complete_words generate x --model g | grep -o gpt-bytes') &&
-        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.workers.minReplicas\ngpt-bytes' ]]
+        [[ $completed == $'describe:show all that is known about a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.workers.minReplicas\ngpt-bytes' ]]
     verdict $? "the same in zsh" "$completed"
 else
     echo "skip completion in zsh: zsh is not installed"

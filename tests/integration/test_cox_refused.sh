@@ -49,10 +49,10 @@ refusing '[{"path": "/log", "fault": "status", "status": 403}]'
 cox 1 logs short && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err && cox 1 logs short -f && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err
 verdict $? "a user who may not read logs does not wait forever" "$(said)"
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 401}]'
-cox 1 wait steady && grep -q 'made by faultproxy: the cluster does not know who asks' err
+cox 1 wait steady && grep -q 'made by faultproxy: the cluster does not accept' err
 verdict $? "an unknown user does not wait forever" "$(said)"
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 404}]'
-cox 1 wait steady && grep -q 'has no TrainingJobs.*install Coxswain' err
+cox 1 wait steady && grep -q 'does not know TrainingJobs.*install Coxswain' err
 verdict $? "without TrainingJobs in the cluster, a user does not wait forever" "$(said)"
 
 

@@ -107,7 +107,7 @@ cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(
         '^  .*cox run grid.yaml --state state --fresh$' && ! grep -q 'had finished' ran
 verdict $? "run again, it says that it had finished and how to run it anew, and shows the result again" "$(said)"
 cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yaml --state state --set spec.template.coxswain.training.steps=21 &&
-    grep -q 'An earlier run of that name was of another job' err
+    grep -q 'An earlier run with this name was of another job' err
 verdict $? "a sweep of that name with another template is refused" "$(said)"
 
 # In a cluster that has an operator already.

@@ -23,7 +23,7 @@ lead() {
 }
 
 leads() {
-    grep -qs 'looking after jobs' "$1"
+    grep -qs 'controlling jobs' "$1"
 }
 
 # ends PROCESS CODE: within a minute and a half, with that exit code

@@ -137,7 +137,7 @@ ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig st
     grep -q '^chief: a long line' shown
 verdict $? "a pod that outlives its job does not keep cox run" "$(tail -n 5 shown troubles)"
 ends 0 env HOME="$work" KUBECONFIG=state/kubeconfig timeout 120 "$bin/cox" logs outlived -f >followed 2>troubles </dev/null &&
-    grep -q '^worker-0 | a long line' followed && grep -q '^cox logs: worker-0: .* its pod lives on' troubles
+    grep -q '^worker-0 | a long line' followed && grep -q '^cox logs: worker-0: .* this pod still runs' troubles
 verdict $? "and does not keep cox logs -f" "$(tail -n 5 followed troubles)"
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&

@@ -51,14 +51,14 @@ verdict $? "an operator that was killed is started again" "$(cat disturbed.log)"
 wait "$runner"
 status=$?
 runner=
-[[ $status == 0 ]] && grep -q 'coxswain-operator was killed by signal 9 (see .*it is started again, and the job goes on' disturbed.log
+[[ $status == 0 ]] && grep -q 'coxswain-operator was killed by signal 9 (see .*it was restarted, and the job continues' disturbed.log
 verdict $? "which is said, and the job succeeds" "$status, $(cat disturbed.log)"
 [[ $(weights disturbed) == "$(weights calm)" ]]
 verdict $? "with the same checkpoint" "$(weights disturbed), $(weights calm)"
 
 # told_or_over COUNT: cox run has told of more restarts than that, or has ended
 told_or_over() {
-    (($(grep -c 'is started again' long.log) > $1)) || ! kill -0 "$runner" 2>/dev/null
+    (($(grep -c 'it was restarted, and' long.log) > $1)) || ! kill -0 "$runner" 2>/dev/null
 }
 
 long_start job.yaml

@@ -22,10 +22,10 @@ faulty_serve 1
 operator_start "$work/faulty"
 
 job queued '{}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
-until_true "$patience" job_says queued 'the operator may not see the Workloads of Kueue: made by faultproxy'
+until_true "$patience" job_says queued 'the operator has no access to the Workloads of Kueue: made by faultproxy'
 verdict $? "a job with a queue says what the operator may not see" "$(api GET "$jobs_path/queued")"
 job gang '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
-until_true "$patience" job_says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
+until_true "$patience" job_says gang 'the operator has no access to podgroups of scheduling.x-k8s.io: made by faultproxy'
 verdict $? "a gang says what the operator may not see" "$(api GET "$jobs_path/gang")"
 refused() { metric "coxswain_watch_refused{resource=\"$1\"}"; }
 [[ $(refused workloads.kueue.x-k8s.io) == 1 && $(refused podgroups.scheduling.x-k8s.io) == 1 &&

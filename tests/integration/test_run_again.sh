@@ -117,7 +117,7 @@ verdict $? "a cluster takes no directory" "$(said)"
 mkdir -p theirs/volumes/of/mine theirs/pods
 echo mine >theirs/thesis.tex
 timeout 60 "$bin/cox" run job.yaml --state theirs --fresh --delete-volumes >out 2>err </dev/null
-[[ $? == 1 ]] && grep -q 'theirs is no state directory of Coxswain' err && ! grep -q deleting err && [[ -e theirs/thesis.tex && -d theirs/volumes/of/mine && -d theirs/pods && ! -e theirs/objects.db ]]
+[[ $? == 1 ]] && grep -q 'theirs is not a state directory of Coxswain' err && ! grep -q deleting err && [[ -e theirs/thesis.tex && -d theirs/volumes/of/mine && -d theirs/pods && ! -e theirs/objects.db ]]
 verdict $? "a directory that is no state directory is refused and left alone" "$(said)"
 
 echo 'exit 0' >script.sh
@@ -130,7 +130,7 @@ sleeper=$!
 until_true 60 test -e asleep
 pkill -INT -P "$sleeper" # of timeout, in the background, it has no terminal
 wait "$sleeper"
-grep -q 'Interrupted, after what step is not known' out
+grep -q 'Interrupted; the last step is not known' out
 verdict $? "after an interrupt before the first step, no step is named" "$(said)"
 
 # Somebody deletes the job meanwhile.
@@ -140,7 +140,7 @@ sleeper=$!
 until_true 60 test -e asleep
 "$bin/cox" delete again --kubeconfig piped/kubeconfig >deleted 2>&1
 wait "$sleeper"
-[[ $? == 1 ]] && grep -q '^again was deleted before it was over' out && ! grep -q 'Once the cause is mended' out
+[[ $? == 1 ]] && grep -q '^again was deleted before it was over' out && ! grep -q 'When the cause is corrected' out
 verdict $? "a run ends when its job is deleted" "$(said) $(cat deleted)"
 
 # Until `end` is there.

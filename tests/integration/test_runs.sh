@@ -70,7 +70,7 @@ mkdir -p "$folder/photos" "$folder/broken"
 echo 'not mine' >"$folder/photos/one.jpg"
 : >"$folder/broken/objects.db"
 echo '{"version":' >"$folder/broken/run.json"
-cox 0 runs && printed '^tiny ' '^long ' && grep -q 'photos: it is no state directory of cox run' err && grep -q 'broken/run.json is damaged' err &&
+cox 0 runs && printed '^tiny ' '^long ' && grep -q 'photos: it is not a state directory of cox run' err && grep -q 'broken/run.json is damaged' err &&
     [[ $(wc -l <err) == 2 ]]
 verdict $? "a foreign and a damaged directory are named, and hide nothing" "$(said)"
 cox 0 runs -o name && [[ $(cat out) == $'long\nother\nrates\ntiny' && ! -s err ]]

@@ -36,7 +36,7 @@ spec:
     checkpoint: {storage: runs, everySteps: 50}
     export: {storage: runs, path: points.safetensors}
 YAML
-cox 0 run points.yaml --volume points=data && printed 'To use what it has learnt:' ' predict points 0$'
+cox 0 run points.yaml --volume points=data && printed 'To use the trained model:' ' predict points 0$'
 verdict $? "a run ends with the command that uses it" "$(said)"
 cox 0 predict points && printed '^loss .*, accuracy .* of 20$' && cp out all && grep -q 'points.safetensors' err
 verdict $? "all held-out examples" "$(said)"
@@ -105,7 +105,7 @@ cox 1 why points && grep -q 'there is a run points on this machine; to see it, a
 verdict $? "without --state they say that there is such a run" "$(said)"
 cox 0 logs --state bytes --tail 3 -f && printed 'worker-0 | '
 verdict $? "cox logs, which ends though -f was said" "$(said)"
-cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is no state directory of cox run' err &&
+cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is not a state directory of cox run' err &&
     cox 2 suspend points --state points && cox 0 logs --help && printed '^  --state RUN'
 verdict $? "wrong usage" "$(said)"
 running() {

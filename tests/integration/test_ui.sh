@@ -146,7 +146,7 @@ page_stop
 [[ $? == 1 && ! -e missing ]] && grep -q 'there is no run "missing"' ui.log
 verdict $? "a run that does not exist is refused, and no directory is made" "$(cat ui.log)"
 "$bin/cox" ui --state ./missing >ui.log 2>&1
-[[ $? == 1 && ! -e missing ]] && grep -q 'missing is no state directory of cox run' ui.log
+[[ $? == 1 && ! -e missing ]] && grep -q 'missing is not a state directory of cox run' ui.log
 verdict $? "another directory is refused, and not made" "$(cat ui.log)"
 # misused SENTENCE WORD…: cox ui ends with exit code 2, and says so
 misused() {

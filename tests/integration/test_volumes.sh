@@ -21,7 +21,7 @@ verdict $? "it takes the files that cox demo takes" "$(grep '^load ' script)"
 
 mkdir mirror
 for name in t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz; do echo "not $name" | gzip >mirror/$name; done
-! load && grep -q 't10k-images-idx3-ubyte.gz is not the file it should be' said && ! compgen -G 'digits/mnist/*' >/dev/null
+! load && grep -q 't10k-images-idx3-ubyte.gz is not the expected file' said && ! compgen -G 'digits/mnist/*' >/dev/null
 verdict $? "others are refused, and do not stay under that name" "$(cat said; find digits)"
 
 data=${COXSWAIN_DATA:-$HOME/.cache/coxswain/data}
