@@ -337,6 +337,15 @@ static const struct field spec_fields[] = {
      RANGE(0, SWEEP_TRIALS_MAX),
      .fallback = "3",
      .description = "How many trials may fail. With one more the sweep fails, and its other trials are suspended."},
+    {.name = "ttlSecondsAfterFinished",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_sweep, ttl_seconds_after_finished),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(0, INTEGER_MAX),
+     .description = "The sweep is deleted this number of seconds after its end, with the jobs of its trials. What they "
+                    "have stored is "
+                    "kept. Default: it is kept. The template's field of this name deletes each trial's job alone."},
 };
 OBJECT_TYPE(training_sweep_spec_type, "TrainingSweep spec", spec_fields);
 

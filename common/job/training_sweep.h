@@ -161,7 +161,8 @@ struct training_sweep {
     bool has_budget;
     struct sweep_budget budget;
     int64_t parallelism, max_failed_trials;
-    int64_t max_trials; /* FIELD_UNSET: all points of the grid */
+    int64_t max_trials;                 /* FIELD_UNSET: all points of the grid */
+    int64_t ttl_seconds_after_finished; /* FIELD_UNSET: kept */
     bool suspend;
 
     struct sweep_status status;

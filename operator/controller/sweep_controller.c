@@ -126,6 +126,8 @@ static void reconcile(struct sweep_controller *controller, struct sweep_entry *e
     plan_sweep(&input, &plan);
     entry->planned_ms = now();
     entry->dirty = false;
+    if (plan.again_ms > 0)
+        look_after(entry, plan.again_ms - input.now_ms);
     if (plan.action_count > 0 || plan.write_status) {
         entry->executing = true;
         sweep_execute(&controller->executor, entry, &record->sweep, &plan);

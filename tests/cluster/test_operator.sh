@@ -150,7 +150,7 @@ can() { kubectl auth can-i "$@" --as=system:serviceaccount:coxswain-system:coxsw
 excess=
 for right in "get secrets" "list secrets" "watch secrets" "update secrets" "patch secrets" "deletecollection secrets" \
     "update trainingjobs" "deletecollection trainingjobs" "create trainingsweeps" "update trainingsweeps" \
-    "patch trainingsweeps" "delete trainingsweeps" \
+    "patch trainingsweeps" \
     "update trainingjobs --subresource=status" "update pods" "deletecollection pods" "create pods --subresource=exec" \
     "create pods --subresource=attach" "create pods --subresource=portforward" \
     "patch pods --subresource=ephemeralcontainers" "create pods --subresource=eviction" "create pods --subresource=binding" \

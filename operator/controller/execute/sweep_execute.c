@@ -272,9 +272,32 @@ static void send_suspend(struct trial_request *request, const struct training_sw
     kube_client_patch(request->execution->executor.client, &path, patch, &options);
 }
 
+/* ERROR_CONFLICT: a newer sweep has its name. */
+static void deleted(void *context, const struct kube_answer *answer)
+{
+    struct sweep_execution *execution = context;
+    if (answer->error && answer->error->kind != ERROR_NOT_FOUND && answer->error->kind != ERROR_CONFLICT)
+        note_failure(execution, answer->error, "delete after ttlSecondsAfterFinished");
+    conclude(execution);
+}
+
+static void send_delete(struct sweep_execution *execution)
+{
+    struct resource_path path = {SWEEPS, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = execution->uid, .propagation = "Background", .grace_seconds = -1};
+    struct kube_call_options options = {
+        .flow = execution->entry->key, .metadata_only = true, .answered = deleted, .context = execution};
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
 static void send(struct sweep_execution *execution, const struct training_sweep *sweep,
                  const struct sweep_action *action)
 {
+    if (action->type == SWEEP_DELETE) {
+        send_delete(execution);
+        return;
+    }
     struct trial_request *request = request_new(execution, sweep, action->trial);
     switch (action->type) {
     case SWEEP_CREATE_TRIAL:
@@ -286,6 +309,8 @@ static void send(struct sweep_execution *execution, const struct training_sweep 
     case SWEEP_SUSPEND_TRIAL:
     case SWEEP_RESUME_TRIAL:
         send_suspend(request, sweep, action->type == SWEEP_SUSPEND_TRIAL);
+        return;
+    case SWEEP_DELETE:
         return;
     }
 }

@@ -770,20 +770,36 @@ static bool differs(const struct sweep_status *before, const struct sweep_status
     return !json_equal(old, new);
 }
 
+/* Deletes a sweep that has ended when its TTL has passed. */
+static void heed_ttl(struct sweep_planning *planning)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    if (sweep->ttl_seconds_after_finished == FIELD_UNSET || sweep->status.completion_ms == FIELD_UNSET)
+        return;
+    int64_t due_ms = sweep->status.completion_ms + 1000 * sweep->ttl_seconds_after_finished;
+    if (due_ms <= planning->input->now_ms)
+        act(planning, SWEEP_DELETE, 0);
+    else
+        planning->plan->again_ms = due_ms;
+}
+
 void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
 {
     const struct training_sweep *sweep = input->sweep;
-    ret_plan->status = sweep->status;
-    if (sweep->deleted_ms != FIELD_UNSET || is_true(&sweep->status, SWEEP_COMPLETE) ||
-        is_true(&sweep->status, SWEEP_FAILED))
-        return;
     struct sweep_planning planning = {
         .input = input,
         .sweep = sweep,
         .plan = ret_plan,
         .next = &ret_plan->status,
-        .total = input->invalid ? 0 : suggestion_count(sweep),
     };
+    ret_plan->status = sweep->status;
+    if (sweep->deleted_ms != FIELD_UNSET)
+        return;
+    if (is_true(&sweep->status, SWEEP_COMPLETE) || is_true(&sweep->status, SWEEP_FAILED)) {
+        heed_ttl(&planning);
+        return;
+    }
+    planning.total = input->invalid ? 0 : suggestion_count(sweep);
     read_results(&planning);
     read_trials(&planning);
     decide(&planning);

@@ -74,11 +74,12 @@ enum sweep_action_type {
     SWEEP_LOOK_FOR_TRIAL, /* reads whether the job exists */
     SWEEP_SUSPEND_TRIAL,
     SWEEP_RESUME_TRIAL,
+    SWEEP_DELETE, /* the sweep itself, with its trials */
 };
 
 struct sweep_action {
     enum sweep_action_type type;
-    int64_t trial;
+    int64_t trial; /* not of SWEEP_DELETE */
 };
 
 struct sweep_event {
@@ -95,6 +96,7 @@ struct sweep_plan {
     size_t event_count;
     struct sweep_status status; /* the wanted status; strings are borrowed from the sweep or lie in the arena */
     bool write_status;
+    int64_t again_ms; /* plan again at this time (input.now_ms), even if nothing changes; 0: no need */
 
     size_t action_capacity, event_capacity;
     struct arena arena;

@@ -89,7 +89,8 @@ static void expect_actions(const struct scene *scene, const char *expected)
     static const char *const words[] = {[SWEEP_CREATE_TRIAL] = "create",
                                         [SWEEP_LOOK_FOR_TRIAL] = "look",
                                         [SWEEP_SUSPEND_TRIAL] = "suspend",
-                                        [SWEEP_RESUME_TRIAL] = "resume"};
+                                        [SWEEP_RESUME_TRIAL] = "resume",
+                                        [SWEEP_DELETE] = "delete"};
     SCOPED_BUFFER text;
     buffer_init(&text, 4096);
     for (size_t i = 0; i < scene->plan.action_count; i++)
@@ -830,6 +831,38 @@ Test(sweep_plan, too_many_failures_end_it_once_the_others_are_suspended)
     expect_actions(&scene, "");
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "TooManyFailedTrials");
     cr_expect_eq(scene.plan.status.completion_ms, NOW_MS);
+    scene_end(&scene);
+}
+
+static void expect_ttl(const char *condition, int64_t ttl_seconds, int64_t ended_ms, const char *actions,
+                       int64_t again_ms)
+{
+    char status[256];
+    snprintf(status, sizeof status,
+             "{conditions: [{type: %s, status: 'True', reason: TrialsDone}], results: [" SUCCEEDED "]}", condition);
+    struct scene scene = scene_of(status);
+    scene.sweep.ttl_seconds_after_finished = ttl_seconds;
+    scene.sweep.status.completion_ms = ended_ms;
+    plan(&scene);
+    expect_actions(&scene, actions);
+    cr_expect_not(scene.plan.write_status);
+    cr_expect_eq(scene.plan.again_ms, again_ms);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, one_that_has_ended_is_deleted_when_its_ttl_has_passed)
+{
+    expect_ttl("Complete", 60, NOW_MS - 60000, "delete 0", 0);
+    expect_ttl("Complete", 60, NOW_MS - 59000, "", NOW_MS + 1000);
+    expect_ttl("Failed", 0, NOW_MS, "delete 0", 0);
+    expect_ttl("Complete", FIELD_UNSET, NOW_MS - 60000, "", 0);
+
+    struct scene scene = scene_of("{results: [" SUCCEEDED RUNS "]}");
+    scene.sweep.ttl_seconds_after_finished = 0;
+    add_trial(&scene, 1, "Running", "", false);
+    plan(&scene);
+    expect_actions(&scene, "");
+    cr_expect_eq(scene.plan.again_ms, 0, "it has not ended");
     scene_end(&scene);
 }
 
