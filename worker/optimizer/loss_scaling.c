@@ -10,7 +10,7 @@ double loss_scaling_factor(const struct loss_scaling *scaling, enum precision pr
     return scaling->scale > 0 ? (double)scaling->scale : LOSS_SCALE_FIRST;
 }
 
-float loss_scaling_told(const struct loss_scaling *scaling, enum precision precision)
+float loss_scaling_for_begin_step(const struct loss_scaling *scaling, enum precision precision)
 {
     return precision == PRECISION_FLOAT16 ? (float)loss_scaling_factor(scaling, precision) : 0;
 }
@@ -19,7 +19,7 @@ void loss_scaling_follow(struct loss_scaling *scaling, enum precision precision,
 {
     if (precision != PRECISION_FLOAT16)
         return;
-    float scale = loss_scaling_told(scaling, precision);
+    float scale = loss_scaling_for_begin_step(scaling, precision);
     int32_t good_steps = (int32_t)scaling->good_steps;
     loss_scale_update(&scale, &good_steps, skipped);
     scaling->scale = (int64_t)scale;

@@ -22,8 +22,8 @@ struct loss_scaling {
 
 /* Returns the loss scale of the next step; 1 if losses are not scaled. */
 double loss_scaling_factor(const struct loss_scaling *scaling, enum precision precision);
-/* Returns the same for begin_step (device/operations.h); 0 if losses are not scaled. */
-float loss_scaling_told(const struct loss_scaling *scaling, enum precision precision);
+/* Returns the loss scale as the operation begin_step takes it (device/operations.h): 0 if losses are not scaled. */
+float loss_scaling_for_begin_step(const struct loss_scaling *scaling, enum precision precision);
 /* Updates the scale after a step that was applied or skipped. Does nothing unless `precision` is
  * float16. */
 void loss_scaling_follow(struct loss_scaling *scaling, enum precision precision, bool skipped);

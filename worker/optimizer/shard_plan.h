@@ -5,7 +5,7 @@
  * with the same result on every rank.
  *
  * The flat arrays begin with the running statistics of normalisations. The elements after these are
- * cut into stripes, each a whole number of the gradient norm's blocks, which are dealt to the ranks
+ * cut into stripes, each a whole number of the gradient norm's blocks, which are assigned to the ranks
  * in turn; the stripes of a rank are its shard. Each rank also mirrors (stores a copy of) the shard
  * of the rank before it, so that no slots are lost if one rank dies. A crew of one rank has no
  * mirror.

@@ -67,8 +67,8 @@ struct training_state {
  * progress start at zero. */
 int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
                         const struct optimizer_spec *optimizer, int64_t seed, struct error *error);
-/* How slots are sharded: over `size` ranks with `device_count` devices each. `devices` are those
- * of rank `rank`, this one; the parameters live on the first. */
+/* Describes how slots are sharded: over `size` ranks with `device_count` devices each. `devices` are those of
+ * this process, whose rank is `rank`; the parameters are stored on the first. */
 struct training_shard {
     unsigned rank, size;
     struct device *const *devices; /* the array is borrowed during the call; the devices must outlive the state */

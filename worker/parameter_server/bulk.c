@@ -98,21 +98,21 @@ int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bu
     return ps_message_decode(whole.data, whole.length, ret_message, error);
 }
 
-enum bulk_heard bulk_hear(const struct rpc_piece *pieces, unsigned count, struct bulk_inbox *inbox,
-                          struct ps_message *ret_message, struct error *error)
+enum bulk_received bulk_receive(const struct rpc_piece *pieces, unsigned count, struct bulk_inbox *inbox,
+                                struct ps_message *ret_message, struct error *error)
 {
     bool bulk;
     if (bulk_or_message(pieces, count, &bulk, ret_message, error) < 0)
-        return BULK_HEARD_NOTHING;
+        return BULK_RECEIVED_NOTHING;
     if (!bulk)
-        return BULK_HEARD_MESSAGE;
+        return BULK_RECEIVED_MESSAGE;
     if (inbox == NULL) {
         error_set(error, ERROR_CORRUPT, "tensor bytes came that nobody awaits");
-        return BULK_HEARD_NOTHING;
+        return BULK_RECEIVED_NOTHING;
     }
     if (bulk_inbox_take(inbox, pieces, count, error) < 0)
-        return BULK_HEARD_NOTHING;
-    return bulk_inbox_is_full(inbox) ? BULK_HEARD_ALL : BULK_HEARD_BYTES;
+        return BULK_RECEIVED_NOTHING;
+    return bulk_inbox_is_full(inbox) ? BULK_RECEIVED_ALL : BULK_RECEIVED_BYTES;
 }
 
 void ps_message_answer_unread(struct rpc_stream *stream, const struct error *error)

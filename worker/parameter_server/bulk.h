@@ -21,8 +21,8 @@ struct bulk_inbox {
     bool owned; /* `bytes` is allocated by the inbox and kept between uses */
     size_t capacity;
 };
-/* Expects `length` bytes: into memory of the inbox's own if `where` is NULL, else to `where`.
- * ERROR_NO_SPACE. */
+/* Prepares to receive a tensor of `length` bytes at `where`, or, if `where` is NULL, in memory that the inbox allocates.
+ * ERROR_NO_SPACE: it cannot be allocated. */
 int bulk_inbox_expect(struct bulk_inbox *inbox, size_t length, void *where, struct error *error);
 /* Copies the body of a bulk message, given in pieces. ERROR_CORRUPT if it is not the next one
  * announced. */
@@ -39,16 +39,16 @@ void bulk_inbox_release(struct bulk_inbox *inbox);
 int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bulk, struct ps_message *ret_message,
                     struct error *error);
 
-/* How a message in pieces was received on a stream that expects a tensor in `inbox`, or none if
- * that is NULL. */
-enum bulk_heard {
-    BULK_HEARD_NOTHING, /* neither a message nor expected bytes; `error` says why */
-    BULK_HEARD_MESSAGE, /* decoded; release it */
-    BULK_HEARD_BYTES,   /* copied to the inbox; more are to come */
-    BULK_HEARD_ALL,     /* the tensor is complete */
+/* Receives a message on a stream, which is either an ordinary message or a part of the tensor that `inbox` expects (NULL: the stream
+ * expects no tensor). Returns which of these it was. */
+enum bulk_received {
+    BULK_RECEIVED_NOTHING, /* neither a message nor expected bytes; `error` says why */
+    BULK_RECEIVED_MESSAGE, /* an ordinary message, decoded into *ret_message; the caller releases it */
+    BULK_RECEIVED_BYTES,   /* a part of the tensor, copied to the inbox; more parts will come */
+    BULK_RECEIVED_ALL,     /* the last part: the tensor is complete */
 };
-enum bulk_heard bulk_hear(const struct rpc_piece *pieces, unsigned count, struct bulk_inbox *inbox,
-                          struct ps_message *ret_message, struct error *error);
+enum bulk_received bulk_receive(const struct rpc_piece *pieces, unsigned count, struct bulk_inbox *inbox,
+                                struct ps_message *ret_message, struct error *error);
 
 /* Answers a message that could not be read, on the called side. A caller with another protocol is
  * refused with a message that contains our protocol; anything else closes the stream. */

@@ -28,13 +28,13 @@ struct dispatcher_plan;
 /* What happens to workers and tickets. */
 #define TICKET_FATES(X)                                                                                                \
     X(JOIN, "join")   /* a worker has joined (again), and holds no ticket; `ticket`: its clock (ticket_scheduler.h) */ \
-    X(LEAVE, "leave") /* it has left; tickets that it held may go to others */                                         \
-    X(TAKE, "take")   /* it was given a ticket */                                                                      \
-    X(DONE, "done")   /* it has reported a ticket that it held as done, which counts */                                \
-    X(AGAIN, "again") /* it has reported a ticket that another had done before */                                      \
-    X(LATE, "late")   /* as DONE, for a ticket that it held no more, having been taken for lost */                     \
-    X(HOLD, "hold")   /* after JOIN: it still holds this ticket from before */                                         \
-    X(CLOCK, "clock") /* it has finished more than its chiefs knew; `ticket`: its clock */                             \
+    X(LEAVE, "leave") /* a worker has left; tickets that it held may be given to others */                             \
+    X(TAKE, "take")   /* a worker was given a ticket */                                                                \
+    X(DONE, "done")   /* a worker has finished a ticket that it held, and the ticket counts */                         \
+    X(AGAIN, "again") /* a worker has finished a ticket that another worker had finished before */                     \
+    X(LATE, "late")   /* as DONE, but the worker no longer held the ticket, because it was considered lost */          \
+    X(HOLD, "hold")   /* after JOIN: the worker still holds this ticket from before */                                 \
+    X(CLOCK, "clock") /* a worker has finished more tickets than the chief knew; `ticket`: its clock */                \
     X(VOID, "void")   /* no ticket is held any more; all below `ticket` are finished */                                \
     X(BACK, "back")   /* before VOID: the crew rolls back, and all clocks begin anew */                                \
     X(KEPT, "kept")   /* after VOID: this ticket is finished too */
@@ -67,8 +67,8 @@ struct dispatcher_options {
     int64_t look_ms;      /* how often to check whether a server was replaced; 0: the default of server_watch.h */
     int64_t death_ms;     /* silence after which a worker is lost; 0: 5000 */
     int64_t patience_ms;  /* for dispatcher_describe; 0: the default of waiting.h */
-    int64_t save_ms;      /* time for a save during which no disk makes progress; 0: 120000 */
-    int64_t last_save_ms; /* the same after dispatcher_cancel; 0: 15000, as long as a leaving server waits */
+    int64_t save_ms;      /* a save fails after so long without progress of any disk; 0: 120000 */
+    int64_t last_save_ms; /* replaces save_ms after dispatcher_cancel; 0: 15000, as long as a leaving server waits */
     /* Returns a number that changes whenever a disk has made progress with a save's shards. NULL:
      * progress is not known and does not extend the time. */
     int64_t (*written)(void *context, const char *directory);
@@ -77,13 +77,13 @@ struct dispatcher_options {
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
 void dispatcher_free(struct dispatcher *dispatcher);
 uint16_t dispatcher_port(const struct dispatcher *dispatcher);
-/* Makes dispatcher_await_servers, dispatcher_begin and dispatcher_next_event fail with
- * ERROR_CANCELLED, now and forever; see dispatcher_save for its own case. May be called from any
- * thread. */
+/* Makes dispatcher_await_servers, dispatcher_begin and dispatcher_next_event fail with ERROR_CANCELLED from now
+ * on. dispatcher_save may still be called. May be called from any thread. */
 void dispatcher_cancel(struct dispatcher *dispatcher);
 
+/* The state that a server has reported. */
 struct server_standing {
-    uint64_t nonce;
+    uint64_t nonce; /* random number of the server's process */
     bool holds_state;
     uint32_t lineage;
     int64_t clock, updates, empty;                /* as in variables.h */
@@ -97,14 +97,17 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
                              struct error *error);
 void server_standing_release(struct server_standing *standing);
 
+/* What one server starts from. */
 struct server_start {
-    bool needed;      /* false: it continues with what it holds */
-    const char *path; /* of a checkpoint; "": a fresh start */
-    struct ticket_set tickets;
-    int64_t updates, empty;
+    bool needed;               /* false: the server continues with the values that it holds; the rest is not used */
+    const char *path;          /* the checkpoint that the server loads; "": the initial values */
+    struct ticket_set tickets; /* those whose updates are in the checkpoint */
+    int64_t updates, empty;    /* as in variables.h */
 };
+/* What the crew starts from. */
 struct dispatcher_plan {
-    uint32_t lineage;
+    uint32_t
+        lineage; /* a number that rises with each rollback to a checkpoint; updates of another lineage are refused */
     int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
     int64_t step;                                 /* Synchronous: steps applied */
     int64_t end;                                  /* of the run, in tickets; 0: unchanged */
@@ -112,9 +115,9 @@ struct dispatcher_plan {
     struct ticket_set finished;
     const struct server_start *starts; /* by server */
 };
-/* Sends the starts, waits until every server has loaded its state, then hands out tickets.
- * *ret_lost: updates that were acknowledged and that no server has any more. ERROR_UNAVAILABLE: a
- * server was lost meanwhile. */
+/* Tells every server what it starts from, waits until all have loaded it, then hands out tickets.
+ * *ret_lost is the number of updates that a server had acknowledged and that are lost now.
+ * ERROR_UNAVAILABLE: a server was lost meanwhile. */
 int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
                      struct error *error);
 
@@ -139,37 +142,37 @@ struct server_saved {
     int64_t updates, empty;
     struct ticket_set tickets; /* released by the caller */
 };
-/* Has every server write its shard into `directory`, and waits for all. ERROR_UNAVAILABLE: a server
- * was lost. ERROR_NO_SPACE, ERROR_SYSTEM: a server could not write. ERROR_SYSTEM: a disk takes too
- * long; that server refuses other saves until it has finished this one. A `last` save and a save
- * after EVENT_OVER wait for such a server, as long as for their own shards. May be called after
- * dispatcher_cancel, which does not end it at once; it then fails with ERROR_CANCELLED if a disk
- * takes too long. `last`: the chief or servers leave after the save. Servers then answer nobody
- * until a chief begins again, since no ticket can be finished until then, and what one of them
- * acknowledged would be lost. */
+/* Orders every server to write its shard of the values into `directory`, and waits until all have.
+ *
+ * ERROR_UNAVAILABLE: a server was lost. ERROR_NO_SPACE, ERROR_SYSTEM: a server could not write, or its disk takes too long;
+ * in the latter case the server refuses other saves until it has finished this one. A `last` save, and a save after
+ * EVENT_OVER, also wait for servers that still write an earlier save. May be called after dispatcher_cancel; it then fails
+ * with ERROR_CANCELLED if a disk takes too long.
+ *
+ * `last`: the chief or some servers leave after this save. From then on the servers acknowledge no update until a chief calls
+ * dispatcher_begin, because an update after the save would be lost. */
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
                     struct server_saved saved[PS_SERVERS_MAX], struct error *error);
 
 /* Returns the servers that were asked to leave and wait for a save, server i as bit i. Call it
  * after EVENT_SERVER_LEAVING; servers that have gone meanwhile are not included. */
 uint64_t dispatcher_leaving(struct dispatcher *dispatcher);
-/* Lets these servers go after a save, and returns them. Returns false, and lets none go, if one was
- * asked to leave after the save was ordered: it has acknowledged more since, and no save has that.
- * Save again then. */
+/* Allows the servers of dispatcher_leaving to end, after a save; *ret_gone receives them as bits. Returns false, and allows
+ * none to end, if one of them was asked to leave after the save was ordered: it may have acknowledged updates that the save
+ * lacks, so the caller must save again. */
 bool dispatcher_save_and_release(struct dispatcher *dispatcher, uint64_t *ret_gone);
-/* Lets these servers go without a save, because they cannot be saved. */
+/* Allows the servers of dispatcher_leaving to end without a save, because a save is impossible. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 
-/* Returns whether a server is lost, or back without a state: it answers nothing before the next
- * dispatcher_begin. */
+/* Returns whether a server is lost, or was replaced and holds no state, so that dispatcher_begin must be called again. */
 bool dispatcher_misses_a_server(struct dispatcher *dispatcher);
 /* Returns the number of updates lost so far. */
 int64_t dispatcher_lost(struct dispatcher *dispatcher);
 /* Returns the number of shares that were dropped so far because another worker had finished the
  * same share before. */
 int64_t dispatcher_late(struct dispatcher *dispatcher);
-/* Describes which member the crew waits for, and for what; "" if for none. May be called from any
- * thread. */
+/* Writes which member the crew waits for and what it must do, for the status; "" if it waits for none. May be called
+ * from any thread. */
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX]);
 /* Informs all members that the run is over, and waits a moment until they have disconnected. */
 void dispatcher_finish(struct dispatcher *dispatcher);

@@ -266,7 +266,8 @@ static void open_sessions(struct dispatcher *dispatcher, void *context)
         return;
     }
     const struct ticket_set *finished = ticket_scheduler_finished(dispatcher->scheduler);
-    dispatcher->told_step = (finished->low + finished->above_count) / dispatcher->options.scheduler.tickets_per_step;
+    dispatcher->reported_step =
+        (finished->low + finished->above_count) / dispatcher->options.scheduler.tickets_per_step;
     dispatcher->sums = (struct step_sums){.squares = -1};
     dispatcher_resume_step(dispatcher);
     dispatcher_restart_sessions(dispatcher);

@@ -26,27 +26,27 @@ struct led_server {
     struct dispatcher *dispatcher;
     unsigned number;
     struct rpc_stream *stream;
-    struct server_watch watch; /* watches for its successor */
+    struct server_watch watch; /* notices if the server's pod is replaced */
     int64_t next_dial_ms;
-    bool stands; /* SERVER_STATE has arrived on this stream */
+    bool stands; /* the server has reported its state on this stream */
     struct server_standing standing;
-    struct ticket_set settled; /* tickets in its state at its last start, or not to be waited for */
-    struct ticket_set lost;    /* of these, those counted as lost … */
-    struct ticket_set hollow;  /* … and those whose shares have no examples, so that nothing is lost */
-    int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
-    int64_t heard_ms;          /* when it was last heard … */
-    int64_t prompted_ms;       /* … and was last prompted, while a save waits for it */
-    int64_t updates_lost; /* tickets settled by this chief or an earlier one, but with updates in no server's values */
+    struct ticket_set settled; /* tickets that need not be pushed: in its state at its last start, or discarded since */
+    struct ticket_set lost;    /* those of `settled` that are counted as lost updates */
+    struct ticket_set hollow;  /* those of `settled` whose shares have no examples, so that nothing is lost */
+    int64_t asked_ms;          /* when the server was last ordered to start, save, reduce or apply, or was lost */
+    int64_t heard_ms;          /* when the server's last message came */
+    int64_t prompted_ms; /* when the server was last sent a message that it must answer, while a save waits for it */
+    int64_t
+        updates_lost; /* tickets that count as finished, for this chief or an earlier one, but are not in the values */
     bool starting;
     bool reduced, stepped;
-    bool leaving; /* it has asked to leave, and waits */
-    bool
-        leaving_before_save; /* it asked before the last save was ordered, so that save contains everything that it acknowledged */
+    bool leaving;             /* the server has asked to leave, and waits for the answer */
+    bool leaving_before_save; /* it asked before the last save was ordered, so the save has all that it acknowledged */
     double squares;
     bool saving, saved;
-    bool busy;           /* it writes a save that is no longer waited for, and refuses others until it has finished */
-    int64_t save_number; /* of the order in progress */
-    struct ps_message save; /* its answer to the order */
+    bool busy; /* the server still writes an earlier, abandoned save, and refuses others until it has finished */
+    int64_t save_number;    /* of the order to save that is in progress */
+    struct ps_message save; /* the server's answer to that order */
 };
 
 struct worker_session {
@@ -55,9 +55,9 @@ struct worker_session {
     struct rpc_stream *stream;
     bool joined;
     unsigned worker, wants;
-    int64_t clock; /* the clock that it has brought along, in clock_lineage; -1: none */
-    uint32_t clock_lineage;
-    int64_t computing; /* the ticket that it has brought along; -1: none */
+    int64_t clock;          /* the clock that the worker had when it joined; -1: none */
+    uint32_t clock_lineage; /* the lineage in which `clock` counts */
+    int64_t computing;      /* the ticket that the worker was computing when it joined; -1: none */
     int64_t heard_ms, beat_ms;
 };
 
@@ -90,13 +90,13 @@ struct dispatcher {
     int64_t away_ms[PS_WORKERS_MAX];    /* BoundedStaleness: when a worker's connection was lost; 0: it was not */
     unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was overtaken */
     int64_t started_ms;
-    bool assembles; /* BoundedStaleness: this new chief waits for the clocks that workers bring along */
+    bool assembles; /* BoundedStaleness: this new chief waits until the workers have joined and reported their clocks */
     struct ticket_scheduler *scheduler;
     uint32_t scheduler_lineage; /* the lineage in which its tickets are finished and held */
     enum dispatcher_phase phase;
-    struct dispatcher_plan terms; /* lineage and base; no sets */
+    struct dispatcher_plan terms; /* lineage and base of the plan in progress; its sets are not used */
     struct step_sums sums;
-    int64_t told_step;
+    int64_t reported_step;         /* the last step that was reported with EVENT_STEP */
     int64_t done_ms;               /* when a ticket was last done, or tickets were first handed out */
     int64_t late;                  /* Synchronous: shares dropped because another worker had finished the same share */
     struct stragglers *stragglers; /* Synchronous */
@@ -145,7 +145,7 @@ bool dispatcher_all_stand(const struct dispatcher *dispatcher);
 /* Tells a server that its state will never have these tickets' updates; `are_empty`: there are
  * none, because their shares have no examples. */
 void dispatcher_discard_tickets(struct led_server *server, const struct ticket_set *tickets, bool are_empty);
-/* Has the servers sum the step's shares, all of which have arrived. */
+/* Synchronous: orders the servers to sum the step's shares, all of which have arrived. */
 void dispatcher_reduce(struct dispatcher *dispatcher);
 /* Repeats the present step's order after a server came back in the middle of it. */
 void dispatcher_resume_step(struct dispatcher *dispatcher);
@@ -155,7 +155,7 @@ void dispatcher_session_opened(void *context, struct rpc_stream *stream, struct 
 void dispatcher_sessions_tick(struct dispatcher *dispatcher);
 /* Hands out all tickets that may be handed out now. */
 void dispatcher_deal(struct dispatcher *dispatcher);
-/* Sends all workers the present terms (lineage, base). */
+/* Tells all workers the lineage and base of the present plan, after a start or rollback. */
 void dispatcher_restart_sessions(struct dispatcher *dispatcher);
 /* Informs all workers that the run is over, so that none reconnects. */
 void dispatcher_dismiss_sessions(struct dispatcher *dispatcher);

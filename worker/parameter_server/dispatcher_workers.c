@@ -169,7 +169,7 @@ static void note_late(struct dispatcher *dispatcher, int64_t step)
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm)
 {
     const struct step_sums *sums = &dispatcher->sums;
-    dispatcher->told_step = step;
+    dispatcher->reported_step = step;
     dispatcher_tell(dispatcher,
                     &(struct dispatcher_event){.kind = EVENT_STEP,
                                                .step = step,
@@ -259,7 +259,7 @@ static void on_done(struct worker_session *session, const struct ps_message *mes
     if (synchronous && dispatcher->phase == PHASE_OPEN && ticket_scheduler_step_is_complete(dispatcher->scheduler))
         dispatcher_reduce(dispatcher);
     int64_t step = finished_count(dispatcher) / dispatcher->options.scheduler.tickets_per_step;
-    if (!synchronous && step > dispatcher->told_step) {
+    if (!synchronous && step > dispatcher->reported_step) {
         if (!isfinite(sums->loss))
             dispatcher_fail(dispatcher, ERROR_NOT_FINITE, "the loss is not finite; lower the learning rate");
         dispatcher_step_done(dispatcher, step, sums->squares >= 0 ? sqrt(sums->squares) : 0);
@@ -349,7 +349,7 @@ static void on_join(struct worker_session *session, const struct ps_message *mes
     session->clock_lineage = message->lineage;
     session->computing = message->ticket;
     close_others(session);
-    if (back || dispatcher->told_step > dispatcher->terms.base_step)
+    if (back || dispatcher->reported_step > dispatcher->terms.base_step)
         dispatcher_say(dispatcher, "worker %u has joined", session->worker);
     enter(session);
 }

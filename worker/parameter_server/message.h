@@ -74,8 +74,8 @@
     X(LOOK) /* any peer: job_uid, server, newest */                                                                      \
     X(SEEN) /* server: generation */
 
-/* A verdict of SAVED that is not an errno: an earlier save is still being written. Its own SAVED
- * follows, to whichever chief leads then. */
+/* A verdict of SAVED that is not an errno: the save is refused because an earlier one is still being written. When that is
+ * done, its own SAVED is sent to the chief of that time. */
 #define PS_SAVE_WAITS UINT32_MAX
 
 enum ps_message_type {
@@ -95,8 +95,9 @@ struct ps_message {
     uint32_t server;          /* the server that is meant: a name may lead to another server for a while */
     uint64_t nonce;           /* random, one for each process */
     uint32_t digest;          /* of the model's layout */
-    uint32_t lineage;
-    uint32_t verdict;
+    uint32_t
+        lineage; /* a number that the chief raises with each rollback to a checkpoint; updates of another are refused */
+    uint32_t verdict; /* of an ACK: how the update was received (variables.h); of a SAVED: an errno */
     uint32_t port;
     uint64_t token;
     bool holds_state, shared, pull, last;

@@ -47,7 +47,7 @@ struct placement {
     struct placement_run **runs; /* by server */
     unsigned *run_counts;
     int64_t *elements;            /* by server: length of its packed array */
-    struct placement_run **dense; /* by server: runs of what belongs to no table */
+    struct placement_run **dense; /* by server: the runs of its pieces that are not tables */
     unsigned *dense_counts;
     struct placement_table **tables; /* by server */
     unsigned *table_counts;
@@ -59,6 +59,7 @@ struct placement {
 void placement_init(struct placement *placement, const struct parameter_layout *layout, unsigned servers);
 void placement_release(struct placement *placement);
 
+/* Returns whether the piece is a whole tensor. */
 bool placement_is_whole(const struct placement_piece *piece);
 
 /* Copy between a flat array in the layout's order and a server's packed one. */

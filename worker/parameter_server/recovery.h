@@ -19,9 +19,9 @@ struct recovery_options {
 };
 
 enum recovery_kind {
-    RECOVERY_GO_ON, /* all hold the trained state: a new chief takes over, or a connection was lost */
-    RECOVERY_SOME,  /* some hold it and continue; the others start from the source. Not in mode Synchronous */
-    RECOVERY_ALL,   /* all start from the source */
+    RECOVERY_GO_ON, /* all servers hold the trained state and continue: a new chief takes over, or a connection was lost */
+    RECOVERY_SOME, /* some servers hold it and continue; the others start from the source. Not in mode Synchronous */
+    RECOVERY_ALL,  /* all servers start from the source */
 };
 
 /* The contents of a checkpoint; path "": a fresh run. */
@@ -35,8 +35,8 @@ struct recovery_source {
 };
 void recovery_source_release(struct recovery_source *source);
 
-/* Decides how to recover. Clears holds_state of servers whose state has an older lineage, since it
- * is worthless. */
+/* Decides how to recover. Clears holds_state of servers whose state has an older lineage (it was superseded by a
+ * rollback), since that state must not be used. */
 enum recovery_kind recovery_choose(const struct recovery_options *options,
                                    struct server_standing standings[PS_SERVERS_MAX]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a parameter server: it holds its part of the model's parameters, applies the updates that workers push, returns
- * values, and does what the chief says. The process of a pod of role `ps` starts one (train/parameter_server.c). The
- * server listens and waits; the chief connects, says what to start from, and at the end that the run is over.
+ * Runs a parameter server: it holds its part of the model's parameters, applies the updates that workers push, and sends
+ * the values to workers that pull them. The process of a pod of role `ps` starts one (train/parameter_server.c). The server
+ * listens and waits; the chief connects, tells it what to start from, orders saves, and reports the end of the run.
  * Everything happens on the thread of its rpc, except that checkpoint shards are written on a thread of their own.
  *
  * The server refuses a chief whose generation is lower than an earlier chief's, and a worker whose incarnation is lower
@@ -57,7 +57,8 @@ struct ps_server_options {
     void (*witness)(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose);
     void *context;
     int64_t patience_ms; /* before `waits` is called; 0: the default of waiting.h */
-    int64_t leave_ms;    /* when asked to leave: time for the chief's save, half as much more for its end; 0: 15000 */
+    int64_t
+        leave_ms; /* how long a leaving server waits for the chief's save; half as long again while it writes; 0: 15000 */
 };
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);
@@ -76,6 +77,7 @@ void ps_server_cancel(struct ps_server *server);
 void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);
 
+/* The number of updates that were applied or refused, by their verdict (variables.h), and of pulls that were answered. */
 struct ps_server_counts {
     int64_t applied, duplicates, outdated, late, pulls;
 };

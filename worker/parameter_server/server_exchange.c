@@ -322,12 +322,12 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
     bool awaits = exchange->pushing && !exchange->push.on_connection;
-    enum bulk_heard heard = bulk_hear(pieces, count, awaits ? &exchange->inbox : NULL, &message, &error);
-    if (heard == BULK_HEARD_NOTHING)
+    enum bulk_received heard = bulk_receive(pieces, count, awaits ? &exchange->inbox : NULL, &message, &error);
+    if (heard == BULK_RECEIVED_NOTHING)
         ps_message_answer_unread(stream, &error);
-    else if (heard == BULK_HEARD_MESSAGE)
+    else if (heard == BULK_RECEIVED_MESSAGE)
         hear(exchange, &message);
-    else if (heard == BULK_HEARD_ALL)
+    else if (heard == BULK_RECEIVED_ALL)
         take_update(exchange);
     ps_message_release(&message);
 }

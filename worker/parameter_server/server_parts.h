@@ -67,17 +67,19 @@ struct ps_server {
     /* Used on the rpc's thread only. */
     struct exchange *exchanges;
     struct control *control;
-    struct generation chief; /* the highest that has connected */
+    struct generation chief; /* the highest generation of a chief that has connected */
     uint32_t worker_incarnations[PS_WORKERS_MAX];
     float *outgoing[PS_WORKERS_MAX]; /* values being sent; gRPC may still read them after a stream has ended */
-    int64_t unled_since_ms, sent_away_ms;
-    struct data_base base; /* kept for the chief's successor */
+    int64_t unled_since_ms;          /* when the chief's connection was lost */
+    int64_t sent_away_ms;  /* when all workers were last disconnected, so that they look up the server's name again */
+    struct data_base base; /* reported to the chief's successor */
     double squares;        /* of the gradient last reduced */
     int64_t asked_ms;      /* when the request to leave was seen; 0: none */
     bool admits;           /* the connected chief hands out tickets */
-    int64_t saved_updates; /* at the last save that a chief learnt of, or at the start; -1: never saved */
-    bool frozen;           /* leaving: nothing more is acknowledged */
-    bool dismissed;        /* the chief has answered the request to leave */
+    int64_t
+        saved_updates; /* updates in the values at the last save that was reported to a chief, or at the start; -1: never saved */
+    bool frozen;    /* leaving: nothing more is acknowledged */
+    bool dismissed; /* the chief has answered the request to leave */
     struct ps_server_counts counts;
     char waiting[PS_TEXT_MAX]; /* as last reported */
 
@@ -105,7 +107,7 @@ bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is
 /* Makes ps_server_wait fail with `error`, unless it has already failed. */
 void ps_server_fail(struct ps_server *server, const struct error *error);
 
-/* For rpc_method.opened. */
+/* Accept the stream of a worker, and of the chief; rpc_method.opened of PS_METHOD_EXCHANGE and PS_METHOD_CONTROL. */
 void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                             void **ret_context);
 void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
@@ -116,7 +118,7 @@ void server_leaving_tick(struct ps_server *server);
 /* Stops acknowledging if the server is leaving, because its last save has begun; workers wait for
  * the successor. */
 void server_leaving_freeze(struct ps_server *server);
-/* The chief has answered the wish to leave: all servers are saved, or cannot be. */
+/* Handles the chief's answer to the request to leave: all servers are saved (`is_saved`), or they cannot be saved. */
 void server_leaving_done(struct ps_server *server, bool is_saved);
 /* Informs the present chief that this server was asked to leave, since it may be a new one. */
 void server_leaving_tell(struct ps_server *server);
@@ -127,7 +129,8 @@ bool server_is_meant(const struct ps_server *server, struct rpc_stream *stream, 
 /* If `newest` is a newer server in this one's place, ends the server with an error that says so,
  * and returns true. */
 bool server_is_superseded(struct ps_server *server, struct generation newest);
-/* The same if the caller has a newer attempt: all processes of this attempt are superseded. */
+/* If the caller belongs to a newer attempt of the job, which supersedes all processes of this attempt, ends the server with an error that
+ * says so, and returns true. */
 bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
 void server_succession_tick(struct ps_server *server);
 

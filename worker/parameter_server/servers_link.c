@@ -374,12 +374,12 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct error error = ERROR_INIT;
     pthread_mutex_lock(&server->link->lock);
     server->heard_ms = clock_monotonic_ms();
-    enum bulk_heard heard = bulk_hear(pieces, count, server->receives ? NULL : &server->inbox, &message, &error);
-    if (heard == BULK_HEARD_MESSAGE)
+    enum bulk_received heard = bulk_receive(pieces, count, server->receives ? NULL : &server->inbox, &message, &error);
+    if (heard == BULK_RECEIVED_MESSAGE)
         hear(server, &message);
-    else if (heard == BULK_HEARD_ALL)
+    else if (heard == BULK_RECEIVED_ALL)
         finish_pull(server);
-    else if (heard == BULK_HEARD_NOTHING) {
+    else if (heard == BULK_RECEIVED_NOTHING) {
         if (error.kind == ERROR_UNSUPPORTED)
             hear_stranger(server, &error);
         rpc_stream_close(stream);

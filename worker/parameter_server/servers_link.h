@@ -5,8 +5,8 @@
  * accesses these arrays itself. Otherwise the bytes are sent on bulk connections (worker/comm/bulk_connection.h), or as
  * bulk messages over gRPC if they are few or no bulk connection is available.
  *
- * A link repairs itself: it reconnects to a lost server until that server or its successor answers, and repeats what
- * was not acknowledged. So a call ends when every server has done its part, however many attempts that takes. It fails
+ * If a server is lost, the link reconnects until that server or its successor answers, and sends again the updates that
+ * were not acknowledged. So a call returns only when every server has answered, however many attempts that takes. It fails
  * if a connected server stays silent for `deadline_ms`, or with one of the other errors listed at servers_link_pull.
  *
  * One thread calls; everything else happens on the rpc's thread, whose tick must call servers_link_tick.

@@ -27,8 +27,9 @@ struct ticket_link_options {
     int64_t lost_ms;               /* time without a chief before ERROR_TIMEOUT; 0: 600 s */
     const struct crew_seat *chief; /* for its name only; may be NULL */
     int64_t patience_ms;           /* for ticket_link_describe; 0: the default of waiting.h */
-    /* Called on the rpc's thread when a ticket has arrived; ticket_link_next will return it unless
-     * it becomes void. Must not call the link. NULL: not called. */
+    /* Called on the rpc's thread when a ticket has arrived, before ticket_link_next returns it, so that
+     * its examples can be read ahead. A rollback may still make the ticket void. Must not call the link.
+     * NULL: not called. */
     void (*foresee)(void *context, const struct ticket_grant *grant);
     void *context;
 };
@@ -60,11 +61,12 @@ void ticket_link_tick(struct ticket_link *link);
 /* Waits for the next ticket. ERROR_STALE: this worker is superseded. ERROR_FORBIDDEN: the chief is
  * of another version. ERROR_TIMEOUT: no chief. ERROR_CANCELLED: ticket_link_cancel. */
 int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error);
-/* Reports the ticket of the last grant as done: every server has its update. NULL: it is void. */
+/* Ends the ticket of the last grant. `result`: it is done, and every server has its update; reported to the chief. NULL: it is void,
+ * and the chief may give it to another worker. */
 void ticket_link_done(struct ticket_link *link, const struct ticket_result *result);
 
-/* Returns whether the chief has said that the run is over; what is still computed or pushed then no
- * longer counts. May be called from any thread. */
+/* Returns whether the chief has announced the end of the run; updates that are still computed or pushed then
+ * no longer count. May be called from any thread. */
 bool ticket_link_is_over(struct ticket_link *link);
 
 /* Makes ticket_link_next fail with ERROR_CANCELLED, now and forever. May be called from any thread. */

@@ -52,8 +52,8 @@ struct ticket_scheduler_options {
     int64_t staleness;
     unsigned backup_workers;
     int64_t end;        /* tickets 0 .. end - 1 make the run */
-    int64_t most_ahead; /* 0: 32768 */
-    int64_t overdue_ns; /* 0: 30 s */
+    int64_t most_ahead; /* see Asynchronous above; 0: 32768 */
+    int64_t overdue_ns; /* a ticket that is held for longer may also be given to another worker; 0: 30 s */
 };
 
 struct ticket_scheduler;
@@ -66,26 +66,30 @@ void ticket_scheduler_free(struct ticket_scheduler *scheduler);
 
 /* Adds a worker whose process is new. It holds nothing. */
 void ticket_scheduler_join(struct ticket_scheduler *scheduler, unsigned worker);
-/* Adds a worker again that had this clock and holds nothing but `ticket` (-1: nothing), which it
- * computes. It is never placed behind the slowest worker if others have gone on without it. Returns
- * whether it keeps the ticket, which is the case unless it was taken for lost meanwhile. */
+/* Adds a worker that was connected before. It had this clock and still computes `ticket` (-1: none). If the other
+ * workers have meanwhile finished more, it gets the slowest worker's clock. Returns whether it keeps the ticket;
+ * false if the ticket was given to another worker. */
 bool ticket_scheduler_rejoin(struct ticket_scheduler *scheduler, unsigned worker, int64_t clock, int64_t ticket);
 /* Raises a worker's clock to the one that it reports. Returns whether that was higher. */
 bool ticket_scheduler_note_clock(struct ticket_scheduler *scheduler, unsigned worker, int64_t clock);
-/* Records, from the servers' knowledge, that some worker has begun a ticket at that clock. */
+/* Records that some worker has begun a ticket at that clock, as a server has reported to a new chief. */
 void ticket_scheduler_note_furthest(struct ticket_scheduler *scheduler, int64_t clock);
+/* Returns the highest clock at which any worker has begun a ticket. */
 int64_t ticket_scheduler_furthest(const struct ticket_scheduler *scheduler);
+/* Returns a worker's clock. */
 int64_t ticket_scheduler_clock(const struct ticket_scheduler *scheduler, unsigned worker);
 void ticket_scheduler_leave(struct ticket_scheduler *scheduler, unsigned worker);
+/* Returns whether the worker has joined and not left. */
 bool ticket_scheduler_is_there(const struct ticket_scheduler *scheduler, unsigned worker);
+/* Returns how many workers have joined and not left. */
 unsigned ticket_scheduler_live(const struct ticket_scheduler *scheduler);
 
 /* Takes the next ticket for a worker that has joined. Returns false if it has to wait, or all
  * tickets are done. */
 bool ticket_scheduler_take(struct ticket_scheduler *scheduler, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
-/* Bounded staleness with backup workers: overtakes one of the workers that `worker`, which holds
- * nothing, would have to wait for, if these are not more than the spare ones. It stays overtaken
- * until it joins again or leaves. Returns false if none is to be overtaken. */
+/* Bounded staleness with backup workers: if `worker`, which holds no ticket, would have to wait for others, and
+ * these are at most as many as the backup workers, marks one of them as overtaken, so that it no longer counts
+ * for the clock. Returns false if no worker is to be marked. */
 bool ticket_scheduler_overtake(struct ticket_scheduler *scheduler, unsigned worker, unsigned *ret_overtaken);
 bool ticket_scheduler_is_overtaken(const struct ticket_scheduler *scheduler, unsigned worker);
 /* Asynchronous: finds who else holds a ticket that was just given to a worker, and for how long.
@@ -103,8 +107,8 @@ int64_t ticket_scheduler_step(const struct ticket_scheduler *scheduler);
 bool ticket_scheduler_step_is_complete(const struct ticket_scheduler *scheduler);
 void ticket_scheduler_advance(struct ticket_scheduler *scheduler);
 
-/* Rolls back to what a snapshot or the servers hold; forgets all held tickets. `step`: in mode
- * Synchronous, the first step not applied. */
+/* Rolls back to a state in which the tickets `finished` are finished, as a checkpoint or the servers say; no
+ * ticket is held then. `step`: in mode Synchronous, the first step that is not applied. */
 void ticket_scheduler_rollback(struct ticket_scheduler *scheduler, const struct ticket_set *finished, int64_t step);
 /* Sets the run's end: it has tickets 0 to end - 1. */
 void ticket_scheduler_set_end(struct ticket_scheduler *scheduler, int64_t end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Holds a set of tickets (numbers of shares of batches) that is nearly a prefix: all below `low`, and a few above it.
+ * Holds a set of tickets (numbers of shares of batches) that has all tickets below a number, `low`, and a few above it.
  * It records the tickets whose updates a parameter server has applied, by which a repeated update is recognised, and
  * those that the chief knows to be finished. A checkpoint contains it as JSON.
  */

@@ -78,7 +78,7 @@ void variables_release(struct variables *variables);
 /* Starts from the values of a fresh model: `flat` is in the layout's order. */
 void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates);
 
-/* What was done with an update. */
+/* The possible results of an update: it was applied, or why it was not. */
 #define UPDATE_VERDICTS(X)                                                                                             \
     X(APPLIED, "applied")                                                                                              \
     X(DUPLICATE, "duplicate")                                                                                          \
@@ -111,12 +111,13 @@ static inline bool update_is_empty(const struct update *update)
 {
     return update->gradient_scale == 0;
 }
+/* Returns whether the update would be applied, or why not. Changes nothing. */
 enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
 /* Asynchronous: applies the update unless it is a duplicate, outdated or late. */
 int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error);
 
-/* Synchronous: keeps a copy of a share's gradients, with the same exceptions. */
+/* Synchronous: keeps a copy of a share's gradients until variables_reduce, unless the update is a duplicate, outdated or late. */
 int variables_stage(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error);
 /* Sums the shares of step `updates`. `ret_squares` is the sum's part of the crew's squared gradient

@@ -62,14 +62,14 @@ int crew_communicator_queue(struct crew_communicator *crew, struct device_stream
                             const struct communicator_operation *operations, unsigned count, struct error *error);
 /* Waits until the event is done, without checking that the work before it succeeded. Call it
  * before launching more work: a stream holds about 1,024 launches, and the next launch blocks
- * its caller. Behind a lost peer it would block for ever, and nobody would be left to abort the
- * communicator. */
+ * its caller. If the queued work waits for a lost peer, the launch would block for ever, and this thread
+ * could not abort the communicator. */
 int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error);
-/* Waits until the event is done, and fails if anything that it stands behind has failed. */
+/* Waits until the event is done, and fails if work that was queued before the event has failed. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
 
-/* Returns for how long this process was stopped while it waited here, since the last call
- * (collective_take_frozen_ns). Returns 0 for NULL. */
+/* Returns for how many nanoseconds this process was suspended while it waited here, since the last call
+ * (see collective_take_frozen_ns). Returns 0 for NULL. */
 int64_t crew_communicator_take_frozen_ns(struct crew_communicator *crew);
 
 /* What each rank announces about each of its devices. */

@@ -53,8 +53,8 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
  * summed. */
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);
-/* The same for a rank that contributes several vectors, as many as the tree gives it; the sum is in the
- * first. */
+/* Like device_sums_start_vector, for a rank that contributes several vectors, one for each of its subtrees (reduction_tree.h); the sum
+ * is in the first. */
 int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
                               struct error *error);
 /* With a plan: queues copies of the owners' parts of a vector to all devices that did not sum these parts. `vectors`: the vector on each

@@ -9,8 +9,8 @@
  * optimizer (SGD with Nesterov momentum) uses the average as its gradient. The optimizer's slots
  * are averaged in the same way. Within a round, a rank's devices mirror its state (replica_set.h).
  *
- * So between two rounds all replicas hold the same bytes, and the end of a round is a step
- * boundary. A round that fails leaves the state as it was at its start, unless a device has failed.
+ * So between two rounds all replicas hold the same bytes, and checkpoints are saved and members join only
+ * there. A round that fails leaves the state as it was at its start, unless a device has failed.
  * Rounds end at multiples of H, and at the last step.
  */
 #ifndef COXSWAIN_STRATEGY_LOCAL_ROUNDS_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connects a worker to its peers in a PeerToPeer crew, in which every worker trains at its own pace, sends its changes
- * to all others, and now and then averages parameters with one of them.
+ * Connects a worker to its peers in a PeerToPeer crew, in which every worker trains at its own pace, sends the changes of
+ * its parameters to all others, and now and then averages its parameters with those of one peer (a "meeting").
  *
  * A separate thread (the rpc's) keeps a stream to every other member of the world (the crew's current list of members),
  * serves their streams, and moves parts of the parameters between peers and the replica (peer_replica.h). The trainer's
  * calls only leave requests and return at once, except peer_hub_answer and peer_hub_handing, which wait until a
- * deadline.
+ * deadline. To "have" an example means that the replica's parameters contain the change that a worker computed from it.
  *
  * For each peer there is at most one change under way, and one in which all later changes are added
  * up: a slow peer gets fewer and larger changes, and no queue grows. When a peer leaves the world,
@@ -47,15 +47,14 @@ uint16_t peer_hub_port(const struct peer_hub *hub);
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
-/* Starts a step: returns where this seat's next examples begin in its order, behind those that
- * this replica has. The trainer calls it before each step. The position may be ahead of what
- * this member has finished, if the replica has met one with more examples of this seat, from a
- * predecessor. */
+/* Starts a step: returns the position in this seat's order of examples at which the step begins, after those
+ * that this replica has. The trainer calls it before each step. The position may be ahead of the examples that
+ * this member has computed: a peer's replica may have had examples that an earlier pod of this seat computed. */
 int64_t peer_hub_place(struct peer_hub *hub);
 /* Sends `change` to every peer in the world, to be added there, and records that this seat's
  * first `examples` examples are finished. */
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
-/* Asks for a meeting, in which this replica and the peer's both move to their mean. Does nothing
+/* Starts a meeting with the peer of `seat`, in which both replicas move to the mean of their parameters. Does nothing
  * if a meeting is under way or the peer is not in the world. A meeting with a peer that is not
  * connected waits until it connects or leaves the world; so does any later one. */
 void peer_hub_meet(struct peer_hub *hub, unsigned seat);
@@ -85,17 +84,17 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 /* Waits at most `timeout_ms` for the answer. FAILED: the peer is out of reach. */
 enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
-/* Records that this replica is now the state fetched last, and has the examples that its giver
- * had. */
+/* Records that the trainer has replaced its state by the one that peer_hub_ask has fetched, so that this replica has
+ * the same examples as the peer that sent it. */
 void peer_hub_adopt(struct peer_hub *hub);
-/* Returns for how long nothing of the answer has arrived. (A large state may take long in all.) */
+/* Returns the milliseconds since a part of the answer to peer_hub_ask last arrived. (A large state may take long in all.) */
 int64_t peer_hub_silence_ms(struct peer_hub *hub);
-/* Gives up the request. */
+/* Gives up the request of peer_hub_ask; its vectors are not written any more. */
 void peer_hub_forget(struct peer_hub *hub);
 
-/* Writes the rank, role and address of a peer that has not answered for long, and what it was asked. Returns false if there is nothing
- * new: each peer is reported once, until it answers in time again or reconnects. Training does not wait for it; the coordinator drops a
- * peer that stays silent. */
+/* Writes a message about a peer that has not answered for suspicion_ms: its rank, role and address, and the request. Returns false if there
+ * is no such peer, or if it was reported already and has neither answered nor reconnected since. Training does not wait for it; the
+ * coordinator removes a peer that stays silent from the crew. */
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
 /* Raises a seat's count of finished examples to `examples`. A seat's examples are counted by how far they reach in its order, so those
@@ -116,9 +115,9 @@ int64_t peer_hub_total(struct peer_hub *hub);
 /* Returns how many of the counted examples this replica lacks. */
 int64_t peer_hub_lacking(struct peer_hub *hub);
 
-/* say_done: the chief announces to all peers, later ones too, that the result is stored.
- * is_done: returns whether this was announced to this member. */
+/* For the chief: announces to all peers, also to those that connect later, that the result is stored. */
 void peer_hub_say_done(struct peer_hub *hub);
+/* Returns whether the chief has announced to this member that the result is stored. */
 bool peer_hub_is_done(struct peer_hub *hub);
 
 #endif

@@ -248,11 +248,12 @@ void pipeline_share_controls(const struct pipeline_share *share, float (*ret_con
 /* Allocates a store, once its units exist and its share is measured. */
 int pipeline_store_init(struct pipeline_store *store, struct error *error);
 void pipeline_store_release(struct pipeline_store *store);
-/* Copy all gradients to host_gradients; and the first share's first one back to the stores that update parameters. */
+/* pipeline_stores_to_host copies all gradients to host_gradients. pipeline_stores_from_host copies the first share's first host gradient
+ * back to the stores that update parameters. */
 int pipeline_stores_to_host(struct pipeline *pipeline, struct error *error);
 int pipeline_stores_from_host(struct pipeline *pipeline, struct error *error);
-/* The same for tied embeddings only, in the first share's first gradient: the tables that other layers borrow to the host, and the copies
- * of tables back. */
+/* Copy only tied embeddings, in the first share's first gradient: the tables that other layers borrow, to the host; and the copies of these
+ * tables, back to the stores. */
 int pipeline_stores_tables_to_host(struct pipeline *pipeline, struct error *error);
 int pipeline_stores_tables_from_host(struct pipeline *pipeline, struct error *error);
 /* Copies the summed gradients of borrowed tables to the stores of this process that have copies of the tables. */

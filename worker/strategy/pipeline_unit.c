@@ -58,7 +58,7 @@ static struct graph_stage_pass prepare(const struct pipeline_unit *unit, struct 
                 .targets = (char *)share->batch->targets + (size_t)piece->offset * example_target_bytes(format),
                 .examples = piece->count,
                 .scale = pipeline->scale,
-                .loss_scale = strategy_loss_scale_told(&pipeline->base.options),
+                .loss_scale = strategy_loss_scale_for_passes(&pipeline->base.options),
                 .gradients = slot_memory(unit->store, leaf->subtree, leaf->slot),
                 .accumulate = leaf->accumulate,
                 .sums = &share->sums[action.micro_batch],

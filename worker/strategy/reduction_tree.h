@@ -38,14 +38,13 @@ void reduction_rank_leaves(unsigned leaves, unsigned rank, unsigned ranks, unsig
 unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
                          struct reduction_subtree subtrees[REDUCTION_COVER_MAX]);
 
-/* Summing a subtree of `count` leaves one leaf after another with a stack of partial sums: leaf
- * `leaf` (from 0) is computed into slot `slot`, then `merges` times the topmost slot is added to
- * the one below it. */
+/* Says how to sum a subtree of `count` leaves, one leaf after another, with a stack of partial sums: compute
+ * leaf `leaf` (from 0) into slot *ret_slot, then, *ret_merges times, add the topmost slot to the one below it. */
 void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, unsigned *ret_merges);
 
-/* How sums over subtrees that lie side by side from leaf `first` to `end` become the sums over
- * the cover of that range. Returns the number of merges, in their order (less than `inputs`);
- * ret_outputs[i]: the input that then holds subtree i of the cover. */
+/* Lists the additions by which sums over adjacent subtrees (`inputs`, from leaf `first` to `end`) become the sums
+ * over the cover of that range. Returns their number, which is less than that of the inputs. ret_outputs[i] is the
+ * input that then holds the sum over subtree i of the cover. */
 unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const struct reduction_subtree *inputs,
                           struct reduction_merge *ret_merges, unsigned ret_outputs[REDUCTION_COVER_MAX]);
 

@@ -54,7 +54,7 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .batch_is_near = replica->copies != NULL,
                                .examples = part.count,
                                .scale = (float)(1.0 / replica_target_count(replica, batch->size)),
-                               .loss_scale = strategy_loss_scale_told(&replica->options),
+                               .loss_scale = strategy_loss_scale_for_passes(&replica->options),
                                .sums = &replica->sums[shard - replica->first],
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
@@ -148,9 +148,10 @@ static int queue_repeatedly(struct replica *replica, const struct batch *batch, 
     if (replica->told == NULL)
         return replica_queue_shards(replica, error);
     int64_t step = replica->options.state->progress.step + 1;
-    device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)step,
-                                                            .loss_scale = strategy_loss_scale_told(&replica->options),
-                                                            .values = replica->told});
+    device_begin_step(replica->stream,
+                      &(struct begin_step){.pass = (uint32_t)step,
+                                           .loss_scale = strategy_loss_scale_for_passes(&replica->options),
+                                           .values = replica->told});
     return repeated_launches_queue(&replica->passes[replica->current], &replica->launches, replica_key(replica, batch),
                                    queue_shards, replica, error);
 }

@@ -46,7 +46,7 @@ const float *const *replica_controls(const struct replica *replica);
 int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
 /* Reads the next batch while the device works. */
 int replica_read_ahead(struct replica *replica, struct error *error);
-/* replica_launch_passes, then replica_read_ahead. */
+/* Calls replica_launch_passes, then replica_read_ahead. */
 int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
 /* Returns an event that is done once bucket `index` of every contribution is final, in the passes under way. */
 struct device_event;

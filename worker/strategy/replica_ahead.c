@@ -50,7 +50,7 @@ static void begin_step(const struct replica_ahead *ahead, struct update_factors 
     device_begin_step(replica->stream,
                       &(struct begin_step){.factors = factors,
                                            .pass = (uint32_t)pass,
-                                           .loss_scale = strategy_loss_scale_told(&replica->options),
+                                           .loss_scale = strategy_loss_scale_for_passes(&replica->options),
                                            .good_steps = (int32_t)state_of(ahead)->progress.scaling.good_steps,
                                            .values = ahead->values});
 }

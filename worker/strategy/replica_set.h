@@ -37,9 +37,10 @@ void replica_set_memory_plan(const struct strategy_options *options, enum replic
 enum device_memory replica_set_gradients_place(const struct strategy_options *options);
 void replica_set_free(struct replica_set *set);
 
-/* Sets the group in which the set is one of `size` processes. Only passes of layers with statistics of the whole batch use it
- * (replica_set_uses_group); they do so until they are settled, even if the group has been aborted. */
+/* Returns whether the passes exchange values with other processes, because a layer has statistics of the whole batch. */
 bool replica_set_uses_group(const struct replica_set *set);
+/* Sets the group through which they do so, and this process's rank among the group's `size` processes. The passes use the group until
+ * replica_set_settle, even if it has been aborted. */
 void replica_set_join(struct replica_set *set, struct collective *group, unsigned rank, unsigned size);
 /* Copies options->state to the other devices' mirrors, or its parameters and progress to their copies. */
 int replica_set_spread(struct replica_set *set, struct error *error);
@@ -53,12 +54,12 @@ void replica_set_tell_progress(struct replica_set *set);
 /* Returns the parameters with which a device computes. */
 float *replica_set_parameters(const struct replica_set *set, unsigned device);
 
-/* The set's contributions to the sum over the batch: flat gradients in the order of the layout, and control
- * words. */
+/* Return the set's contributions to the sum over the batch: their number, their flat gradients in the order of the layout, and their control
+ * words (replica.h). */
 unsigned replica_set_contributions(const struct replica_set *set);
 const float *const *replica_set_gradients(const struct replica_set *set);
 const float *const *replica_set_controls(const struct replica_set *set);
-/* The same as for one replica (replica.h). */
+/* Do for all replicas of the set what replica_start_passes, replica_finish_passes and replica_settle do for one. */
 int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error);
 int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error);
 void replica_set_settle(struct replica_set *set);

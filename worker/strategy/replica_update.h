@@ -23,7 +23,8 @@ struct replica_update {
     unsigned size;
 };
 
-/* The parts of replica_update, for callers that make the update themselves. Fills a result from the reduced control words. */
+/* Fills a result from the reduced control words. This function and the next two are parts of replica_update, for callers that make the update
+ * themselves. */
 void replica_update_read(const struct replica_update *update, struct strategy_result *result);
 /* Sets the step and advances the position, once every device has its parameters. */
 void replica_update_advance(const struct replica_update *update, int64_t step);

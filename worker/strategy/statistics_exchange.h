@@ -22,6 +22,7 @@ struct statistics_exchange;
  * with `layers` layers. */
 struct statistics_exchange *statistics_exchange_new(unsigned shards, unsigned first, unsigned end, unsigned layers);
 void statistics_exchange_free(struct statistics_exchange *exchange);
+/* Returns the exchange as the interface that layers call. */
 struct shard_exchange *statistics_exchange_base(struct statistics_exchange *exchange);
 /* Sets how long a shard waits for the other shards of this process; the default is 300 s. The
  * group has deadlines of its own. */

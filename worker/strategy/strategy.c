@@ -94,9 +94,9 @@ double strategy_loss_scale(const struct strategy_options *options)
     return loss_scaling_factor(&options->state->progress.scaling, graph_precision(options->graph));
 }
 
-float strategy_loss_scale_told(const struct strategy_options *options)
+float strategy_loss_scale_for_passes(const struct strategy_options *options)
 {
-    return loss_scaling_told(&options->state->progress.scaling, graph_precision(options->graph));
+    return loss_scaling_for_begin_step(&options->state->progress.scaling, graph_precision(options->graph));
 }
 
 /* Ranks that learn of the step later get only the norm, so the norm must say that the step was skipped. */

@@ -10,7 +10,8 @@
  *     strategy_close
  *
  * A step that fails has changed nothing: parameters, slots and the position in the data change
- * together, after every gradient of the step is reduced.
+ * together, after every gradient of the step is reduced. The moment between two calls of
+ * strategy_step is called a boundary: all ranks then have the state of the same step.
  *
  * Errors of reform and step: UNAVAILABLE: the crew has lost a member; call strategy_reform. STALE:
  * this process is superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED: member_cancel
@@ -76,7 +77,7 @@ struct strategy_options {
     /* Pipeline. `graph` only describes the whole model, and `devices` have no graphs. A memory plan covers the stages that the job
      * or a checkpoint gives. */
     const struct model_spec *model;
-    unsigned stages; /* 0: one on every device of the crew */
+    unsigned stages; /* 0: as many as the crew has devices */
     bool recompute;
     unsigned crew_size, crew_rank; /* number of seats, taken or not, and this process's; 0 and 0: a crew of one */
     unsigned expected;             /* members that memory plans count with; 0: all seats */
@@ -95,7 +96,7 @@ struct strategy_options {
     struct endpoint *endpoint;
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
     unsigned seat;        /* PeerToPeer: this process's */
-    int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no limit */
+    int64_t grace_ms;     /* PeerToPeer: time between a vote to leave and SIGKILL; 0: no limit */
     /* PeerToPeer: strategy_finished for each seat as of the checkpoint that `restore` reads; all 0: unknown. */
     const int64_t *restored_finished;
     const char *job_uid;
@@ -168,15 +169,15 @@ unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
 /* Fills longest_ns from the words of all ranks, which hold no votes. */
 void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
-/* ERROR_NOT_FINITE, with a remedy, if the loss or the norm is not finite. With float16, sets `skipped` instead, as long as the loss
- * scale can be lowered. All ranks have the same values and so reach the same verdict. */
+/* Checks the loss and gradient norm of a step. If one is not finite: fails with ERROR_NOT_FINITE and a message that says what to change or,
+ * with float16, sets result->skipped as long as the loss scale can be lowered. All ranks have the same values and so decide alike. */
 int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error);
 
 /* For strategies: returns the factor by which losses, and so gradients, of the state's next step are
  * multiplied; 1 if they are not scaled. */
 double strategy_loss_scale(const struct strategy_options *options);
-/* Returns the same factor as passes and begin_step expect it: 0 if losses are not scaled. */
-float strategy_loss_scale_told(const struct strategy_options *options);
+/* Returns the same factor in the form that passes and begin_step take: 0 if losses are not scaled. */
+float strategy_loss_scale_for_passes(const struct strategy_options *options);
 
 /* For strategies, before a step's first change to the state: waits until nobody reads the state, and
  * forbids other threads to abandon the step from now on. */
@@ -195,6 +196,7 @@ bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const str
  * data set, state and member are not read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
+/* Creates the strategy of options->type. Does not join the crew. */
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);
 
@@ -223,8 +225,8 @@ int strategy_sum(struct strategy *strategy, double *values, unsigned count, stru
 bool strategy_evaluates(const struct strategy *strategy);
 int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                       struct loss_sums *ret_sums, struct error *error);
-/* Returns the step at which the strategy_step that ends at the state's step begins; step - 1 for most strategies. The same in all
- * ranks. */
+/* Returns the step of the state before the last strategy_step: the present step - 1, or less for a strategy that takes several steps in one
+ * call. The same in all ranks. */
 int64_t strategy_step_before(const struct strategy *strategy);
 /* Returns how many steps the last strategy_step had taken when it failed; they are undone and must be
  * taken again. */
@@ -271,8 +273,8 @@ int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct
 /* Returns whether each rank goes at its own pace (PeerToPeer). Then replicas differ, only the chief evaluates and saves,
  * strategy_reform is called once and strategy_sum never. */
 bool strategy_is_loose(const struct strategy *strategy);
-/* Loose strategies: between the two calls, the chief's state is the mean of all replicas that it can
- * reach. */
+/* Loose strategies (strategy_is_loose): strategy_average_begin makes the chief's state the mean of all replicas that it can reach,
+ * and strategy_average_end restores the chief's own state. */
 int strategy_average_begin(struct strategy *strategy, struct error *error);
 void strategy_average_end(struct strategy *strategy);
 /* Returns the number of replicas in the last mean, and sets *ret_of to the number that it should have had; 0 and 0: there was no

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Declares the functions that a distribution strategy must implement; strategy.c calls them for the training loop
- * (strategy.h).
+ * (strategy.h). Each function is documented at the function strategy_… of the same name in strategy.h.
  *
  * A strategy's own struct begins with `struct strategy`, so that a pointer to one is a pointer to
  * the other. To add a strategy, add a file with such a table, and a line in strategy.c.

@@ -19,8 +19,8 @@
 
 struct best;
 
-/* Starts to keep the best weights, if the job wants that and this process is a chief that has begun
- * its store. Reads the loss of the file that an earlier chief of this job has left. */
+/* Starts to keep the best weights, if the job asks for it and this process is a chief that has written its
+ * incarnation record (saving_begin). Reads the lowest loss so far from the file of an earlier chief of this job. */
 void best_begin(struct trainer *trainer);
 
 /* Keeps the present weights if `loss` is the lowest so far. Every rank calls this after an

@@ -8,10 +8,11 @@
  * compilation_run returns an error with its last message, and the worker can report why it ends.
  *
  * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
- * is a digest of the program, the worker's version, the plugin, the processor and TPUs, the compilers' settings
- * (XLA_FLAGS, LIBTPU_INIT_ARGS), and the number of threads, for which a CPU's plugin cuts the work when it compiles. Since the file is machine code on storage that
- * others may write to, it begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is
- * ignored. Without a key or a checkpoint directory nothing is cached.
+ * is a digest of everything that the code depends on: the program, the worker's version, the plugin,
+ * the processor and TPUs, the compilers' settings (XLA_FLAGS, LIBTPU_INIT_ARGS), and the number of
+ * threads of a CPU's plugin. The file is machine code on storage that others may write to, so it
+ * begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is ignored. Without a
+ * key or a checkpoint directory nothing is cached.
  */
 #ifndef COXSWAIN_TRAIN_COMPILATION_H
 #define COXSWAIN_TRAIN_COMPILATION_H
@@ -26,17 +27,18 @@
 struct trainer;
 struct xla_options;
 
-/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run on the devices of `options`
- * with `threads` threads, which the environment has already (compute_threads_set_environment). The devices are opened after the
- * child has ended, since one process at a time can have a machine's TPUs.
- * ERROR_INVALID, with the compiler's last words, if it cannot be compiled or is not what its document says; ERROR_NO_SPACE, if
- * it does not fit into a device's memory; else as xla_client_open. */
+/* Makes trainer->program, which was opened in `folder` for `uses` (enum program_use), ready to run on the devices of `options`.
+ * `threads` must be the number that compute_threads_set_environment has set. The devices are opened after the child has ended,
+ * since one process at a time can use a machine's TPUs.
+ *
+ * ERROR_INVALID, with the compiler's last message: the program cannot be compiled, or does not match its program.json.
+ * ERROR_NO_SPACE: it does not fit into a device's memory. Other errors: those of xla_client_open. */
 int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
                     int threads, struct error *error);
 
-/* Runs coxswain-worker --compile-program, which compilation_run starts: compiles the program, prints what it needs, and
- * writes the code to the descriptor --compiled-to, if there is one. With --topology it compiles for TPUs that this machine need
- * not have, and prints the memory of each function. */
+/* Implements coxswain-worker --compile-program, the child process of compilation_run: compiles the program, and writes the code to
+ * the descriptor --compiled-to if it is given. With --topology it compiles for TPUs that this machine need not have, and prints
+ * the memory that each function needs. */
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error);
 

@@ -15,15 +15,15 @@
  * use. `crew` NULL: it shares them with nobody. */
 int compute_threads(const struct arguments *arguments, const struct identity *identity, const struct crew *crew);
 
-/* Makes the plugin that runs a job's program compute with so many threads. `job` NULL: of a process
- * without a crew. Call it from main before any thread starts (xla_set_environment). */
+/* Sets the environment so that the plugin that runs the job's program computes with compute_threads() threads.
+ * `job` NULL: for a process without a crew. Call it from main before any thread starts (xla_set_environment). */
 void compute_threads_set_environment(const struct arguments *arguments, const struct identity *identity,
                                      const struct job_document *job);
 
-/* Begins this process anew with so many threads, which the crew wants (member_wanted_threads): a
- * plugin's threads cannot be changed once they run. Does not return where that succeeds: the program
- * is executed again with the same arguments and COXSWAIN_THREADS in its environment. Returns at once
- * where the number was chosen by the user. */
+/* Restarts this process so that it computes with `threads` threads, the crew's number
+ * (member_wanted_threads), because a plugin's threads cannot be changed once they run: executes the
+ * program again with the same arguments and with COXSWAIN_THREADS set. Returns only if the user has
+ * chosen the number, or if executing fails. */
 void compute_threads_begin_anew(int threads, const struct arguments *arguments, const struct identity *identity);
 
 #endif

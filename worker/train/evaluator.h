@@ -20,17 +20,17 @@ struct evaluator_sight {
     bool over; /* the run ends with this checkpoint */
 };
 struct evaluator_memory {
-    struct evaluator_sight scored; /* the last one scored */
-    struct evaluator_sight bad;    /* could not be read; reported once, tried again … */
-    int64_t again_ns;              /* … at this time (CLOCK_MONOTONIC) */
-    int64_t bucket_ns;             /* when to look into the bucket again, if the job has one */
+    struct evaluator_sight scored; /* the checkpoint that was evaluated last */
+    struct evaluator_sight bad;    /* a checkpoint that could not be read, which was reported */
+    int64_t again_ns;              /* when to try to read `bad` again (CLOCK_MONOTONIC) */
+    int64_t bucket_ns;             /* when to look for checkpoints in the bucket again, if the job has one */
 };
 #define EVALUATOR_MEMORY_INIT                                                                                          \
     {                                                                                                                  \
         .scored.step = -1, .bad.step = -1                                                                              \
     }
-/* Scores the newest checkpoint unless it was scored last. Returns 1 if it did, 0 if there was none,
- * or if it had vanished or could not be read. */
+/* Evaluates the newest checkpoint, unless it was evaluated last. Returns 1 if it has evaluated one, 0 if there is no new
+ * one, or it has vanished or cannot be read. */
 int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, struct error *error);
 
 int evaluator_run(struct trainer *trainer, struct error *error);

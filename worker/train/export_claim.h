@@ -24,9 +24,8 @@ struct export_claim {
     struct export_objects *objects; /* NULL: no bucket */
 };
 
-/* Leaves this chief's record durably. Call it before writing the file at `path`, and again before
- * writing it anew. ERROR_STALE: a newer chief of this job has left a record. A missing directory is
- * created. */
+/* Writes this chief's record durably, and creates its directory if it is missing. Call it each time
+ * before the file at `path` is written. ERROR_STALE: a newer chief of this job has written a record. */
 int export_claim_take(const char *path, const struct export_claim *claim, struct error *error);
 
 /* Checks that this chief's record is still the newest. Call it before the file is renamed to

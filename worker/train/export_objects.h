@@ -17,7 +17,7 @@
 
 struct export_objects;
 
-/* `settings` is the value of ENV_EXPORT_S3, `path` that of the local file. */
+/* Prepares uploads; contacts no server. `settings` is the value of ENV_EXPORT_S3, `path` the path of the local file. */
 int export_objects_open(const char *settings, const char *path, struct export_objects **ret_objects,
                         struct error *error);
 /* NULL is allowed. */
@@ -26,12 +26,13 @@ void export_objects_free(struct export_objects *objects);
 /* Uploads a file that belongs to the export and is in its folder. */
 int export_objects_put_beside(struct export_objects *objects, const char *name, struct error *error);
 
-/* Uploads the weights, if `check` succeeds, whose errors are returned as they are; then verifies the object's size and checksum. Other
- * errors: those of bucket.h. */
+/* Uploads the weights. `check` is called before the object becomes visible; if it fails, its error is returned and no object appears.
+ * Then verifies the size and checksum that the server reports. Other errors: those of bucket.h. */
 int export_objects_put(struct export_objects *objects, s3_upload_check *check, const void *context, int64_t bytes,
                        uint32_t crc32c, struct error *error);
 
-/* Size and checksum of the object, as the server reports them. -1: there is none, or none of ours, or the server cannot be asked. */
+/* Gets the size and checksum of the object from the server. Returns -1 if there is no object, if this worker did not upload it, or if the
+ * server does not answer. */
 int export_objects_look(struct export_objects *objects, int64_t *ret_bytes, uint32_t *ret_crc32c);
 
 /* Returns the bucket of the chiefs' records, whose local copy is the folder `directory`, which exists. */

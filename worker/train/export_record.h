@@ -24,8 +24,8 @@ struct export_record {
 /* Writes the record durably and replaces an older one. Call it after the export has its final name. */
 int export_record_write(const char *directory, const struct export_record *record, struct error *error);
 
-/* Returns whether this job has exported after `step`, and the recorded size and checksum are these (_is), or those that the file at `path`
- * has (_holds). */
+/* Return whether the record says that this job has exported after `step`, with this size and checksum (export_record_is), or with those that
+ * the file at `path` has now (export_record_holds). */
 bool export_record_is(const char *directory, const char *job_uid, int64_t step, int64_t bytes, uint32_t crc32c);
 bool export_record_holds(const char *directory, const char *job_uid, int64_t step, const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the config.json that lets the transformers library load an exported GPT-2 from its folder
- * (AutoModelForCausalLM.from_pretrained). It looks for the weights in model.safetensors.
+ * (AutoModelForCausalLM.from_pretrained). That library looks for the weights in model.safetensors.
  */
 #ifndef COXSWAIN_TRAIN_HUGGING_FACE_H
 #define COXSWAIN_TRAIN_HUGGING_FACE_H
@@ -13,10 +13,11 @@
 
 #define HUGGING_FACE_CONFIG "config.json"
 
-/* Whether an export to `path` has one: it has Hugging Face's names and file name, and the model is a gpt preset. */
+/* Returns whether an export to `path` gets a config.json: its tensors have Hugging Face's names, the file is model.safetensors, and the model
+ * is a gpt preset. */
 bool hugging_face_has_config(const struct job_document *job, const char *path);
 
-/* Writes the file beside the export at `path`, if it has one. */
+/* Writes config.json beside the export at `path`. Does nothing if hugging_face_has_config is false. */
 int hugging_face_write_config(const struct job_document *job, const char *path, struct error *error);
 
 #endif

@@ -23,9 +23,9 @@
 
 #include "worker/train/trainer.h"
 
-/* Returns whether a step of this trainer can be abandoned: what it holds is saved, or other
- * processes hold it too. False for the members of a crew with parameter servers, which have their
- * own loops and abandon work there. */
+/* Returns whether a step of this trainer may be abandoned without losing more than that step, because its state
+ * can be saved or other processes hold it too. False for the members of a crew with parameter servers, which have
+ * their own loops and abandon work there. */
 bool leaving_can_abandon(const struct trainer *trainer);
 
 int leaving_open(struct trainer *trainer, struct error *error);

@@ -22,7 +22,7 @@
 #include "worker/train/leaving.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
-#include "worker/train/vigil.h"
+#include "worker/train/wait_reporter.h"
 
 #define STRATEGY_TEXT_MAX 65536
 #define PAUSE_LOOK_NS 50000000L
@@ -245,13 +245,13 @@ static enum outcome check_crew(struct loop *loop, struct error *error)
 static enum outcome form_crew(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
-    struct vigil vigil;
-    vigil_start(&vigil, trainer);
+    struct wait_reporter reporter;
+    wait_reporter_start(&reporter, trainer);
     if (leaving_can_leave_forming(trainer, loop->formed))
         abandonment_wait_begins(trainer->abandonment, "the forming of the crew");
     int result = strategy_reform(trainer->strategy, error);
     abandonment_wait_ends(trainer->abandonment);
-    vigil_end(&vigil);
+    wait_reporter_end(&reporter);
     trainer->evaluated_step = -1;
     if (result < 0 && error->kind == ERROR_CANCELLED)
         save_before_leaving(trainer);
@@ -340,7 +340,7 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
 /* As the step left it; 0: losses are not scaled. */
 static int64_t loss_scale_of(const struct trainer *trainer)
 {
-    return (int64_t)loss_scaling_told(&trainer->state.progress.scaling, trainer->job->training.precision);
+    return (int64_t)loss_scaling_for_begin_step(&trainer->state.progress.scaling, trainer->job->training.precision);
 }
 
 /* Prints a line of its own, since most step lines may not be printed. */

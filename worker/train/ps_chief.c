@@ -86,9 +86,9 @@ static void tell_losses(struct ps_chief *chief)
     if (chief->mode == PARAMETER_SERVER_SYNCHRONOUS)
         return;
     int64_t lost = dispatcher_lost(chief->dispatcher);
-    if (lost != chief->told_lost)
+    if (lost != chief->reported_lost)
         step_record_lost(lost);
-    chief->told_lost = lost;
+    chief->reported_lost = lost;
     report_updates_lost(chief->trainer->report, lost);
 }
 
@@ -104,14 +104,14 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
     };
     int64_t position;
     ps_share_position(trainer, &chief->base, event->step, &step.data_epoch, &position);
-    if (chief->told_ns == 0 || chief->told_ns > event->at_ns) /* the first since tickets flow (again) */
-        chief->told_ns = event->at_ns - 1000000;
+    if (chief->reported_ns == 0 || chief->reported_ns > event->at_ns) /* the first since tickets flow (again) */
+        chief->reported_ns = event->at_ns - 1000000;
     step_record_applied(event->step, event->step);
-    report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
+    report_step(trainer->report, step, event->examples, event->at_ns - chief->reported_ns);
     report_traffic(trainer->report, traffic_sent(), event->step);
     tell_losses(chief);
     chief->step = event->step;
-    chief->told_ns = event->at_ns;
+    chief->reported_ns = event->at_ns;
     if (chief->lost_ns != 0)
         report_say(trainer->report, "the crew is whole again: step %lld done %.2f s after the loss",
                    (long long)event->step, (double)(event->at_ns - chief->lost_ns) / 1e9);
@@ -236,7 +236,7 @@ static int begin(struct ps_chief *chief, struct error *error)
         return error_wrap(error, "checkpoints");
     chief->saved_for_leaving = false;
     chief->code = EXIT_CODE_INTERNAL;
-    chief->told_ns = clock_monotonic_ns();
+    chief->reported_ns = clock_monotonic_ns();
     tell_losses(chief);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return 0;

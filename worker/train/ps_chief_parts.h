@@ -39,12 +39,12 @@ struct ps_chief {
     bool thread_runs;
     struct error worker_error;
 
-    struct ticket_grant base; /* where ticket base_step * per_step begins; base.lineage is the crew's */
-    bool begun;               /* this chief has given tickets to workers */
-    int64_t step, told_ns;    /* told_ns: the time of the last step that was reported */
-    int64_t told_lost;        /* lost updates, as last reported */
-    bool waits;               /* the status says for whom the crew waits; used on the rpc's thread only */
-    int64_t lost_ns;          /* when a server was lost; 0: none is missing */
+    struct ticket_grant base;  /* where ticket base_step * per_step begins; base.lineage is the crew's */
+    bool begun;                /* this chief has given tickets to workers */
+    int64_t step, reported_ns; /* reported_ns: the time of the last step that was reported */
+    int64_t reported_lost;     /* lost updates, as last reported */
+    bool waits;                /* the status says for whom the crew waits; used on the rpc's thread only */
+    int64_t lost_ns;           /* when a server was lost; 0: none is missing */
     int64_t saved_step, saved_ns;
     /* Servers have left after a save and are not back, so that no newer save is possible. */
     bool saved_for_leaving;

@@ -51,9 +51,9 @@ static void tell_saved(struct trainer *trainer, int64_t step, int64_t started_ns
     const struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
     report_checkpoint(trainer->report, step);
     report_save(trainer->report, NULL);
-    if (counts.saved != trainer->told_saves)
+    if (counts.saved != trainer->reported_saves)
         report_saved(trainer->report, step, counts.last_bytes, clock_monotonic_ns() - started_ns);
-    trainer->told_saves = counts.saved;
+    trainer->reported_saves = counts.saved;
 }
 
 static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, int64_t started_ns,

@@ -14,7 +14,8 @@
 
 #include "worker/train/trainer.h"
 
-/* What is reported of a fork, with the step and the path; and what is advised if another job's checkpoint does not fit. */
+/* Messages about a fork, a run that continues another job's checkpoint: the notice (arguments: step, path), and what to do if that
+ * checkpoint does not fit. */
 #define RESTORING_FORKS "goes on from step %lld of another job, the checkpoint %s"
 #define RESTORING_FORK_ADVICE "a job can go on only from one of the same model and optimizer"
 

@@ -266,10 +266,10 @@ static void tell_held(struct trainer *trainer, const struct strategy_result *res
     if (rank == 0)
         return;
     if (trainer->held_ns == 0)
-        trainer->held_ns = trainer->told_held_ns = now;
-    if (now - trainer->told_held_ns < HELD_NS)
+        trainer->held_ns = trainer->reported_held_ns = now;
+    if (now - trainer->reported_held_ns < HELD_NS)
         return;
-    trainer->told_held_ns = now;
+    trainer->reported_held_ns = now;
     collective_peer_describe(strategy_world(trainer->strategy)->peers, rank, name);
     report_warn(
         trainer->report,
@@ -279,9 +279,9 @@ static void tell_held(struct trainer *trainer, const struct strategy_result *res
 
 static void tell_saved(struct trainer *trainer, const struct checkpoint_counts *counts)
 {
-    if (counts->saved == trainer->told_saves)
+    if (counts->saved == trainer->reported_saves)
         return;
-    trainer->told_saves = counts->saved;
+    trainer->reported_saves = counts->saved;
     report_save(trainer->report, NULL);
     report_saved(trainer->report, counts->committed_step, counts->last_bytes, counts->last_save_ns);
 }
@@ -292,9 +292,9 @@ static int tell_results(struct trainer *trainer, struct error *error)
     struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
     report_checkpoint(trainer->report, counts.committed_step);
     tell_saved(trainer, &counts);
-    if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->told_failures)
+    if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->reported_failures)
         return 0;
-    trainer->told_failures = counts.failed;
+    trainer->reported_failures = counts.failed;
     if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT)
         return error_set(error, cause.kind, "%s", cause.message);
     report_save(trainer->report, &cause);

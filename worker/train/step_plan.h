@@ -30,8 +30,9 @@ struct step_plan {
     int64_t examples, epochs;   /* of the data, and passes over it; epochs 0: the run's length is given in steps */
     int64_t steps_per_epoch, total_steps;
     int64_t shift;          /* added to a step's number: what the number would be if all steps had had this batch */
-    int64_t evaluate_every; /* in steps */
-    bool evaluates_epochs;  /* … which make an epoch of this batch */
+    int64_t evaluate_every; /* steps between two evaluations */
+    bool
+        evaluates_epochs; /* evaluate_every is one epoch, and evaluations stay at the ends of epochs after a new batch size */
     double learning_rate_factor; /* 1, or the number of replicas (scaleLearningRate: Linear) */
 };
 

@@ -23,8 +23,9 @@ typedef void stop_asked(void *context);
 int stop_block(struct error *error);
 /* Starts the thread that waits for the blocked signals. */
 int stop_watch(struct error *error);
-/* Makes the first signal a request: from here on there is a state to lose. */
+/* Makes the first signal a request, because from now on there is a training state that must be saved. */
 void stop_hold(void);
+/* Returns whether a signal has asked this process to stop. */
 bool stop_is_asked(void);
 /* Calls `asked` when the first signal comes, or at once if it has come. NULL removes the callback,
  * after waiting for a call in progress. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refuses jobs that this worker cannot run, as far as the rules that operator and worker share
- * (common/job/worker_rules.h) cannot tell: rules that need the crew's size, the number of logical
- * shards or of held-out examples. The trainer checks each as soon as the number is known, before
+ * Refuses jobs that this worker cannot run, by rules that need the crew's size, the number of logical
+ * shards or of held-out examples. (The rules that the operator can check too are in
+ * common/job/worker_rules.h.) The trainer checks each rule as soon as its number is known, before
  * training. The error names the spec field and what to change.
  */
 #ifndef COXSWAIN_TRAIN_SUPPORT_H

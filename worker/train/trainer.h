@@ -77,7 +77,7 @@ struct trainer {
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
     bool store_begun;     /* the incarnation record is written */
-    bool restored_by_us;  /* this process filled the state from a checkpoint or afresh */
+    bool restored_by_us;  /* this process filled the state from a checkpoint or with initial weights */
     int64_t applied_step; /* last step that this process has applied */
     unsigned *stages; /* the stage of each layer, from the newest checkpoint, later from the crew; NULL: not known */
     unsigned stage_layers;                    /* number of layers in `stages` */
@@ -87,11 +87,11 @@ struct trainer {
     int64_t restored_finished[CREW_SIZE_MAX]; /* from the checkpoint that was restored (finished_examples.h) */
     int64_t checkpoint_step;                  /* last step whose save was started */
     int64_t checkpoint_ns;                    /* when it was started */
-    int64_t told_failures;                    /* failed saves that were reported */
+    int64_t reported_failures;                /* failed saves that were reported */
     struct world saved_world; /* the crew of the last save that was started; read by the thread that saves */
-    int64_t told_saves;       /* successful saves that were reported */
+    int64_t reported_saves;   /* successful saves that were reported */
     int64_t held_ns;          /* since when another rank's older part holds up saves; 0: nothing does */
-    int64_t told_held_ns;     /* when this was last reported */
+    int64_t reported_held_ns; /* when this was last reported */
     atomic_bool finishes;     /* the end of the run waits for a save; read by the thread that saves */
     struct best *best;        /* the chief's, if it keeps the best weights (best.h) */
 };

@@ -16,7 +16,7 @@ Test(loss_scaling, is_of_float16_alone)
         enum precision precision = i ? PRECISION_FLOAT32 : PRECISION_BFLOAT16;
         loss_scaling_follow(&scaling, precision, false);
         cr_expect_eq(loss_scaling_factor(&scaling, precision), 1);
-        cr_expect_eq(loss_scaling_told(&scaling, precision), 0);
+        cr_expect_eq(loss_scaling_for_begin_step(&scaling, precision), 0);
     }
     cr_expect_eq(scaling.good_steps, 0);
     cr_expect_eq(loss_scaling_factor(&scaling, PRECISION_FLOAT16), 65536);

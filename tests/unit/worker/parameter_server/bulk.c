@@ -55,12 +55,12 @@ Test(bulk, bytes_are_heard_where_they_are_awaited_only)
     struct error error = ERROR_INIT;
     const struct rpc_piece piece = {message, sizeof message};
     bulk_head_encode(&(struct bulk_head){.offset = 0, .total = 16}, message);
-    cr_expect_eq(bulk_hear(&piece, 1, NULL, &none, &error), BULK_HEARD_NOTHING);
+    cr_expect_eq(bulk_receive(&piece, 1, NULL, &none, &error), BULK_RECEIVED_NOTHING);
     cr_expect_eq(error.kind, ERROR_CORRUPT);
     cr_assert(bulk_inbox_expect(&inbox, 16, NULL, NULL) == 0);
-    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_BYTES);
-    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_NOTHING, "twice");
+    cr_expect_eq(bulk_receive(&piece, 1, &inbox, &none, NULL), BULK_RECEIVED_BYTES);
+    cr_expect_eq(bulk_receive(&piece, 1, &inbox, &none, NULL), BULK_RECEIVED_NOTHING, "twice");
     bulk_head_encode(&(struct bulk_head){.offset = 8, .total = 16}, message);
-    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_ALL);
+    cr_expect_eq(bulk_receive(&piece, 1, &inbox, &none, NULL), BULK_RECEIVED_ALL);
     bulk_inbox_release(&inbox);
 }

@@ -5,15 +5,15 @@
  * the answer into the status document. The training loop starts it before it waits for the crew and
  * ends it afterwards.
  */
-#ifndef COXSWAIN_TRAIN_VIGIL_H
-#define COXSWAIN_TRAIN_VIGIL_H
+#ifndef COXSWAIN_TRAIN_WAIT_REPORTER_H
+#define COXSWAIN_TRAIN_WAIT_REPORTER_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
 #include "worker/train/trainer.h"
 
-struct vigil {
+struct wait_reporter {
     struct trainer *trainer;
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -23,7 +23,7 @@ struct vigil {
 
 /* Starts the thread. Does nothing for a crew of one. If the thread cannot be created, waiting is
  * not reported; training is unaffected. */
-void vigil_start(struct vigil *vigil, struct trainer *trainer);
-void vigil_end(struct vigil *vigil);
+void wait_reporter_start(struct wait_reporter *reporter, struct trainer *trainer);
+void wait_reporter_end(struct wait_reporter *reporter);
 
 #endif
