@@ -51,13 +51,13 @@ int bucket_fetch(struct bucket *bucket, const struct checkpoint_name *name, stru
 int bucket_commit(struct bucket *bucket, const struct checkpoint_name *name, const struct incarnation_record *own,
                   struct error *error);
 
-/* Removes the checkpoints, manifests first, the records and the shards that the local copy no longer has, and the tensors of all local
- * checkpoints but `newest`, so that the local copy stays small. Shards of this chief for steps after `newest` stay: they may be about to be
- * committed. Removes nothing if a newer chief has claimed the bucket. */
+/* Removes from the bucket the checkpoints (manifests first), records and shards that the local copy no longer has. Also removes the tensors
+ * of all local checkpoints but `newest`, so that the local copy stays small. Shards of this chief for steps after `newest` stay, because
+ * they may be about to be committed. Removes nothing if a newer chief has claimed the bucket. */
 int bucket_prune(struct bucket *bucket, const struct checkpoint_name *newest, const struct incarnation_record *own,
                  struct error *error);
 
-/* Does lineage_check_current with the records that the bucket has now. */
+/* Reads the incarnation records in the bucket again, and fails like lineage_check_current if a newer chief or another job has claimed it. */
 int bucket_check(struct bucket *bucket, const struct incarnation_record *own, struct error *error);
 
 /* Claims the bucket, and its local copy, for a new chief like lineage_claim. If another chief claims the bucket at the same time, their
@@ -68,8 +68,8 @@ int bucket_claim(struct bucket *bucket, const char *job_uid, int64_t attempt, in
 /* Names the job whose shards (bucket_shards.h) this process writes and removes. "": a run without an operator. */
 void bucket_set_job(struct bucket *bucket, const char *job_uid);
 
-/* For bucket_shards.c: the client, another one that gives up after a few seconds, the checksum of that job's UID, and the key of an object in
- * the job's directory (free() it). */
+/* For bucket_shards.c: return the client, another client that gives up after a few seconds, the checksum of the UID that bucket_set_job has
+ * set, and the key of the object `name` behind the bucket's prefix (free() it). */
 struct s3_client *bucket_client(const struct bucket *bucket);
 struct s3_client *bucket_quick_client(const struct bucket *bucket);
 uint32_t bucket_owner(const struct bucket *bucket);
@@ -77,14 +77,14 @@ char *bucket_key(const struct bucket *bucket, const char *name);
 
 /* Changes an error of s3_client.h or s3_transfer.h (`error` may be NULL) into one of those above. Returns -1. */
 int bucket_fail(struct error *error);
-/* The same for an error that the caller has looked at first: copies it to `error`. */
+/* Copies `cause` to `error`, and changes it like bucket_fail. For callers that look at the unchanged error first. Returns -1. */
 int bucket_fail_with(const struct error *cause, struct error *error);
-/* s3_upload_if whose errors are those above; an error of `check` is returned as it is. */
+/* Calls s3_upload_if and changes its error like bucket_fail; an error that `check` has returned is passed on unchanged. */
 int bucket_upload_if(struct s3_client *client, const char *key, const char *path, s3_upload_check *check,
                      const void *context, struct error *error);
 
-/* Uploads a file of the local copy. Fails like bucket_check, and changes nothing, if a newer chief has claimed the bucket when all bytes are
- * uploaded. */
+/* Uploads a file of the local copy. The claim is checked once all bytes are uploaded, before the object becomes visible: if a newer chief has
+ * claimed the bucket by then, the call fails like bucket_check and the bucket is unchanged. */
 int bucket_put_file(struct bucket *bucket, const char *name, const struct incarnation_record *own, struct error *error);
 
 #endif

@@ -37,7 +37,7 @@ struct checkpoint_part_key;
  * newer generation finishes a part that it has begun, and begins no other. A lost rank writes
  * nothing more. */
 enum checkpoint_rank_fate { RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST };
-/* Asks for that. Called from any thread. */
+/* Returns what may still be expected of the rank that `key` names. Called from any thread. */
 typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const struct checkpoint_part_key *key);
 /* Writes a rank's name for messages: "rank 1 (worker 1, 10.0.0.7:2223)". Called from any thread. */
 #define CHECKPOINT_RANK_NAME_MAX 160
@@ -65,7 +65,7 @@ int checkpoint_store_open(const struct checkpoint_options *options, struct check
 /* Waits for a running save, then frees. */
 void checkpoint_store_free(struct checkpoint_store *store);
 
-/* A checkpoint that is open for reading. The digest of every file has been verified. */
+/* A checkpoint that is open for reading: its manifest and its mapped files. The digest of every file has been verified. */
 struct checkpoint_image {
     struct checkpoint_name name;
     struct manifest manifest;
@@ -73,7 +73,7 @@ struct checkpoint_image {
     unsigned file_count;
 };
 
-/* Opens the newest whole checkpoint of the line of descent (lineage.h). Damaged checkpoints are
+/* Opens the newest whole checkpoint from which this job may continue (lineage.h says which). Damaged checkpoints are
  * renamed to ".bad-…"; `quarantined` (may be NULL) is called for each, and for each damaged incarnation
  * record, with the reason. ERROR_NOT_FOUND if no whole checkpoint is left. A checkpoint that cannot
  * be read at the moment (ERROR_SYSTEM) or that a newer release wrote (ERROR_UNSUPPORTED) is left in
@@ -124,8 +124,8 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
  * gone. */
 void checkpoint_give_up_parts(struct checkpoint_store *store);
 
-/* From now on, a save fails once a part has not grown for `wait_ms`. May be called from any
- * thread. */
+/* Shortens the wait for parts, as the process must soon end: from now on, a save fails once a part has not grown
+ * for `wait_ms`. May be called from any thread. */
 void checkpoint_hurry_parts(struct checkpoint_store *store, int64_t wait_ms);
 
 /* Whether a save is running; another would be skipped. */

@@ -18,7 +18,7 @@ int checkpoint_image_verify(const char *directory, const struct checkpoint_name 
 int checkpoint_image_open(const char *directory, const struct checkpoint_name *name, struct checkpoint_image *ret_image,
                           struct error *error);
 
-/* Returns whether the last part of a path is a checkpoint's name, and which; slashes after it do not count. */
+/* Returns whether the last component of a path is a checkpoint's name, and parses that name. Trailing slashes are ignored. */
 bool checkpoint_image_is_at(const char *directory, struct checkpoint_name *ret_name);
 
 /* Reads the manifest of the checkpoint in its own directory. Does not look at the tensors. */

@@ -27,11 +27,11 @@ struct checkpoint_part_key {
     int64_t step;
     unsigned rank;
 };
-/* Whether both keys are of the same save: the generation and the step are equal. The ranks do not matter. */
+/* Returns whether both keys belong to the same save: the generation and the step are equal. The ranks are not compared. */
 bool checkpoint_part_key_same_save(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b);
 
-/* What a rank that cannot write its part stores in its place: errno and the reason. `_read` fails with that error; the kind is
- * ERROR_NO_SPACE if the rank's disk was full, else ERROR_SYSTEM. */
+/* Print and parse the text that a rank stores in place of a part that it cannot write: errno and the reason. part_failure_read always returns
+ * -1, with that reason as the error; its kind is ERROR_NO_SPACE if the rank's disk was full, else ERROR_SYSTEM. */
 #define PART_FAILURE_MAX 512
 int part_failure_format(const struct error *why, char text[PART_FAILURE_MAX]);
 int part_failure_read(const char *text, struct error *error);
@@ -100,7 +100,7 @@ bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_
 
 /* ---- for the chief */
 
-/* Makes the files of ranks [1, ranks) in the checkpoint at `path` parts again, by hard links, so
+/* Links the files of ranks [1, ranks) in the checkpoint at `path` back to the names that they had as parts, so
  * that another save of that step can use them; the checkpoint keeps them too. Does nothing on file
  * systems without hard links. */
 void checkpoint_parts_give_back(const char *directory, const char *path, const struct checkpoint_part_key *key,

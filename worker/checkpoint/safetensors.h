@@ -58,10 +58,10 @@ struct safetensors_file {
 int safetensors_open(const char *path, struct safetensors_file *ret_file, struct error *error);
 /* Opens a file that a job keeps (file.h). Does not follow links. */
 int safetensors_open_kept(const char *path, struct safetensors_file *ret_file, struct error *error);
-/* Checks that the file has not become shorter since it was opened, else ERROR_NOT_FOUND: missing
- * bytes read as zeros. To be called after reading tensors. */
+/* Checks that the file has not become shorter since it was opened; ERROR_NOT_FOUND if it has, because the
+ * missing bytes then read as zeros. To be called after reading tensors. */
 int safetensors_check(const struct safetensors_file *file, struct error *error);
-/* Opens a file that is in memory, which the caller keeps until safetensors_close. */
+/* Opens a file whose bytes are in the caller's memory. They must stay valid until safetensors_close. */
 int safetensors_parse(const void *bytes, size_t length, struct safetensors_file *ret_file, struct error *error);
 void safetensors_close(struct safetensors_file *file);
 

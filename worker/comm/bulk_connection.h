@@ -41,15 +41,17 @@ struct bulk_connections_options {
     void *context;
 };
 
+/* Starts the thread that moves the bytes, and listens if `listens` is set. */
 int bulk_connections_start(const struct bulk_connections_options *options, struct bulk_connections **ret_connections,
                            struct error *error);
 /* Returns the port; 0 if the connections do not listen. */
 uint16_t bulk_connections_port(const struct bulk_connections *connections);
-/* Free all connections before. */
+/* Ends the thread and frees the set. The caller must have freed all its connections before. */
 void bulk_connections_free(struct bulk_connections *connections);
 
 /* Creates a connection that opens when a peer dials and shows the token. */
 struct bulk_connection *bulk_connection_expect(struct bulk_connections *connections, uint64_t *ret_token);
+/* Creates a connection that dials the peer's data port and shows the token that the peer has sent. */
 struct bulk_connection *bulk_connection_dial(struct bulk_connections *connections, const char *address, uint16_t port,
                                              uint64_t token);
 /* Closes and frees the connection; NULL is allowed. The caller's memory is not used afterwards. */
@@ -63,16 +65,17 @@ bool bulk_connection_is_busy(struct bulk_connection *connection);
 /* Returns how many bytes have moved so far; while it grows, the other side is alive. */
 uint64_t bulk_connection_moved(struct bulk_connection *connection);
 
-/* Returns whether the connection is open and no load is under way. Waits while the thread works on the connection, so that the answer is right as
- * soon as the other side has reported that it has the last load. */
+/* Returns whether the connection is open and no load is under way. Waits while the thread works on the connection. So the answer is already
+ * true when the other side has reported over gRPC that it has the last load. */
 bool bulk_connection_is_ready(struct bulk_connection *connection);
 
-/* Start a load. The connection must be ready; otherwise it closes and stays busy. The memory must stay valid until the connection is not busy or is
- * freed. */
+/* Start a load. The connection must be ready (bulk_connection_is_ready); if it is not, it closes and counts as busy until it is freed. The
+ * memory must stay valid until the connection is not busy or is freed. */
 void bulk_connection_send(struct bulk_connection *connection, const void *bytes, size_t length);
 void bulk_connection_receive(struct bulk_connection *connection, void *bytes, size_t length);
-/* Starts to send bytes that `give` writes to the link with link_write, from `offset` on. `give` returns how many bytes the link took, or
- * BULK_CONNECTION_LATER if the next bytes do not exist yet; call bulk_connection_poke once they do. */
+/* Starts to send `length` bytes that need not be in memory yet. Whenever the socket takes bytes, the thread calls `give`, which writes the
+ * bytes from `offset` on to the link with link_write and returns how many the link took. It returns BULK_CONNECTION_LATER if the next bytes
+ * do not exist yet; the owner calls bulk_connection_poke once they do. */
 #define BULK_CONNECTION_LATER SIZE_MAX
 typedef size_t bulk_connection_give(void *context, size_t offset, struct link *link);
 void bulk_connection_send_from(struct bulk_connection *connection, size_t length, bulk_connection_give *give,

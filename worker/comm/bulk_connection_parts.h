@@ -36,11 +36,11 @@ struct bulk_connection {
     int64_t until_ns;           /* when to give up dialling */
     struct handshake handshake; /* of dialling */
 
-    bool is_new;     /* the thread has not seen the load yet */
-    bool waits;      /* `give` has returned BULK_CONNECTION_LATER */
-    uint64_t number; /* number of loads before this one, in both directions */
-    unsigned char head[LOAD_HEAD_BYTES];
-    size_t head_done, length, done;
+    bool is_new;                         /* the thread has not begun to move the load yet */
+    bool waits;                          /* `give` has returned BULK_CONNECTION_LATER */
+    uint64_t number;                     /* number of loads before this one, in both directions */
+    unsigned char head[LOAD_HEAD_BYTES]; /* of the load under way (frame.h) */
+    size_t head_done, length, done;      /* bytes of the head that are moved; bytes of the load in all, and moved */
     unsigned char *bytes;
     bulk_connection_give *give;
     void *context;

@@ -25,7 +25,7 @@ void codec_u64(struct codec *codec, uint64_t *value);
 void codec_i64(struct codec *codec, int64_t *value);
 void codec_bool(struct codec *codec, bool *value);
 void codec_double(struct codec *codec, double *value);
-/* Text, preceded by its length. `size`: of the array `text`. */
+/* A text, preceded by its length. `size` is the size in bytes of the array `text`. */
 void codec_text(struct codec *codec, char *text, size_t size);
 
 #endif

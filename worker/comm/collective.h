@@ -68,7 +68,8 @@ enum collective_algorithm {
     COLLECTIVE_ALGORITHM_AUTO,   /* one of the next four, by the vector's length and the number of ranks */
     COLLECTIVE_ALGORITHM_DIRECT, /* every rank sends its whole vector to all others */
     COLLECTIVE_ALGORITHM_OWNED,  /* each chunk is combined by its owner */
-    COLLECTIVE_ALGORITHM_DOUBLING, /* DOUBLING and HALVING fall back to DIRECT or OWNED if pairs of ranks are not the tree (schedule.h) */
+    COLLECTIVE_ALGORITHM_DOUBLING, /* pairs of ranks exchange whole vectors (DOUBLING) or halves (HALVING); schedule.h. If that would
+                                    * change the order of additions, DIRECT or OWNED is used */
     COLLECTIVE_ALGORITHM_HALVING,
     COLLECTIVE_ALGORITHM_RING,          /* requires one contribution per rank; short vectors use DIRECT */
     COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, /* rank 0 receives all contributions, adds them and sends the result back */
@@ -140,12 +141,13 @@ typedef uint64_t collective_ticket;
  * must stay valid until the wait. `result` may be contributions[0]. */
 collective_ticket collective_all_reduce_start(struct collective *group, const float *const *contributions,
                                               float *result, size_t elements);
-/* The same without waking the communication thread, for callers that start more operations, or wait, right away. Until then, or until
- * collective_attend, nothing more moves. */
+/* Starts an all-reduce without waking the communication thread, which saves a system call if the caller starts another operation or waits
+ * right away. No bytes move until the caller does one of these, or calls collective_attend. */
 collective_ticket collective_all_reduce_start_quietly(struct collective *group, const float *const *contributions,
                                                       float *result, size_t elements);
-/* Makes the communication thread work on what is under way while the caller does something else. */
+/* Wakes the communication thread, so that it moves the bytes of operations under way while the caller does something else. */
 void collective_attend(struct collective *group);
+/* Waits until the operation is complete on this rank: its result is there and its inputs may be reused. */
 int collective_wait(struct collective *group, collective_ticket ticket, struct error *error);
 int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
                           struct error *error);
@@ -169,8 +171,9 @@ int collective_broadcast(struct collective *group, unsigned root, const bool *re
 /* Returns when every rank has called it. Stalls are reported, but there is no deadline; it fails if a rank is lost. */
 int collective_barrier(struct collective *group, struct error *error);
 
-/* Returns for how long this process was stopped while it waited, since the last call: a stopped process wakes much later than it asked
- * for. Its peers wait for it meanwhile and cannot know why. */
+/* Returns for how many nanoseconds this process was suspended (by SIGSTOP or a frozen container, for example) while it waited for peers,
+ * since the last call of this function. A suspension is noticed because poll(2) returns much later than its timeout. The peers wait for this
+ * process meanwhile, and only this process can report why. */
 int64_t collective_take_frozen_ns(struct collective *group);
 
 /* Sets what the next operations belong to ("step 57"), for the texts of stalls and deadlines. Copies it. */

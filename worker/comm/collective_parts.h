@@ -38,7 +38,7 @@ struct lane {
     struct lane_transfers transfers;
 };
 
-/* The operation of a ticket. It is cut into struct operations. */
+/* A collective operation that the caller has started and whose handle is `ticket`. A long one is cut into several struct operation. */
 struct request {
     collective_ticket ticket;
     enum { REQUEST_ALL_REDUCE, REQUEST_REDUCE_SCATTER, REQUEST_ALL_GATHER, REQUEST_BROADCAST } kind;
@@ -54,7 +54,7 @@ struct request {
     unsigned operations; /* begun and not done */
 };
 
-/* Staging memory between two operations. */
+/* Staging memory (for received contributions) that no operation uses at the moment. */
 struct spare_staging {
     float *memory;
     size_t elements;

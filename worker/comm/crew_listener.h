@@ -29,16 +29,16 @@
 struct crew_listener;
 
 enum pending_verdict {
-    PENDING_WAITS,   /* more must come */
-    PENDING_TAKEN,   /* it belongs to the crew: the socket is the caller's from now on */
-    PENDING_REFUSED, /* it does not; `error` says why. The listener closes the socket */
+    PENDING_WAITS,   /* the proof is not complete: call again when the socket is ready */
+    PENDING_TAKEN,   /* the peer belongs to the crew: `authenticate` has taken the socket over */
+    PENDING_REFUSED, /* the peer does not belong to the crew; `error` says why. The listener closes the socket */
 };
 
 /* A connection that has not proved that it belongs to the crew. */
 struct pending_connection {
     int socket;   /* non-blocking */
     short events; /* what to wait for, for poll(2): POLLIN at first */
-    void *state;  /* `state_bytes`, zeros at first */
+    void *state;  /* memory for `authenticate`, of options.state_bytes bytes, which are zero at first */
 };
 
 struct crew_listener_options {
@@ -55,21 +55,21 @@ struct crew_listener_options {
     void *context;
 };
 
-/* Listens. Connections wait in the kernel until crew_listener_start. Strings in `options` are copied. */
+/* Opens the listening socket. Connections wait in the kernel until crew_listener_start. Strings in `options` are copied. */
 int crew_listener_open(const struct crew_listener_options *options, struct crew_listener **ret_listener,
                        struct error *error);
 /* Starts the thread. Does nothing the second time. */
 int crew_listener_start(struct crew_listener *listener, struct error *error);
-/* NULL is fine. */
+/* Ends the thread, and closes the listening socket and all connections that are not authenticated. Does nothing for NULL. */
 void crew_listener_free(struct crew_listener *listener);
 
 uint16_t crew_listener_port(const struct crew_listener *listener);
-/* For how many ms no connection could be accepted: because the thread stands still, or because no descriptor is left. Below two seconds
- * when all is well (heartbeat.h). 0 before crew_listener_start. From any thread. */
+/* Returns for how many milliseconds no connection could be accepted, because the thread is stuck (heartbeat.h) or no file descriptor is
+ * left. Less than 2000 in normal operation; 0 before crew_listener_start. May be called from any thread. */
 int64_t crew_listener_stuck_ms(const struct crew_listener *listener);
 
-/* True when a connection waits to be accepted. accept(2) alone does not say so: when no descriptor is left it fails with EMFILE even
- * if nobody connects. */
+/* Returns whether a connection waits to be accepted. accept(2) alone does not show it: when no file descriptor is left, it fails with EMFILE
+ * even if no connection waits. */
 bool listener_has_callers(int listener);
 
 #endif

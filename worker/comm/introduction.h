@@ -29,7 +29,7 @@ struct pod_identity {
 void pod_identity_set_own(const struct pod_identity *identity);
 const struct pod_identity *pod_identity_own(void);
 
-/* Random bytes that the caller chooses for each connection. */
+/* Random bytes that the caller chooses for each connection. They later identify the connection to gRPC's side (rpc_connections_find). */
 #define CONNECTION_TOKEN_BYTES 16
 
 struct introduction {
@@ -45,6 +45,7 @@ void introduction_encode(const struct introduction *introduction, const unsigned
 int introduction_decode(const unsigned char bytes[INTRODUCTION_BYTES], const unsigned char binding[TLS_BINDING_BYTES],
                         struct introduction *ret_introduction, struct error *error);
 
+/* The accepting side's answer to the introduction `bytes`: accepted (`welcome`) or refused, with that side's proof of the key. */
 #define INTRODUCTION_ANSWER_BYTES (1 + CREW_PROOF_BYTES)
 void introduction_answer_encode(bool welcome, const unsigned char bytes[INTRODUCTION_BYTES],
                                 const unsigned char binding[TLS_BINDING_BYTES],

@@ -22,14 +22,15 @@
 /* Longest vector of one operation, and so longest frame. */
 #define OPERATION_BYTES FRAME_PAYLOAD_MAX
 #define OPERATION_ELEMENTS (OPERATION_BYTES / sizeof(float))
-/* The same for all-reduces between two ranks that share memory: contributions are added and sent back while they are in the cache. */
+/* Longest vector of one operation in an all-reduce between two ranks that share memory. It is shorter, so that contributions are added and
+ * sent back while they are in the processor's cache. */
 #define OPERATION_BYTES_OF_TWO ((size_t)128 << 10)
 /* Longest vector that is exchanged whole. */
 #define OPERATION_DIRECT_BYTES ((size_t)16 << 10)
 /* Most contributions of a rank. */
 #define OPERATION_PARTS_MAX 32
-/* With this many ranks or more, if pairs of ranks are the tree, vectors up to OPERATION_DIRECT_BYTES use recursive doubling and longer
- * ones, up to OPERATION_HALVING_BYTES, recursive halving. */
+/* With this many ranks or more, vectors up to OPERATION_DIRECT_BYTES use recursive doubling, and longer ones, up to OPERATION_HALVING_BYTES,
+ * recursive halving; but only if exchanges between pairs of ranks add in the order of the tree (schedule_pairs_are_tree). */
 #define OPERATION_PAIRS_RANKS_MIN 4
 #define OPERATION_HALVING_BYTES ((size_t)256 << 10)
 /* With this many ranks or more, recursive halving is used for vectors of any length, because owners would have to send a message to every
@@ -56,7 +57,7 @@ struct outgoing_frame {
     size_t length; /* of the payload */
     size_t sent;   /* bytes of header and payload together */
     bool
-        urgent; /* a result, which others wait for and which is still in the cache: sent before contributions to later operations */
+        urgent; /* sent before frames that are not urgent: a result, for which other ranks wait and which is still in the cache */
 };
 
 /* Settings that all operations of a group share. */
@@ -82,7 +83,7 @@ struct operation {
     size_t elements;                                 /* except in broadcasts */
     struct collective_shards shards;                 /* SCATTER and GATHER */
     const unsigned *sources;                         /* GATHER: the sender of each rank's part; NULL: its owner */
-    const float *contributions[OPERATION_PARTS_MAX]; /* own ones, at this operation's place in the vector */
+    const float *contributions[OPERATION_PARTS_MAX]; /* of this rank; point to this operation's part of the vectors */
     float *result;
     float *staging; /* received contributions; operations share this memory and pass it on (collective_lend_staging) */
     size_t staging_elements;
@@ -127,7 +128,7 @@ void operation_begin_broadcast(struct operation *operation, const struct operati
 /* Returns where the payload of a frame from `rank` belongs. ERROR_CORRUPT if this operation expects no such frame. */
 int operation_destination(struct operation *operation, unsigned rank, const struct frame_header *header,
                           void **ret_bytes, struct error *error);
-/* Takes note that a frame's whole payload has been received. */
+/* Tells the operation that a frame's whole payload is now at operation_destination. The operation may queue further frames with `send`. */
 void operation_received(struct operation *operation, unsigned rank, const struct frame_header *header,
                         operation_send *send, void *context);
 /* Continues an operation that waited until its own frames were sent. May be called at any time. */

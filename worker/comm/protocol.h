@@ -12,15 +12,15 @@
 
 #include "common/error.h"
 
-/* Raise it with every change to what all members of a crew must do alike: messages, the transfer of gradients and state, the division of a
- * batch. Processes with different numbers do not form a crew. */
+/* The protocol's number. Raise it with every change that all members of a crew must have in common: the formats of messages, the transfer of
+ * gradients and state, the division of a batch. Processes with different numbers do not form a crew. */
 #define CREW_PROTOCOL 17u
 
 /* Bytes of the magic number and the protocol's number. */
 #define CREW_PROTOCOL_HEAD 8
 void crew_protocol_put(unsigned char *bytes, uint32_t magic);
-/* Checks a message after its checksum. ERROR_CORRUPT if the magic number is another one; ERROR_UNSUPPORTED, with a remedy, if the protocol
- * is. */
+/* Checks the head of a message whose checksum is right. ERROR_CORRUPT if the magic number differs; ERROR_UNSUPPORTED, with a message that says
+ * what to update, if the protocol's number differs. */
 int crew_protocol_check(const unsigned char *bytes, uint32_t magic, struct error *error);
 
 #endif

@@ -15,7 +15,8 @@
 /* A larger hosts file is refused. */
 #define RESOLVE_FILE_MAX ((size_t)1 << 20)
 
-/* Numeric addresses are returned unchanged. ERROR_UNAVAILABLE if the name has no address, or none yet. */
+/* Finds a numeric address of `host`; blocks while the resolver does. A numeric address is returned unchanged. ERROR_UNAVAILABLE if the name has
+ * no address, or none yet. */
 int resolve_host(const char *host, char ret_address[RESOLVE_ADDRESS_MAX], struct error *error);
 
 /* Finds the address of `host` in a hosts file's text. Returns -1 if it is not there. */

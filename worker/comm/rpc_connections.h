@@ -29,38 +29,40 @@
 struct rpc_connections;
 struct rpc_dialled;
 
-/* Raises the process's limit of descriptors as far as it may. */
+/* Starts the thread. Also raises the process's limit of file descriptors to the hard limit. */
 int rpc_connections_start(struct rpc_connections **ret_connections, struct error *error);
-/* Sends what gRPC has written, for at most a second, and closes everything. gRPC's ends must be closed or about to be. */
+/* Sends the bytes that gRPC has written, for at most a second, then closes all connections and frees them. gRPC's ends of the socket pairs must
+ * be closed, or about to be closed. */
 void rpc_connections_free(struct rpc_connections *connections);
 
-/* On the connections' thread: `descriptor` is gRPC's end of an authenticated connection, which it must take over. */
+/* Called on the connections' thread with gRPC's end of an accepted and authenticated connection; the callee owns `descriptor`. */
 typedef void rpc_accepted(void *context, int descriptor);
-/* NULL or "": all interfaces; port 0: any free one. */
+/* Listens on `address` (numeric; NULL or "": all interfaces) and `port` (0: any free one). */
 int rpc_connections_listen(struct rpc_connections *connections, const char *address, uint16_t port,
                            rpc_accepted *accepted, void *context, uint16_t *ret_port, struct error *error);
 /* Closes the listening socket that was opened with `context`; `accepted` is not called after it returns. */
 void rpc_connections_shut(struct rpc_connections *connections, const void *context);
 
-/* `ret_descriptor`, gRPC's end, can be written to at once, and reads as closed if the connection fails. */
+/* Begins to connect to a peer. *ret_descriptor is gRPC's end of the socket pair: it can be written to at once, and reads as closed if the
+ * connection fails. The caller releases *ret_dialled, from which it can learn why. */
 int rpc_connections_dial(struct rpc_connections *connections, const char *address, uint16_t port,
                          const unsigned char token[CONNECTION_TOKEN_BYTES], int *ret_descriptor,
                          struct rpc_dialled **ret_dialled, struct error *error);
-/* -1, with the reason, when the connection was never established. */
+/* Returns -1, with the reason, if the connection could not be established. */
 int rpc_dialled_result(struct rpc_dialled *dialled, struct error *error);
 void rpc_dialled_release(struct rpc_dialled *dialled);
 
-/* Copies on the calling thread what gRPC has written and what has come, unless the connections' thread is doing so: bytes go out sooner
- * than that thread wakes up. The calling thread must have called rpc_connections_block_signals. */
+/* Copies bytes between gRPC and the network on the calling thread, unless the connections' thread is doing so. Bytes are sent sooner this way,
+ * because that thread need not wake up first. The calling thread must have called rpc_connections_block_signals. */
 void rpc_connections_carry(struct rpc_connections *connections);
 /* Blocks SIGPIPE, which OpenSSL raises when it writes to a socket whose other end has closed. */
 void rpc_connections_block_signals(void);
 
-/* Which pod opened the accepted connection with this token; false: there is no such connection. */
+/* Finds the pod that opened the accepted connection with this token. Returns false if there is no such connection. */
 bool rpc_connections_find(struct rpc_connections *connections, const unsigned char token[CONNECTION_TOKEN_BYTES],
                           struct pod_identity *ret_pod);
 
-/* Everything that the network had delivered before this call has reached gRPC's descriptors. */
+/* Returns whether all bytes that the network had delivered before this call have been passed to gRPC. */
 bool rpc_connections_are_quiet(struct rpc_connections *connections);
 
 #endif

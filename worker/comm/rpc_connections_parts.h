@@ -27,7 +27,7 @@ struct watch {
     uint32_t events; /* 0: not in the set now */
 };
 
-/* What was read at one end and not yet written at the other. */
+/* Bytes that were read from one side (the network or gRPC) and are not yet written to the other. */
 #define FLOW_BYTES ((size_t)32 * 1024)
 struct flow {
     unsigned char bytes[FLOW_BYTES];
@@ -61,19 +61,18 @@ struct connection {
         link;  /* its socket and TLS session; bytes do not go through link_read, which counts them as bulk data */
     int local; /* our end of gRPC's socket pair; -1: none yet */
     struct watch link_watch, local_watch;
-    int64_t until_ns;            /* when it is given up; 0: never */
-    bool peer_ended, grpc_ended; /* no more bytes will come from there */
+    int64_t until_ns;            /* when the connection fails unless it is open by then; 0: never */
+    bool peer_ended, grpc_ended; /* no more bytes will come from the peer, from gRPC */
 
     struct rpc_dialled *dialled;   /* NULL: accepted */
     struct rpc_listener *listener; /* NULL: dialled */
     union socket_address address;  /* of the other side, where it was accepted */
 
-    struct introduction introduction; /* of the caller */
-    unsigned char said[INTRODUCTION_BYTES], binding[TLS_BINDING_BYTES];
+    struct introduction introduction;                                   /* of the caller */
+    unsigned char said[INTRODUCTION_BYTES], binding[TLS_BINDING_BYTES]; /* `said`: the introduction as it is sent */
     unsigned char answer[INTRODUCTION_ANSWER_BYTES];
-    size_t said_bytes, answer_bytes;
-
-    struct flow *to_peer, *to_grpc; /* NULL until it is open */
+    size_t said_bytes, answer_bytes; /* how many bytes of `said` and `answer` are sent or received */
+    struct flow *to_peer, *to_grpc;  /* NULL until the connection is open */
 };
 
 struct rpc_listener {
@@ -81,7 +80,7 @@ struct rpc_listener {
     struct rpc_connections *all;
     int descriptor; /* -1: shut */
     struct watch watch;
-    int64_t pause_until_ns; /* there was no descriptor or memory for who is at it */
+    int64_t pause_until_ns; /* accept no connection before: there was no descriptor or memory for the last one */
     rpc_accepted *accepted;
     void *context;
 };
@@ -90,11 +89,11 @@ struct rpc_connections {
     pthread_t thread;
     struct heartbeat heartbeat;
     pthread_mutex_t lock;
-    int epoll;   /* of everything, `members` included */
-    int members; /* an epoll set of open connections alone: they go first, and strangers do not make it look busy */
-    int bell;    /* an eventfd: another thread changed something */
+    int epoll;   /* the epoll set of all descriptors, `members` included */
+    int members; /* an epoll set of the open connections alone, which are served before strangers */
+    int bell;    /* an eventfd by which other threads wake this one */
     struct watch bell_watch;
-    int spare; /* given up for the moment in which a connection must be accepted without any descriptor */
+    int spare; /* a descriptor that is closed for a moment when a connection must be accepted and no other is left */
     bool stopping;
     atomic_bool busy; /* bytes of open connections may be between the network and gRPC */
     struct connection *first, **end;
@@ -106,12 +105,14 @@ struct rpc_connections {
 void connections_add(struct rpc_connections *all, struct connection *connection);
 void connections_watch(int descriptor, struct watch *watch, uint32_t events);
 
-/* rpc_connection.c: do all that can be done now. */
+/* rpc_connection.c. Called when the connection's socket, or our end of gRPC's socket pair, is ready: move all bytes that can be moved without
+ * waiting. */
 void connection_on_link(void *owner, uint32_t events);
 void connection_on_local(void *owner, uint32_t events);
-/* Closes it. The reason, unless it is NULL, goes to whoever dialled, or to the log when it was a stranger. */
+/* Closes the connection. The reason `why` (may be NULL) becomes the result of rpc_dialled_result if this side dialled, and is logged if the
+ * connection was a stranger's. */
 void connection_end(struct connection *connection, const struct error *why);
-/* Why a socket could not be connected. Returns -1. */
+/* Sets `error` to why connect(2) failed. Returns -1. */
 int connection_connect_failed(int os_error, struct error *error);
 bool connection_is_stranger(const struct connection *connection);
 
@@ -120,7 +121,7 @@ int rpc_listener_open(struct rpc_connections *all, const char *address, uint16_t
                       struct rpc_listener **ret_listener, uint16_t *ret_port, struct error *error);
 void rpc_listener_close(struct rpc_listener *listener);
 void rpc_listener_wait(struct rpc_listener *listener);
-/* Frees the descriptor of a stranger; false when there is none. */
+/* Closes the oldest stranger, to free its descriptor. Returns false if there is no stranger. */
 bool rpc_listener_evict_oldest(struct rpc_connections *all);
 
 #endif

@@ -15,7 +15,7 @@
 #include "worker/comm/rpc.h"
 #include "worker/comm/rpc_connections.h"
 
-/* What a completion queue's tag points to. */
+/* The tag of an operation in gRPC's completion queue: `done` is called when the operation has completed. */
 struct completion {
     void (*done)(void *owner, bool success);
     void *owner;
@@ -37,10 +37,10 @@ struct rpc_stream {
     struct rpc_stream_events events;
     void *context;
     bool is_server;
-    bool ended;       /* the call is over, whatever operations are still to come back */
+    bool ended;       /* the call has ended, although some of its operations may not have completed */
     bool close_asked; /* server: send the status once the queue is empty */
     bool status_sent;
-    unsigned outstanding; /* operations that the completion queue still owes */
+    unsigned outstanding; /* operations that have not completed */
 
     struct completion opened, received, sent, finished, status_flushed;
     grpc_byte_buffer *incoming;
@@ -95,18 +95,19 @@ struct rpc {
 unsigned rpc_client_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
 unsigned rpc_server_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
 
-/* rpc_log.c. `ret_escaped` has no bytes but printable ASCII and a final "…" where the text was too long. */
+/* rpc_log.c. Copies a text, with everything but printable ASCII escaped, and with "…" at the end if it was too long. */
 #define RPC_LOG_MAX 512
 void rpc_log_escape(const char *text, char ret_escaped[RPC_LOG_MAX]);
-/* From now on gRPC writes to our log. */
+/* Makes gRPC write its messages to our log. */
 void rpc_log_set_up(void);
 
-/* rpc_stream.c. A call that has come in or goes out; `outstanding` counts the operations begun with rpc_stream_batch. */
+/* rpc_stream.c. Creates the stream of an incoming or outgoing call. Its `outstanding` counts the operations begun with rpc_stream_batch. */
 struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_server);
 void rpc_stream_batch(struct rpc_stream *stream, const grpc_op *operations, size_t count, struct completion *tag);
 void rpc_stream_receive(struct rpc_stream *stream);
 
-/* Metadata of a call: the token of the connection on which it travels. gRPC carries raw bytes in headers that end in -bin. */
+/* The name of a call's metadata entry with the token of the connection that carries the call. gRPC allows raw bytes in headers whose names end
+ * in -bin. */
 #define TOKEN_HEADER "coxswain-connection-bin"
 
 /* rpc_server.c */

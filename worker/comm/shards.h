@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Says which rank owns which elements of a vector that is sharded over all ranks, for the reduce-scatter and all-gather
- * of a sharded optimizer (collective.h). The vector is cut into stripes of equal length, which are dealt to the ranks
+ * of a sharded optimizer (collective.h). The vector is cut into stripes of equal length, which belong to ranks 0, 1, 2, …
  * in turn, so that every part of the vector keeps all links busy while it is exchanged.
  */
 #ifndef COXSWAIN_COMM_SHARDS_H

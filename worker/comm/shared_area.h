@@ -25,7 +25,7 @@ struct shared_area {
 
 /* ERROR_UNSUPPORTED if there is not enough shared memory. */
 int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error);
-/* Gives the file a name, which it keeps until shared_file_withdraw. Does nothing if it has the name already. */
+/* Gives the file a name by which the other process can open it, until shared_file_withdraw. Does nothing if it has that name already. */
 int shared_area_publish(const struct shared_area *area, char path[SHARED_FILE_PATH_MAX], struct error *error);
 /* Opens an area of exactly this length that another process has created. Accepts only names that shared_area_publish gives. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,

@@ -19,15 +19,16 @@
 
 /* Creates a locked file without a name. ERROR_UNSUPPORTED if there is no shared memory, or not enough. */
 int shared_file_create(size_t bytes, int *ret_descriptor, struct error *error);
-/* Gives it a name made of its kind ("ring"), this process's ID and the nonce. Does nothing if it has that name already. */
+/* Gives the file a name by which other processes can open it; the name consists of `kind` ("ring"), this process's ID and the nonce. Does
+ * nothing if the file has that name already. */
 int shared_file_publish(int descriptor, const char *kind, uint64_t nonce, char path[SHARED_FILE_PATH_MAX],
                         struct error *error);
 /* Opens a file of exactly this size that another process has published. ERROR_FORBIDDEN if the name is not of this kind; ERROR_UNSUPPORTED
  * if there is no such file here. The caller must check the nonce. */
 int shared_file_open(const char *path, const char *kind, size_t bytes, int *ret_descriptor, struct error *error);
-/* Removes the name. */
+/* Removes the file's name; processes that have opened it keep their mappings. */
 void shared_file_withdraw(const char *path);
-/* Removes the files of processes that no longer exist. */
+/* Removes the named files that processes have left behind that no longer exist. */
 void shared_file_sweep(void);
 
 #endif

@@ -16,30 +16,33 @@
 enum stranger_port { STRANGER_CONTROL_PORT, STRANGER_DATA_PORT };
 
 struct stranger_counts {
-    uint64_t refused;   /* connections closed because they had not proven themselves, evicted ones included */
-    uint64_t door_full; /* connections closed early because newer ones needed their place or their descriptor */
+    uint64_t
+        refused; /* connections closed because they did not prove that they belong to the crew; includes door_full */
+    uint64_t
+        door_full; /* those closed before their time was over, because newer ones needed their place or descriptor */
 };
 
-/* `reason` continues "refused a connection: ", must hold no bytes that the stranger chose. */
+/* Counts a refusal, and may log it. `reason` completes the sentence "refused a connection: …"; it must not contain bytes that the other side
+ * chose. */
 void strangers_refuse(enum stranger_port port, const union socket_address *address, const char *reason);
-/* The same for a connection that had to make room. */
+/* Counts a connection that was closed to make room for a newer one, and may log it. */
 void strangers_evict(enum stranger_port port, const union socket_address *address);
 
-/* Since the process started. */
+/* Returns the counts since the process started. */
 struct stranger_counts strangers_count(enum stranger_port port);
 
 #define STRANGERS_REASON_MAX 160
 
-/* What was refused in some time, at all ports. */
+/* The refusals at all ports during some time. */
 struct stranger_summary {
     uint64_t refused;
-    uint64_t from_worst;          /* of these from `worst`; may be counted too high where there are many addresses */
-    char worst[INET6_ADDRSTRLEN]; /* the address with the most refusals, without port; "": there was none */
-    enum stranger_port port;      /* which port it tried last, */
-    char reason[STRANGERS_REASON_MAX]; /* and why it was refused there */
+    uint64_t from_worst;          /* how many of them came from `worst`; may be too high if there are many addresses */
+    char worst[INET6_ADDRSTRLEN]; /* the address with the most refusals, without port; "": no refusals */
+    enum stranger_port port;      /* the port to which `worst` connected last */
+    char reason[STRANGERS_REASON_MAX]; /* why it was refused there */
 };
 
-/* Since the last call. */
+/* Returns the summary of the time since the last call. */
 void strangers_take(struct stranger_summary *ret_summary);
 const char *stranger_port_name(enum stranger_port port);
 

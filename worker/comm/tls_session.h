@@ -42,10 +42,10 @@ short tls_session_events(const struct tls_session *session, bool reads, bool wri
 /* Returns whether there are bytes to read that were already taken from the socket. */
 bool tls_session_has_input(const struct tls_session *session);
 
-/* Call it before the handshake. Each read then takes from the socket whatever is there, instead of one record's head and then its body. Bytes may lie in
- * the session for which poll(2) does not wake anybody: after each read ask tls_session_has_unread, which is also true of a part of a
- * record, that cannot be read yet. */
+/* Makes each read take all bytes that the socket has, instead of one record's head and then its body, which saves system calls. Call it before
+ * the handshake. The session may then hold bytes that poll(2) does not report, so the caller must ask tls_session_has_unread after each read. */
 void tls_session_read_ahead(struct tls_session *session);
+/* Returns whether the session holds bytes that were taken from the socket, even if they are only a part of a record, which cannot be read yet. */
 bool tls_session_has_unread(const struct tls_session *session);
 
 #endif

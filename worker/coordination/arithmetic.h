@@ -4,9 +4,9 @@
  * bits. The coordinator applies it when members join and before each generation.
  *
  * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
- * below that (avx512 > avx2 > portable); a GPU supports only its own. The number of threads behind a
- * slash ("avx512/4") belongs to the name where the bits depend on it, which are those of a program
- * (docs/programs.md): members with other numbers have no arithmetic in common.
+ * below that (avx512 > avx2 > portable); a GPU supports only its own. The results of an exported program
+ * (docs/programs.md) also depend on its number of threads. In that case the name ends in a slash and the
+ * number ("avx512/4"), and members with different numbers have no arithmetic in common.
  */
 #ifndef COXSWAIN_COORDINATION_ARITHMETIC_H
 #define COXSWAIN_COORDINATION_ARITHMETIC_H

@@ -3,9 +3,9 @@
  * Runs the coordinator (coordinator.h) in the chief's process: passes messages between it and the
  * streams on which the members have joined.
  *
- * Also calls the pod of each seat (a place in the crew) that has no member here, by the pod's host
- * name, so that a member that has survived an earlier chief finds this one. Everything runs on the
- * thread of the process's rpc server (rpc.h).
+ * If a seat (a place in the crew) has no member, the chief also dials the seat's pod by its host name and
+ * asks it to join, so that a member that has survived an earlier chief finds this one. Everything runs
+ * on the thread of the process's rpc server (rpc.h).
  */
 #ifndef COXSWAIN_COORDINATION_CHIEF_H
 #define COXSWAIN_COORDINATION_CHIEF_H
@@ -13,6 +13,7 @@
 #include "worker/comm/rpc.h"
 #include "worker/coordination/coordinator.h"
 
+/* The RPC methods. A member calls Join in the chief's process; the chief calls Summon in a pod's process, to ask it to join. */
 #define CREW_METHOD_JOIN "/coxswain.Crew/Join"
 #define CREW_METHOD_SUMMON "/coxswain.Crew/Summon"
 
@@ -27,7 +28,7 @@ struct chief_options {
     struct address_book *book;
     struct coordinator_options coordinator; /* the chief sets `send` and `context` */
     struct collective_peer where;           /* the address of this process's rpc server */
-    int64_t beat_ms;
+    int64_t beat_ms;                        /* interval between heartbeats to the members */
     /* Called with each message from the coordinator to the chief's own member. */
     void (*told)(void *context, const struct coordination_message *message);
     /* Called when a member has answered that it knows a newer chief than this one. */

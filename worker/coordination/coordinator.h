@@ -69,11 +69,11 @@ struct coordinator_options {
     struct generation generation; /* attempt and incarnation of the chief; counter to start from */
     unsigned size;                /* seats */
     unsigned least, expected;     /* members of the smallest world, of the first; 0: size */
-    int64_t start_ms;             /* how long the first world waits for the expected, and all who have joined */
-    bool loose;
+    int64_t start_ms; /* how long the first world waits for the seats below `expected` and all that have joined */
+    bool loose;       /* see "A loose crew" above */
     const struct crew_seat *seats; /* for names only */
     unsigned logical_shards;
-    int64_t suspicion_ms, death_ms;
+    int64_t suspicion_ms, death_ms; /* after this silence, a member is reported as silent, is lost */
     /* Sends a message; `close` asks to end the stream after it. */
     void (*send)(void *context, coordinator_link link, const struct coordination_message *message, bool close);
     void *context;
@@ -102,7 +102,7 @@ uint32_t coordinator_seat_incarnation(const struct coordinator *coordinator, uns
 /* Returns true if the seat is empty and its member may be running without knowing this chief;
  * the chief then calls it. */
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);
-/* Says that no process answers for the seat: its host has no address, or its port is closed. */
+/* Tells the coordinator that no process answers for the seat: its host has no address, or its port is closed. */
 void coordinator_seat_absent(struct coordinator *coordinator, unsigned rank, int64_t now_ms);
 /* Returns how many members have joined and wait for a step boundary of the world in force. */
 unsigned coordinator_newcomers(const struct coordinator *coordinator);

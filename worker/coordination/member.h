@@ -12,9 +12,9 @@
  *
  *     member_start
  *     again:
- *         member_agree(standing)      waits until the crew is complete
+ *         member_agree(standing)      waits until the crew is complete; fills a struct world
  *         collective_new, member_guard, collective_connect
- *         state from where the world says
+ *         copy the training state from the rank that world.source names
  *         steps … until one fails with ERROR_UNAVAILABLE: goto again
  *     member_leave, member_free
  *
@@ -40,7 +40,7 @@
 struct crew_seat {
     const char *role; /* "worker" */
     unsigned index;   /* within the role */
-    const char *host; /* resolved freshly whenever it is dialled */
+    const char *host; /* resolved anew each time it is dialled */
     uint16_t port;    /* of its member's RPC server */
 };
 
@@ -54,27 +54,28 @@ struct member_options {
     const char *listen_address;    /* COXSWAIN_POD_IP, or NULL: all interfaces */
     const char *
         announce_address; /* numeric address that peers dial for bulk data; NULL: listen_address, else the seat's host resolved */
-    uint16_t data_port;      /* of this rank's endpoint */
-    bool loose;              /* members do not wait for each other once they have started: see member_poll_world */
-    unsigned logical_shards; /* the chief's counts; others learn it from the world */
-    const char
-        *arithmetic; /* the best that this one has (coordination/arithmetic.h); NULL: members need not compute alike */
-    int64_t beat_ms; /* 0: 500 */
-    int64_t suspicion_ms; /* silence that the status names; 0: 2000 */
-    int64_t death_ms;     /* silence that is death; 0: 5000 */
-    int64_t lost_ms; /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s. Waiting for other members has no end */
+    uint16_t data_port; /* of this rank's endpoint */
+    bool loose;         /* PeerToPeer: members do not wait for each other once they have started: member_poll_world */
+    unsigned logical_shards; /* the chief's value is used; the other members receive it in the world */
+    const char *
+        arithmetic; /* the best that this device supports (coordination/arithmetic.h); NULL: members need not compute alike */
+    int64_t beat_ms;      /* interval between heartbeats; 0: 500 */
+    int64_t suspicion_ms; /* a member that is silent for so long is named in the status; 0: 2000 */
+    int64_t death_ms;     /* a member that is silent for so long is lost; 0: 5000 */
+    int64_t
+        lost_ms; /* calls fail with ERROR_TIMEOUT after so long without a chief; 0: 600 s. Waiting for others has no limit */
 };
 
 /* Describes the state that this replica holds. */
 struct member_standing {
     bool holds_state;     /* parameters and slots are whole: initialised, restored, or trained */
     int64_t applied_step; /* last optimizer step in them */
-    /* all of the world in force have agreed to meet here, at a step boundary: no member counts as missed */
+    /* all members of the current world have agreed to stop at this step boundary, so none of them counts as lost */
     bool planned;
 };
 
 enum world_source {
-    WORLD_SOURCE_PEER, /* `source_rank` holds the highest applied step; those with `receives` copy it over the data plane */
+    WORLD_SOURCE_PEER, /* `source_rank` holds the highest applied step; the ranks in `receives` copy its state */
     /* no rank holds the state: rank 0 restores a checkpoint or initialises, all others receive from it */
     WORLD_SOURCE_CHIEF,
 };
@@ -86,17 +87,17 @@ struct world {
     uint32_t incarnations[CREW_SIZE_MAX]; /* by rank: of the member in the seat */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
-    char arithmetic[ARITHMETIC_MAX]; /* that all compute with from here on; "": each with its own */
+    char arithmetic[ARITHMETIC_MAX]; /* with which all members compute from now on; "": each with its own */
     enum world_source source;
     unsigned source_rank;
-    bool receives[CREW_SIZE_MAX]; /* by rank: behind, or new */
-    int64_t step;                 /* the step that all agree on; meaningless for WORLD_SOURCE_CHIEF */
+    bool receives[CREW_SIZE_MAX]; /* by rank: this rank has no state or an older one, and must copy it */
+    int64_t step;                 /* the applied step from which all continue; meaningless for WORLD_SOURCE_CHIEF */
 };
 
 struct member;
 
-/* Starts listening, and the thread, which joins the crew. The member reports no standing before
- * member_agree. */
+/* Starts to listen, and starts the thread, which joins the crew. The member does not report which state it
+ * holds before member_agree. */
 int member_start(const struct member_options *options, struct member **ret_member, struct error *error);
 /* Ends the thread and closes all connections. Others see this as a death unless member_leave
  * came first. */
@@ -108,9 +109,9 @@ void member_free(struct member *member);
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error);
 
-/* Returns the crew's number of threads where the crew has refused this member for having another
- * (member_agree has failed with ERROR_DEVICE), else 0. A process that begins anew with so many is
- * taken. */
+/* Returns how many threads this process must compute with to be accepted, if the crew has refused it because it
+ * uses another number (member_agree has failed with ERROR_DEVICE); else 0. The process then executes itself
+ * again with that number. */
 int member_wanted_threads(struct member *member);
 
 /* For loose crews, which call member_agree only once: returns 1 and the world if a newer one has

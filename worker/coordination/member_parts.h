@@ -21,10 +21,10 @@
 struct session {
     struct member *member;
     struct rpc_stream *stream;
-    struct collective_peer chief; /* where it leads */
-    int64_t heard_ms;
-    bool heard;      /* anything at all from a chief that we may follow */
-    bool superseded; /* this one is older than one we know */
+    struct collective_peer chief; /* the address that was dialled */
+    int64_t heard_ms;             /* when the chief's last message came */
+    bool heard;                   /* a message has come from a chief that this member may follow */
+    bool superseded;              /* this chief is older than one that the member knows */
 };
 
 struct member {
@@ -33,8 +33,8 @@ struct member {
     char *job_uid;
     uint64_t nonce;
     char arithmetic[ARITHMETIC_MAX];
-    int wanted_threads; /* those of the crew, which has refused this member for another number; 0: it has not */
-    struct collective_peer data; /* announced */
+    int wanted_threads;          /* member_wanted_threads */
+    struct collective_peer data; /* the address of this process's data port, as announced to the crew */
     struct rpc *rpc;
     struct rpc_server *server;
     struct address_book *book;
@@ -43,16 +43,16 @@ struct member {
     struct chief *chief; /* rank 0 */
     struct session *session;
     int64_t next_dial_ms, next_beat_ms, last_tick_ms;
-    struct collective_peer called_from; /* where a summons came from; port 0: none */
-    bool own_joined;                    /* rank 0: has told the coordinator that it is there */
+    struct collective_peer called_from; /* the chief that has asked this member to join; port 0: none */
+    bool own_joined;                    /* rank 0: has sent its join to the coordinator */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     struct error fatal;                   /* kind ERROR_NONE: none */
-    struct generation known;              /* the highest that we have been in or heard of */
-    uint32_t incarnations[CREW_SIZE_MAX]; /* of all members, as far as worlds have told */
-    bool in_force;                        /* `known` names a world that has not ended */
-    char ended[COORDINATION_TEXT_MAX];    /* why the last one ended */
+    struct generation known;              /* the highest generation that a message has named */
+    uint32_t incarnations[CREW_SIZE_MAX]; /* by seat, as the last world gave them */
+    bool in_force;                        /* the generation `known` has begun and not ended */
+    char ended[COORDINATION_TEXT_MAX];    /* why the last generation ended */
     struct member_standing standing;
     bool stands; /* loose crews: `standing` is kept up to date */
     bool agreeing, reported, world_ready, cancelled;
@@ -65,7 +65,7 @@ struct member {
     struct generation seated_since;
     char waiting[MEMBER_TEXT_MAX];
     int64_t step;
-    int64_t unled_since_ms; /* without a chief; 0: has one */
+    int64_t unled_since_ms; /* when the chief was lost; 0: the member has a chief */
     bool leaving, left;
 };
 
@@ -74,9 +74,9 @@ struct member {
 void member_told(void *context, const struct coordination_message *message);
 /* Handles the report that a member of this chief's crew knows a newer chief. */
 void member_superseded(void *context, const char *text);
-/* Handles a chief of another protocol: every other chief of this crew will have it, too. */
+/* Fails the member because its chief speaks another protocol (comm/protocol.h): a later chief of this crew would too. */
 void member_not_understood(struct member *member, const char *why);
-/* With the lock held. */
+/* Records that the member has no chief any more. Called with the lock held. */
 void member_lose_chief(struct member *member, const char *why);
 
 /* member_session.c, on the rpc's thread only. */
@@ -90,7 +90,7 @@ void member_tend_session(struct member *member, int64_t now);
 void member_dial_chief(struct member *member, int64_t now);
 void member_drop_session(struct member *member, const char *why);
 
-/* member_summons.c. For rpc_method.opened of CREW_METHOD_SUMMON. */
+/* member_summons.c. Accepts the stream on which a new chief asks this member to join it: rpc_method.opened of CREW_METHOD_SUMMON. */
 void member_summons_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                            void **ret_context);
 

@@ -32,9 +32,9 @@
     X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                                             \
     X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                                           \
     X(REFUSED)  /* coordinator: refusal, text, arithmetic (the crew's, where it was refused for that) */                                   \
-    X(LEAVE)    /* member: goes by request */                                                                                              \
-    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                                        \
-    X(SUMMONED) /* the answer: refusal (0: will join), text */
+    X(LEAVE)    /* member: it ends in an orderly way (member_leave) */                                                                     \
+    X(SUMMON)   /* a new chief asks a member to join: job_uid, generation, peer (the address of its coordinator) */                        \
+    X(SUMMONED) /* the member's answer: refusal (0: it will join), text */
 
 enum coordination_message_type {
     COORDINATION_NONE,

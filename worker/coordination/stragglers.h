@@ -11,8 +11,8 @@
  *   after four parts); or
  * - they took more than STRAGGLER_BURST_FACTOR times the expected time, and at least
  *   STRAGGLER_BURSTS of them were slow. This finds a member that is slow in bursts, for example
- *   because its processor is often taken away: it has few slow parts, but these outweigh all
- *   others.
+ *   because another process often uses its processor: it has few slow parts, but these take longer
+ *   than all its others together.
  * One slow part alone is not enough. A straggler has recovered when its parts take less than three
  * quarters of STRAGGLER_FACTOR times the expected time, or when it hardly loses time any more.
  *

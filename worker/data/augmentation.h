@@ -32,7 +32,7 @@ struct augmentation_draw augmentation_draw(const struct augmentation *augmentati
  * images, or if the padding is so large that a crop could miss the image. */
 int augmentation_check(const struct augmentation_spec *spec, const int64_t image[3],
                        struct augmentation *ret_augmentation, struct error *error);
-/* Whether the augmentation changes anything. */
+/* Returns whether the augmentation changes anything. */
 bool augmentation_is_active(const struct augmentation *augmentation);
 
 /* Augments one image. Both are H W C and must not overlap. */

@@ -54,37 +54,40 @@ enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
  * (`format`). If the spec has no validation data, that split has 0 examples. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
-/* Opens the other split beside the training split of the same `spec`, whose facts are taken from it. */
+/* Opens the validation split after the training split of the same `spec`. Facts about the training files, such as means and class labels,
+ * are copied from `training` and not measured again. */
 int dataset_open_validation(const struct data_spec *spec, const struct storage_map *storage,
                             const struct dataset *training, struct dataset **ret_dataset, struct error *error);
-/* Opens the validation split for weights that were trained earlier. Files of its own mean what `known`, which is kept with the weights,
- * says; examples that are held out from the training files can only be had from these. */
+/* Opens the validation split to evaluate weights that were trained earlier. If the split has files of its own, they are interpreted by the
+ * facts in `known`, which are kept with the weights. If its examples are held out from the training files, these files must still exist, and
+ * the facts are read from them. */
 int dataset_open_held_out(const struct data_spec *spec, const struct storage_map *storage,
                           const struct example_format *format, const struct training_facts *known,
                           struct dataset **ret_dataset, struct error *error);
-/* Opens new examples at a path of the caller: an NPY file of inputs without labels; for data of format CSV also a table with or without the
- * column of labels (any name but *.npy and *.npy.gz); for data of format ImageFolder also one image, or all images in a folder and below it.
- * Without labels, the targets that dataset_read gives mean nothing. Columns that have names are found by those in
- * `known`, in any order. With data.standardize in `spec` the inputs are changed by the moments in `known` or, if it has none, of the
- * training examples, which are read for that. ERROR_INVALID if the model does not take what the file holds, also one that takes tokens or
- * several inputs, or if training data that is still there was divided by 255 and the file would not be, or the other way round. */
+/* Opens new examples at a path of the caller, for predictions: an NPY file of inputs without labels; for data of format CSV also a table with
+ * or without the column of labels (any name but *.npy and *.npy.gz); for data of format ImageFolder also one image, or all images in a folder
+ * and below it. If the file has no labels, dataset_read fills targets with meaningless values. Columns that have names are found by the names
+ * in `known`, in any order. With data.standardize in `spec`, the inputs are standardized with the means in `known`; if it has none, the
+ * training examples are read to measure them. ERROR_INVALID if the file does not have the inputs of the model, if the model takes tokens or
+ * several inputs, or if the training data, as far as it still exists, was divided by 255 and this file would not be, or the reverse. */
 int dataset_open_inputs(const char *path, const struct data_spec *spec, const struct storage_map *storage,
                         const struct example_format *format, const struct training_facts *known,
                         struct dataset **ret_dataset, struct error *error);
 
-/* Whether new examples have labels: the table has the label's column, or the images are in folders that are named like classes. */
+/* Returns whether new examples have labels: the table has the label's column, or the images are in folders that are named like classes. */
 bool dataset_has_targets(const struct dataset *dataset);
-/* Whether the examples are rows of a CSV file. */
+/* Returns whether the examples are rows of a CSV file. */
 bool dataset_is_table(const struct dataset *dataset);
 
 /* Returns the facts about the training files: read from them, or those with which the dataset was opened. */
 const struct training_facts *dataset_facts(const struct dataset *dataset);
 
-/* Gives the targets of `count` examples, or what a model predicts for them, in the units that the files have. Without data.standardize
- * they have these already. */
+/* Converts the targets of `count` examples, or a model's predictions of them, in place from standardized values to the units of the files.
+ * Does nothing without data.standardize. */
 void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count);
 
-/* Digests of what trained weights depend on besides the model; empty where they depend on nothing. */
+/* Digests of those properties of the training files that trained weights depend on. They are kept with the weights, so that weights are not
+ * used with other data by mistake. "": the data has no such property. */
 struct dataset_digests {
     char standardized[9]; /* the training examples, as data.standardize has measured them */
     char classes[9];      /* CSV: the labels of the training files, in the order of the classes */
@@ -96,14 +99,14 @@ void dataset_free(struct dataset *dataset);
 
 int64_t dataset_count(const struct dataset *dataset);
 const struct example_format *dataset_format(const struct dataset *dataset);
-/* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
+/* Describes the dataset for people: "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)". */
 const char *dataset_description(const struct dataset *dataset);
 
 /* Returns how many bytes the examples take in memory while the dataset is open: tables, texts of JSON Lines and inflated files. Mapped files,
  * and examples that dataset_keep keeps, do not count. NULL: 0. */
 int64_t dataset_memory(const struct dataset *dataset);
 
-/* What the user should know of the examples, a sentence such as one about words that the training table does not have; empty: nothing. */
+/* Returns a warning about the examples for the user, such as that a table has words that the training table lacks; "": no warning. */
 const char *dataset_notice(const struct dataset *dataset);
 
 /* Lets the dataset keep decoded examples in memory, if all of them take at most `most` bytes. Returns how many they take; 0: none is kept,

@@ -16,14 +16,14 @@ struct dataset {
     struct example_format format;
     int64_t count;                    /* of this split */
     int64_t first;                    /* first example of the split, in the source */
-    struct sampler order;             /* `count` above 0: the order of the source's examples, before the split */
-    int64_t order_first;              /* the example of the source at which the order begins */
+    struct sampler order;             /* order.count above 0: the source is shuffled with it before it is split */
+    int64_t order_first;              /* number of the first example that is shuffled */
     struct augmentation augmentation; /* for training; else inactive */
     struct training_facts facts;
     int readers;            /* threads that may read a batch; 0: one for each processor */
     bool has_labels;        /* CSV: words or integers stand for the classes */
-    bool has_targets;       /* new examples: their files have labels, too */
-    uint32_t labels_digest; /* of them, in the order of the classes */
+    bool has_targets;       /* new examples: their files have labels too */
+    uint32_t labels_digest; /* with has_labels: CRC-32C of the labels, in the order of the classes */
     int64_t memory;         /* see dataset_memory */
     char description[256];
     char notice[256]; /* see dataset_notice */

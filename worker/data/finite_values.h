@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checks that the numbers of examples and initial weights are finite. A single NaN or infinity
- * makes all parameters NaN within a step, and then nobody can say where it came from.
+ * makes all parameters NaN within a step, and its origin can then no longer be found.
  */
 #ifndef COXSWAIN_DATA_FINITE_VALUES_H
 #define COXSWAIN_DATA_FINITE_VALUES_H

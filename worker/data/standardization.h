@@ -9,10 +9,11 @@
 
 #include <stdint.h>
 
-/* What is known of one value of the examples. */
+/* The statistics of one value (a column) over the training examples. */
 struct column_moments {
     double mean;
-    double squares, deviation; /* the sum of the squared distances from the mean; what `finish` makes of it */
+    double squares;   /* sum of the squared distances from the mean */
+    double deviation; /* standard deviation, which standardization_finish computes from `squares` */
 };
 
 struct standardization {
@@ -25,14 +26,15 @@ void standardization_init(struct standardization *standardization, int64_t input
 void standardization_copy(struct standardization *standardization, const struct standardization *from);
 void standardization_release(struct standardization *standardization);
 
-/* Adds an example; after the last one `finish`. `targets` is not read if there are none. */
+/* Adds an example to the statistics. Call standardization_finish after the last one. `targets` is not read if standardization->targets is 0. */
 void standardization_add(struct standardization *standardization, const float *inputs, const float *targets);
 void standardization_finish(struct standardization *standardization);
 
-/* The inverse of `apply` for the targets of one example, or what a model predicts for them. */
+/* Converts the targets of one example, or a model's predictions of them, back in place: the inverse of standardization_apply. */
 void standardization_restore(const struct standardization *standardization, float *targets);
 
-/* Changes the values of an example in place. A value that is the same in all training examples becomes 0 there. */
+/* Standardizes the values of an example in place: (value - mean) / deviation. If a value is the same in all training examples, its deviation
+ * counts as 1. */
 void standardization_apply(const struct standardization *standardization, float *inputs, float *targets);
 
 #endif

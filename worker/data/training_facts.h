@@ -17,8 +17,9 @@
 /* Zero-initialised; what is not known is zero. */
 struct training_facts {
     struct standardization standardization;
-    int input_scale;      /* NPY: 255 if the values are divided by it, else 1; 0: not known */
-    struct json *columns; /* CSV with a line of names: those of the model's inputs, in their order */
+    int input_scale; /* NPY: 255 if the values are divided by it, else 1; 0: not known */
+    struct json
+        *columns; /* CSV with a line of names: the names of the columns that are the model's inputs, in their order */
     struct json *classes; /* CSV: the labels, in the order of the classes; ImageFolder: the names of the folders */
     struct json *words;   /* CSV: the words of its columns (csv_columns_words); NULL: all are numbers */
     char *label;          /* CSV with a line of names: that of the label's column; owned */
@@ -35,7 +36,7 @@ char *training_facts_name(const char *text, size_t length);
 
 /* Writes the facts as members of `object`. All are strings, such as "[5.8,3.1]", because the metadata of safetensors takes only these. */
 void training_facts_write(const struct training_facts *facts, struct json *object);
-/* Reads what training_facts_write has written. What is missing or malformed stays unknown. Release the result. */
+/* Reads facts that training_facts_write has written. A fact that is missing or malformed stays zero. Release the result. */
 void training_facts_read(struct training_facts *ret_facts, const struct json *object);
 
 #endif

@@ -36,7 +36,7 @@ struct device_backend {
     const struct communicator_backend *communicators; /* NULL: devices of this kind communicate through the host only */
     void (*close)(struct device *device);
     const char *(*arithmetic)(const struct device *device);
-    /* False: the device does not have it. NULL: the arithmetic cannot be changed. */
+    /* Returns false if the device does not support the arithmetic. NULL: it cannot be changed. */
     bool (*set_arithmetic)(struct device *device, const char *arithmetic);
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);

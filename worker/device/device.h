@@ -92,7 +92,7 @@ int device_reach(struct device *device, struct device *other, struct error *erro
 
 /* Reports the bytes of memory of a GPU in total, and those that no process has allocated. */
 int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
-/* The bytes of that memory that each stream allocates. */
+/* Returns how many bytes of a GPU's memory each stream allocates; 0 for a CPU. */
 int64_t device_stream_bytes(const struct device *device);
 
 int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
@@ -155,9 +155,9 @@ struct device_library_work {
 };
 struct device_library_work device_count_library_work(const struct device *device);
 
-/* Returns whether the device supports values stored like that; and launches an operation on such
- * values. */
+/* Returns whether the device supports operations on values that are stored in this format (float32, bfloat16 or float16). */
 bool device_stores(const struct device *device, enum stored stored);
+/* Launches an operation, like device_launch, on values that are stored in this format. */
 void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
                           const void *arguments);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Collects how a classifier does on held-out examples, for --predict all --json: how many examples of each class were taken for which class
- * (the confusion matrix), and the examples whose true class got the lowest probability. Does no I/O.
+ * Collects how well a classifier does on held-out examples, for --predict all --json: how many examples of each class were classified as each
+ * class (the confusion matrix), and the examples whose true class got the lowest probability. Does no I/O.
  */
 #ifndef COXSWAIN_INFERENCE_CLASS_REPORT_H
 #define COXSWAIN_INFERENCE_CLASS_REPORT_H
@@ -9,7 +9,7 @@
 #include "common/json.h"
 #include "worker/model/graph.h"
 
-#define CLASS_REPORT_CLASSES_MAX 100 /* with more classes there is no matrix, which nobody could read */
+#define CLASS_REPORT_CLASSES_MAX 100 /* with more classes there is no matrix, because it would be too large to read */
 #define CLASS_REPORT_WORST_MAX 24
 
 struct judged_example {

@@ -12,9 +12,10 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/train/trained_on.h"
 
-/* Fills the parameters of a state without slots. Appends a description to `told`: "the checkpoint
- * of step 300 in runs/digits". *ret_trained_on is what the weights tell of their training data (trained_on.h). Errors name the path and what does not fit the model. */
+/* Fills the parameters of a state without slots. *ret_trained_on receives the facts about the training
+ * data that the weights contain (trained_on.h). Appends to `description` where the weights are from:
+ * "the checkpoint of step 300 in runs/digits". Errors name the path and what does not fit the model. */
 int trained_weights_load(struct training_state *state, const char *path, struct trained_on *ret_trained_on,
-                         struct buffer *told, struct error *error);
+                         struct buffer *description, struct error *error);
 
 #endif

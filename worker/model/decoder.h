@@ -23,6 +23,7 @@ int decoder_new(const struct graph *graph, struct device *device, struct device_
                 struct decoder **ret_decoder, struct error *error);
 void decoder_free(struct decoder *decoder);
 
+/* Returns the most tokens that a sequence can have. */
 int64_t decoder_context(const struct decoder *decoder);
 /* Returns how many tokens have been fed since the start or the last rewind. */
 int64_t decoder_position(const struct decoder *decoder);

@@ -86,10 +86,10 @@ struct output_format {
 struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
-    /* Not NULL: the model, instead of `model`'s layers. Outlives the graph; compiled, unless the graph is for its layout
-     * or plan only. Float32, on devices that share the host's memory. */
+    /* If it is not NULL, the model is this program and not the layers of `model`. It must outlive the graph, and must be
+     * compiled unless layout_only or plan_only is set. Only float32, and only devices that share the host's memory. */
     struct program *program;
-    unsigned program_device; /* of the engine that runs the program */
+    unsigned program_device; /* number of the program's own device on which this graph runs it */
     enum precision precision;
     int64_t max_examples; /* of one pass, at least 1: the largest logical shard or evaluation batch */
     /* Keep only the values at the borders of the part or of residual blocks; compute the others
@@ -193,8 +193,9 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 /* Returns the outputs of the last layer in the last evaluation, before the loss, example by
  * example. They are in device memory; read them once the stream has executed the pass and before
  * the next pass. Returns NULL if values are not stored as float32 or the logits are computed in
- * parts (graph_options.keeps_outputs prevents the latter), or a program's graph does not keep them. An
- * evaluation by a program whose graph keeps them gives no loss and no hits: its sums count examples alone. */
+ * parts (graph_options.keeps_outputs prevents the latter), or if the graph of a program was created without
+ * keeps_outputs. With keeps_outputs, a program computes neither loss nor correct predictions: only `count` of the
+ * pass's loss_sums is set. */
 const void *graph_outputs(const struct graph *graph);
 struct output_format graph_output_format(const struct graph *graph);
 

@@ -25,36 +25,38 @@
 #define PROGRAM_DOCUMENT_MAX (4u << 20)
 #define PROGRAM_ARTIFACT_MAX ((size_t)256 << 20)
 #define PROGRAM_TENSORS_MAX 16384
-/* Examples of one call. */
+/* A program whose functions take more examples in one call is refused. */
 #define PROGRAM_BATCH_MAX 65536
 
 struct program;
 struct xla_options;
 
-/* A set of functions. */
+/* The functions of a program; a set of them is the sum of these bits. */
 enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS = 4 };
 #define PROGRAM_USES_MAX 7
 #define PROGRAM_USES_ALL 0 /* all that the program has */
 
-/* Reads and checks the document and reads the files of the functions that are used: those for `platform` ("tpu") where the
- * document names some, else, and with NULL, those that it names first. ERROR_INVALID names the member of program.json that is
- * wrong and what it should be. */
+/* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`. If the document names files
+ * for `platform` ("tpu"), these are read; if not, or if `platform` is NULL, the files that it names first. ERROR_INVALID says which
+ * member of program.json is wrong and what it should be. */
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
                  struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
 int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
 void program_free(struct program *program);
 
-/* State first, then parameters, as in every layout; each in the document's order. */
+/* Returns the layout of the program's tensors: its state (such as running statistics) first, then its parameters, each in the order of
+ * program.json. */
 const struct parameter_layout *program_layout(const struct program *program);
 const struct example_format *program_example_format(const struct program *program);
+/* Returns how many examples one call takes at most. */
 int64_t program_batch(const struct program *program);
-/* What `predict` gives; NULL: the program has no such function. */
+/* Returns the format of the results of the function that predicts; NULL if the program has no such function. */
 const struct output_format *program_output_format(const struct program *program);
-/* The name of the safetensors file with the first values; NULL: there is none. Relative to the folder. */
+/* Returns the name, relative to the folder, of the safetensors file with the initial values; NULL if there is none. */
 const char *program_weights(const struct program *program);
 
-/* Sets how many threads the plugin of a CPU computes with (xla_set_environment): from main, before any thread starts. */
+/* Sets with how many threads a CPU's plugin computes (xla_set_environment). Call it from main, before any thread starts. */
 void program_set_environment(int threads);
 /* Opens the plugin and its devices (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error);
@@ -69,30 +71,29 @@ int program_serialise(const struct program *program, struct buffer *code, struct
  * trust their source. If it fails, program_compile may still be called. */
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
-/* Frees the functions as they were exported, which nobody needs once they are compiled. */
+/* Frees the exported form of the functions (StableHLO), which is not needed once they are compiled. */
 void program_drop_artifacts(struct program *program);
-/* Fills `ret_digest` with a digest of the functions that are used, as they were exported; before they are dropped. */
+/* Fills `ret_digest` with a digest of the exported functions that are used. Call it before program_drop_artifacts. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
-/* Bytes of the host's memory that the largest call holds besides the caller's arguments and results: copies of arguments, and,
- * unless the device has memory of its own, what the call computes in and its own results, which are then copied to the
- * caller's. */
+/* Returns the bytes of host memory that the largest call allocates: copies of its arguments and, if the device has no memory of its own,
+ * its temporary values and the results before they are copied to the caller's arrays. */
 int64_t program_call_bytes(const struct program *program);
 
-/* Compiles the functions for the slice of TPUs `topology` (xla_topology_open) with the plugin at `plugin`, and appends a table
- * of the memory that each needs on one of its devices. No TPU is needed. ERROR_NO_SPACE: one does not fit. */
+/* Compiles the functions for TPUs of the kind and number that `topology` names (xla_topology_open), with the plugin at the path `plugin`.
+ * Appends a table of the memory that each function needs on one TPU. The machine needs no TPU. ERROR_NO_SPACE: a function does not fit. */
 int program_compile_for(const struct program *program, const char *plugin, const char *topology, struct buffer *text,
                         struct error *error);
 
 /* One call: up to program_batch() examples. It predicts if there are `outputs`, trains if there are `gradients`, else
  * evaluates. */
 struct program_call {
-    unsigned device;              /* of the engine's, from 0 */
+    unsigned device;              /* number of one of the plugin's devices, from 0 */
     const float *parameters;      /* program_layout()->elements */
     const void *inputs, *targets; /* as program_example_format() has them; predictions need no targets */
     int64_t examples;             /* at least 1 */
     uint32_t seed[2];             /* for dropout; read by training calls only */
     float *gradients;             /* program_layout()->elements; for state, the new values */
-    float *loss, *hits;           /* sums over the targets of the examples; not of predictions */
+    float *loss, *hits;           /* sums over the targets of the examples; not written if the call predicts */
     void *outputs;                /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);

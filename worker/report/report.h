@@ -44,7 +44,7 @@ void report_flush(struct report *report);
  * message. */
 void report_phase(struct report *report, enum status_phase phase, const char *message);
 
-/* Print one line, such as of the plan or the summary; as {"message": …} in JSON format. */
+/* Print a line for people to stdout, or {"message": …} if the format is JSON; report_warn marks it as a warning. */
 void report_say(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_warn(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -60,6 +60,7 @@ void report_step(struct report *report, struct step_report step, int64_t example
  * none. */
 void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity);
 
+/* Sets the step of the newest durable checkpoint in the status. */
 void report_checkpoint(struct report *report, int64_t committed_step);
 /* Reports the result of the newest save. `cause` NULL: it is durable. Else prints a warning;
  * training continues. */

@@ -24,7 +24,7 @@
 #include "common/error.h"
 
 #define XLA_RANK_MAX 8
-/* Arguments, and results, of one executable. */
+/* Most arguments, and most results, of one executable. */
 #define XLA_VALUES_MAX 65536
 /* A CPU's plugin reads arguments at multiples of this where they are, and copies others first. */
 #define XLA_ALIGNMENT 64
@@ -50,7 +50,7 @@ void xla_set_environment(int threads);
 
 #define XLA_PATH_MAX 4096
 #define XLA_DEVICES_MAX 64
-/* Which plugin, and how many of its devices. */
+/* Selects the plugin, and how many of its devices are used. */
 struct xla_options {
     char plugin[XLA_PATH_MAX]; /* its path; "": there is none */
     unsigned tpus;             /* TPUs of this process; 0: a plugin of any kind, whose first device is used */
@@ -60,19 +60,20 @@ struct xla_options {
 /* `plugin` NULL or "": for TPUs, libtpu.so is searched for where TPU_LIBRARY_PATH says, and where images of Google and
  * Python's package have it. */
 void xla_options_init(struct xla_options *options, const char *plugin, unsigned tpus, unsigned cpu_devices);
-/* The platform whose code the plugin runs, as programs name it: "tpu", or NULL for any. */
+/* Returns for which platform a program's functions must have been exported, as program.json names it: "tpu", or NULL for any. */
 const char *xla_options_platform(const struct xla_options *options);
-/* Appends what TPUs this machine has, for people and to tell machines apart: "2 x 0x0063"; nothing without any. */
+/* Appends the number and PCI device ID of this machine's TPUs, which distinguish kinds of machines: "2 x 0x0063". Appends nothing if there
+ * are none. */
 void xla_append_tpus(struct buffer *text);
 
-/* Appends the variables of the environment by which users change what XLA's compilers make of a program. */
+/* Appends the values of the environment variables that are settings of XLA's compilers (XLA_FLAGS, LIBTPU_INIT_ARGS). */
 void xla_append_settings(struct buffer *text);
 
 /* Opens the plugin and its devices. ERROR_UNSUPPORTED: there is no such plugin, the file is none, its version is too old
  * (before 0.57, where the order of the interface's functions changed), or the machine has too few TPUs; ERROR_DEVICE: the
  * plugin cannot open its devices, such as TPUs that another process has. */
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error);
-/* The caller has freed its executables. NULL is fine. */
+/* Closes the devices. The caller must have freed all executables. Does nothing for NULL. */
 void xla_client_close(struct xla_client *client);
 /* Describes the plugin for people: "cpu by PJRT 0.115", "4 devices of tpu by PJRT 0.117". */
 const char *xla_client_description(const struct xla_client *client);
@@ -87,11 +88,11 @@ void xla_executable_free(struct xla_executable *executable);
 /* Appends the compiled code, which the same plugin loads on the same kind of processor. ERROR_UNSUPPORTED: the plugin
  * cannot give it. */
 int xla_executable_serialise(const struct xla_executable *executable, struct buffer *code, struct error *error);
-/* Loads what xla_executable_serialise has given. It is machine code: the caller knows who wrote it. */
+/* Loads compiled code from xla_executable_serialise. It is machine code, so the caller must trust its source. */
 int xla_executable_load(struct xla_client *client, const void *code, size_t bytes,
                         struct xla_executable **ret_executable, struct error *error);
 unsigned xla_executable_result_count(const struct xla_executable *executable);
-/* Bytes of device memory of a run, each 0 if the plugin does not say. */
+/* The bytes of device memory that a run needs; each is 0 if the plugin does not report it. */
 struct xla_memory {
     int64_t arguments;
     int64_t results; /* until they have been copied to the caller */
@@ -99,20 +100,21 @@ struct xla_memory {
 };
 struct xla_memory xla_executable_memory(const struct xla_executable *executable);
 
-/* Runs it once, on that device of the client, counted from 0. ERROR_INVALID: number, type or shape of arguments or results
- * are not those of the program. */
+/* Runs the executable once, on device number `device` of the client, from 0. ERROR_INVALID: the number, type or shape of arguments or
+ * results is not that of the program. */
 int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
                        unsigned argument_count, const struct xla_value *results, unsigned result_count,
                        struct error *error);
 
 /* A slice of TPUs that this machine does not have, for which programs can be compiled but not run. */
 struct xla_topology;
-/* `name` is a generation of TPUs and how many are in each direction, such as "v5e:2x2". Sets a variable of the environment
- * that libtpu needs: call it before any thread starts. ERROR_INVALID, with the plugin's own words, if it knows none. */
+/* Opens a topology. `name` is a kind of TPU and the number of TPUs in each direction, such as "v5e:2x2". Sets an environment variable that
+ * libtpu needs, so call it before any thread starts. ERROR_INVALID, with the plugin's message, if the plugin does not know the name. */
 int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error);
 void xla_topology_free(struct xla_topology *topology);
 unsigned xla_topology_device_count(const struct xla_topology *topology);
-/* Compiles an artifact for each of the slice's devices, and tells what one of them needs. Errors as xla_executable_compile's. */
+/* Compiles an artifact for each device of the topology, and returns the memory that one device needs. Errors: those of
+ * xla_executable_compile. */
 int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
                          struct xla_memory *ret_memory, struct error *error);
 

@@ -54,12 +54,12 @@ struct cuda_stream {
     struct cuda_device *device;
     cudaStream_t stream;
     struct cuda_health *health;
-    float *scratch;          /* for operations, and cuBLAS's workspace: a stream runs one operation at a time */
-    void *patches;           /* matrices of patches, for convolutions by cuBLAS */
-    cublasHandle_t products; /* created at the first product */
-    cublasLtHandle_t fused;  /* created at the first fused product, as are */
-    struct fused_plan *plans;
-    cudnnHandle_t convolutions; /* created at the first convolution that cuDNN may compute, as are */
+    float *scratch;             /* for operations, and cuBLAS's workspace: a stream runs one operation at a time */
+    void *patches;              /* matrices of patches, for convolutions by cuBLAS */
+    cublasHandle_t products;    /* created at the first product */
+    cublasLtHandle_t fused;     /* created at the first fused product */
+    struct fused_plan *plans;   /* for fused products */
+    cudnnHandle_t convolutions; /* created at the first convolution that cuDNN may compute */
     struct convolution_plan *convolution_plans;
     bool records; /* launches are being recorded; failures go to record_error instead of `health` */
     struct error record_error;

@@ -17,9 +17,9 @@
 #include "worker/device/cuda/cuda.h"
 #include "worker/device/cuda/cudnn.h"
 
+/* Return the kind of error that a failed call of CUDA, cuBLAS or cuDNN becomes. `after`: the result of
+ * cudaGetLastError after the call, which is more precise than the library's "execution failed". */
 enum error_kind cuda_failure_kind(cudaError_t result);
-/* `after`: the result of cudaGetLastError after the call, which says more than "execution
- * failed". */
 enum error_kind cublas_failure_kind(cublasStatus_t status, cudaError_t after);
 enum error_kind cudnn_failure_kind(cudnnStatus_t status, cudaError_t after);
 
