@@ -62,7 +62,7 @@ static void expect_refused(const struct dataset *dataset, int64_t first)
 {
     struct error error = ERROR_INIT;
     cr_expect_eq(read_windows(dataset, first, &error), -1);
-    cr_expect(error.kind == ERROR_NOT_FOUND && strstr(error.message, path) && strstr(error.message, "shorter"), "%s",
+    cr_expect(error.kind == ERROR_NOT_FOUND && strstr(error.message, path) && strstr(error.message, "no longer has"), "%s",
               error.message);
 }
 
