@@ -190,14 +190,14 @@ verdict $? 'and with a server' "$(tails served)"
 
 # ---- what does not fit
 refuses 64 'the prompt is empty' text --generate ''
-refuses 64 'do not fit a context of 48' text --generate "$sentence$sentence"
+refuses 64 'context of 48 tokens already holds 0; ' text --generate "$sentence$sentence"
 refuses 64 'No such file' text --prompt-file "$work/none"
 printf 'a\0b' >binary
 refuses 64 'NUL byte' text --prompt-file binary
-refuses 64 'comes next' bars --generate 3
+refuses 64 'does not predict the next token' bars --generate 3
 refuses 64 'from 0 to 19' bars --predict 20
 refuses 64 'from 0 to 19' bars --predict 1x
-refuses 64 'no class each' text --predict 1
+refuses 64 'does not classify' text --predict 1
 refuses 66 'No such file' text --generate x --weights "$work/none"
 refuses 66 'neither a file nor a directory' text --generate x --weights /dev/null
 head -c 1000 text.safetensors >cut.safetensors

@@ -94,7 +94,8 @@ int introduction_answer_check(const unsigned char answer[INTRODUCTION_ANSWER_BYT
 {
     struct proven proven = proven_of(bytes, binding);
     if (answer[0] != ANSWER_WELCOME)
-        return error_set(error, ERROR_FORBIDDEN, "the peer refuses us: it does not take this pod for one of its job");
+        return error_set(error, ERROR_FORBIDDEN,
+                         "the peer refused the connection: it does not accept this pod as one of its job");
     if (!crew_key_accepts("called", &proven, sizeof proven, answer + 1))
         return error_set(error, ERROR_FORBIDDEN, "the peer does not have the job's key");
     return 0;

@@ -206,7 +206,7 @@ static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], 
     if (poll(polls, 2 + rank, 10) < 0 && errno != EINTR)
         return error_set_errno(error, "wait for peers");
     if (polls[0].revents != 0)
-        return error_set(error, ERROR_CANCELLED, "given up while connecting");
+        return error_set(error, ERROR_CANCELLED, "cancelled while connecting to the other workers");
     for (unsigned i = 0; i < rank; i++)
         ready[i] = polls[2 + i].revents;
     return 0;

@@ -200,7 +200,8 @@ static int tell_failure(const struct tls_session *session, int why, struct error
     if (reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA)
         return error_set(error, ERROR_FORBIDDEN, "TLS: the other side does not trust this one's certificate");
     if (session->by_key && is_alert)
-        return error_set(error, ERROR_FORBIDDEN, "TLS: the other side refuses us: we do not have its job's key");
+        return error_set(error, ERROR_FORBIDDEN,
+                         "TLS: the other side refused the connection: this process does not have its job's key");
     if (session->by_key && (reason == SSL_R_BINDER_DOES_NOT_VERIFY || reason == SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM ||
                             reason == SSL_R_NO_SHARED_CIPHER || reason == SSL_R_BAD_EXTENSION ||
                             reason == SSL_R_CERTIFICATE_VERIFY_FAILED))

@@ -73,7 +73,7 @@ bool lane_transfers_awaits(const struct lane_transfers *transfers)
 static int mismatch(unsigned rank, unsigned channel, size_t length, struct error *error)
 {
     return error_set(error, ERROR_CORRUPT,
-                     "rank %u sent %zu bytes on channel %u that nobody expects; do all ranks run the same version?",
+                     "rank %u sent %zu bytes on channel %u that were not expected; do all ranks run the same version?",
                      rank, length, channel);
 }
 

@@ -16,9 +16,10 @@ static int64_t wait_until_told(struct member *member)
 
 static int tell_lost(const struct member *member, int64_t unled_ms, struct error *error)
 {
-    return error_set(error, ERROR_TIMEOUT,
-                     "the crew is lost: no chief for %lld s, %s; start that again, then this process",
-                     (long long)(unled_ms / 1000), member->waiting);
+    return error_set(
+        error, ERROR_TIMEOUT,
+        "the crew is lost: no connection to the chief for %lld s, %s; start the chief, then this process again",
+        (long long)(unled_ms / 1000), member->waiting);
 }
 
 static int agree_locked(struct member *member, struct world *ret_world, struct error *error)

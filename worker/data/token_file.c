@@ -29,7 +29,7 @@ int token_file_parse(const uint8_t *bytes, size_t length, struct token_file *ret
             continue;
         if ((uint64_t)count * kinds[i].token_bytes != length - HEADER_BYTES)
             return error_set(error, ERROR_CORRUPT,
-                             "the header tells of %u tokens, but %zu bytes follow; is it cut off?", count,
+                             "the header says that %u tokens follow, but %zu bytes follow; is the file cut off?", count,
                              length - HEADER_BYTES);
         *ret_file = (struct token_file){bytes + HEADER_BYTES, count, kinds[i].token_bytes};
         return 0;

@@ -30,7 +30,8 @@ int generate_parse_tokens(const char *text, int32_t **ret_tokens, int64_t *ret_c
             (*end != '\0' && strchr(" ,\n\t", *end) == NULL))
             return error_set(
                 error, ERROR_INVALID,
-                "--generate: \"%.16s\" is no token; of a model over tokens write numbers, such as \"17 4\"", at);
+                "--generate: \"%.16s\" is not a token; for a model over tokens write their numbers, such as \"17 4\"",
+                at);
         tokens[count++] = (int32_t)token;
         at = end;
     }

@@ -506,14 +506,15 @@ static int check_scores(const struct trainer *trainer, struct error *error)
     const struct example_format *format = graph_example_format(trainer->graph);
     bool of_text = format->classes > 0 && trainer->program == NULL;
     if (format->target_elements != 1 || format->classes == 0)
-        return error_set(error, ERROR_INVALID,
-                         "the model's examples have no class each; take all instead of a number, or add --outputs%s",
-                         of_text ? ", or let it continue a text (cox generate-text, --generate)" : "");
+        return error_set(
+            error, ERROR_INVALID,
+            "the model does not classify examples; write --predict all instead of a number, or add --outputs%s",
+            of_text ? ", or let it continue a text (cox generate-text, --generate)" : "");
     if (graph_output_format(trainer->graph).meaning == OUTPUT_VALUES)
         return error_set(
             error, ERROR_INVALID,
-            "the model's program.json does not say that its outputs are scores of classes; take all instead of a "
-            "number, or add --outputs");
+            "the model's program.json does not say that its outputs are scores of classes; write --predict all "
+            "instead of a number, or add --outputs");
     return 0;
 }
 

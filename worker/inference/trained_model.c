@@ -85,9 +85,10 @@ static int open_program(struct trainer *trainer, enum trained_passes passes, str
 {
     unsigned uses = passes == TRAINED_IN_BATCHES ? PROGRAM_EVALUATES : PROGRAM_PREDICTS;
     if (trainer->job->model.program_path != NULL && passes == TRAINED_TOKEN_BY_TOKEN)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "--generate: a program's tokens cannot be had one by one; load the exported weights in the "
-                         "framework that the model comes from");
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "--generate: a program cannot generate token by token; load the exported weights in the framework "
+            "that the model comes from");
     return trainer_open_program_for(trainer, uses, error);
 }
 
@@ -107,9 +108,10 @@ static int load_weights(struct trainer *trainer, struct error *error)
     SCOPED_BUFFER told;
     buffer_init(&told, TOLD_MAX);
     if (path == NULL)
-        return error_set(error, ERROR_NOT_FOUND,
-                         "there are no weights: the job has left neither an export nor a checkpoint yet, or not in the "
-                         "storage that is named; name some by --weights");
+        return error_set(
+            error, ERROR_NOT_FOUND,
+            "there are no weights: neither an export nor a checkpoint of the job was found in its storage; wait "
+            "for the first checkpoint, or give a path with --weights");
     if (trained_weights_load(&trainer->state, path, &trainer->trained_on, &told, error) < 0)
         return -1;
     (void)fprintf(stderr, "weights: %s\n", buffer_text(&told));

@@ -44,18 +44,21 @@ static int check_layers(const struct graph *graph, struct error *error)
     if (!graph->input.integral || graph->format.classes == 0 ||
         graph->format.target_elements != graph->format.input_elements)
         return error_set(error, ERROR_INVALID,
-                         "the model does not tell of each token which comes next; take a gpt preset, or layers from an "
-                         "embedding to a dense layer over the vocabulary");
+                         "the model does not predict the next token at each position; use a gpt preset, or layers from "
+                         "an embedding to a dense layer over the vocabulary");
     if (graph->format.classes > vocabulary_of(graph))
-        return error_set(error, ERROR_INVALID,
-                         "the model tells of %lld tokens and reads %lld: what it says cannot all be fed back; give the "
-                         "last layer the embedding's size",
-                         (long long)graph->format.classes, (long long)vocabulary_of(graph));
+        return error_set(
+            error, ERROR_INVALID,
+            "the model predicts %lld different tokens but its embedding has only %lld, so it cannot read its own "
+            "predictions; give the last layer as many units as the embedding has tokens",
+            (long long)graph->format.classes, (long long)vocabulary_of(graph));
     for (unsigned i = 0; i < graph->node_count; i++) {
         const struct layer *layer = &graph->nodes[i].layer;
         if (layer->output.rank != 2 || layer->output.dims[0] != graph->input.dims[0])
-            return error_set(error, ERROR_INVALID, "layer %s (%s) needs the sequence whole", layer->name,
-                             layer_type_name(layer->kind->type));
+            return error_set(
+                error, ERROR_INVALID,
+                "layer %s (%s) needs the whole sequence at once, so the model cannot generate token by token",
+                layer->name, layer_type_name(layer->kind->type));
     }
     return 0;
 }
@@ -225,8 +228,9 @@ static int check_tokens(const struct decoder *decoder, const int32_t *tokens, in
 {
     int64_t vocabulary = vocabulary_of(decoder->graph);
     if (count < 1 || count > decoder->context - decoder->position)
-        return error_set(error, ERROR_INVALID, "%lld tokens behind %lld do not fit a context of %lld", (long long)count,
-                         (long long)decoder->position, (long long)decoder->context);
+        return error_set(error, ERROR_INVALID,
+                         "the model's context of %lld tokens already holds %lld; %lld more do not fit",
+                         (long long)decoder->context, (long long)decoder->position, (long long)count);
     for (int64_t i = 0; i < count; i++)
         if (tokens[i] < 0 || tokens[i] >= vocabulary)
             return error_set(error, ERROR_INVALID, "token %d is not in the vocabulary of %lld (0..%lld)", tokens[i],

@@ -56,14 +56,14 @@ int bulk_inbox_take(struct bulk_inbox *inbox, const struct rpc_piece *pieces, un
     size_t skip = gather_head(pieces, count, start);
     struct bulk_head head;
     if (!bulk_head_decode(start, skip, &head) || head.total != inbox->expected || head.offset != inbox->received)
-        return error_set(error, ERROR_CORRUPT, "tensor bytes came that nobody has announced");
+        return error_set(error, ERROR_CORRUPT, "received tensor bytes that no message had announced");
     size_t to_skip = BULK_HEAD_BYTES;
     for (unsigned i = 0; i < count; i++) {
         size_t skipped = to_skip < pieces[i].length ? to_skip : pieces[i].length;
         size_t length = pieces[i].length - skipped;
         to_skip -= skipped;
         if (length > inbox->expected - inbox->received)
-            return error_set(error, ERROR_CORRUPT, "more tensor bytes came than were announced");
+            return error_set(error, ERROR_CORRUPT, "received more tensor bytes than a message had announced");
         memcpy(inbox->bytes + inbox->received, (const unsigned char *)pieces[i].bytes + skipped, length);
         inbox->received += length;
     }
@@ -107,7 +107,7 @@ enum bulk_received bulk_receive(const struct rpc_piece *pieces, unsigned count, 
     if (!bulk)
         return BULK_RECEIVED_MESSAGE;
     if (inbox == NULL) {
-        error_set(error, ERROR_CORRUPT, "tensor bytes came that nobody awaits");
+        error_set(error, ERROR_CORRUPT, "received tensor bytes although no tensor is expected on this stream");
         return BULK_RECEIVED_NOTHING;
     }
     if (bulk_inbox_take(inbox, pieces, count, error) < 0)

@@ -505,16 +505,19 @@ static int fail_late(struct dispatcher *dispatcher, struct error *error)
         server->saving = false;
     }
     if (!silent[0])
-        return error_set(error, ERROR_SYSTEM,
-                         "shards not written within %lld s, and none is begun before they are: %s; look at the volume",
-                         seconds, slow);
+        return error_set(
+            error, ERROR_SYSTEM,
+            "checkpoint shards not written within %lld s: %s; no other save begins before they are written; check "
+            "the volume",
+            seconds, slow);
     if (!slow[0])
         return error_set(error, ERROR_SYSTEM, "no answer to a save within %lld s: %s; look at the log there", seconds,
                          silent);
-    return error_set(error, ERROR_SYSTEM,
-                     "shards not written within %lld s, and none is begun before they are: %s; look at the volume; no "
-                     "answer at all: %s; look at the log there",
-                     seconds, slow, silent);
+    return error_set(
+        error, ERROR_SYSTEM,
+        "checkpoint shards not written within %lld s: %s; no other save begins before they are written; check the "
+        "volume; no answer at all: %s; look at the log there",
+        seconds, slow, silent);
 }
 
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,

@@ -480,7 +480,8 @@ static int give_up(const struct one_server *server, struct error *error)
     char name[WAITING_NAME_MAX], what[REQUEST_TEXT_MAX];
     waiting_name("ps", server->number, &server->link->options.servers[server->number], name);
     name_request(server, what);
-    return error_set(error, ERROR_TIMEOUT, "waited in vain for %s %s: it is there, and says nothing", name, what);
+    return error_set(error, ERROR_TIMEOUT,
+                     "timed out waiting for %s %s: it is connected but does not answer; look at its log", name, what);
 }
 
 static void wait_a_moment(struct servers_link *link)

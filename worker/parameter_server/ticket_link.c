@@ -274,7 +274,7 @@ static int tell_lost(const struct ticket_link *link, struct error *error)
     waiting_name(chief ? chief->role : "worker", chief ? chief->index : 0, chief, name);
     return error_set(
         error, ERROR_TIMEOUT,
-        "the crew is lost: its chief, %s, has not been there for %lld s; start that again, then this process", name,
+        "the crew is lost: no connection to the chief, %s, for %lld s; start the chief, then this process again", name,
         (long long)(unled_ms(link) / 1000));
 }
 

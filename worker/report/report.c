@@ -230,7 +230,8 @@ static void end_board(struct report *report, struct tensorboard *board, const st
 static void tell_of_lacks(struct report *report, bool lacks_events)
 {
     if (lacks_events && !report->lacks_events)
-        report_warn(report, "the disk does not take the TensorBoard log (training goes on): events are left out");
+        report_warn(report,
+                    "the disk is too slow for the TensorBoard log: events are being dropped (training goes on)");
     report->lacks_events = lacks_events;
 }
 

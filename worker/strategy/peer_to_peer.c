@@ -705,7 +705,8 @@ static int peer_meet(struct strategy *base, struct error *error)
 static int peer_share(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
     (void)base, (void)bytes, (void)length;
-    return error_set(error, ERROR_INTERNAL, "peers share nothing");
+    return error_set(error, ERROR_INTERNAL,
+                     "internal error: PeerToPeer cannot broadcast from the chief; please report it");
 }
 
 /* ---------------------------------------------------------------- life cycle */

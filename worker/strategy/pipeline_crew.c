@@ -82,10 +82,11 @@ static int agree_on_values(struct pipeline *pipeline, const struct world *world,
     if (sum == bytes * world->size)
         return 0;
     leave_together(pipeline);
-    return error_set(error, ERROR_CONFLICT,
-                     "training.precision: of this Pipeline's stages some store values in two bytes, as GPUs do, and "
-                     "some in four, as CPUs do, and cannot give them to each other; say devices.type: GPU or CPU for "
-                     "all, or take float32");
+    return error_set(
+        error, ERROR_CONFLICT,
+        "training.precision: some stages of this Pipeline store values in two bytes (GPUs) and some in four "
+        "(CPUs), so they cannot exchange them; set devices.type to GPU or to CPU for all workers, or "
+        "training.precision to float32");
 }
 
 static int cut_anew(struct pipeline *pipeline, const struct world *world, const unsigned *stage_of, struct error *error)

@@ -109,8 +109,8 @@ static int judge_scaled(const struct strategy_options *options, struct strategy_
         return 0;
     return error_set(
         error, ERROR_NOT_FINITE,
-        "step %lld has loss %g and gradient norm %g with a loss that is not scaled any more; what layers give "
-        "each other exceeds float16 (65504): set training.precision to BFloat16, or lower "
+        "step %lld has loss %g and gradient norm %g although the loss scale is at its minimum: the layers' outputs "
+        "exceed float16 (65504); set training.precision to BFloat16, or lower "
         "training.optimizer.learningRate",
         (long long)result->step, result->loss, result->gradient_norm);
 }

@@ -290,7 +290,8 @@ static void note_export(const struct trainer *trainer, const struct exported *ex
                                          .crc32c = exported->crc32c};
     if (export_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
         checkpoint_store_publish(trainer->store, CHECKPOINT_EXPORT, &cause) < 0)
-        report_warn(trainer->report, "the export is stored, but not that it is: %s", cause.message);
+        report_warn(trainer->report, "the export is written, but not the record that it is complete (export.json): %s",
+                    cause.message);
 }
 
 /* Uploads what export_write and hugging_face_write_config have written, if the export goes to a bucket. */

@@ -39,10 +39,10 @@ void compute_threads_begin_anew(int threads, const struct arguments *arguments, 
     if (arguments->threads > 0 || identity->threads > 0)
         return;
     snprintf(number, sizeof number, "%d", threads);
-    log_info("begins anew, because the crew's program runs on another number of threads", "threads", number, NULL);
+    log_info("restarting with the number of threads with which the crew runs its program", "threads", number, NULL);
     (void)fflush(NULL);
     /* A library's socket that stayed open would take connections which nobody answers. Kernels before 5.11 cannot. */
     (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     if (setenv(ENV_THREADS, number, 1) < 0 || execv("/proc/self/exe", arguments->command_line) < 0)
-        log_warning("cannot begin anew with the crew's number of threads", "error", strerror(errno), NULL);
+        log_warning("cannot restart with the crew's number of threads", "error", strerror(errno), NULL);
 }

@@ -76,7 +76,7 @@ static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, 
     if (!find_newest(trainer, &newest, &name) || !is_same(&newest, sight))
         return;
     if (!is_same(&memory->bad, sight))
-        report_warn(trainer->report, "the checkpoint of step %lld is not scored: %s", (long long)sight->step,
+        report_warn(trainer->report, "the checkpoint of step %lld cannot be evaluated: %s", (long long)sight->step,
                     cause->message);
     memory->bad = *sight;
     memory->again_ns = clock_monotonic_ns() + BAD_AGAIN_NS;
@@ -89,7 +89,7 @@ static void look_in_bucket(struct trainer *trainer, struct evaluator_memory *mem
     if (!trainer->bucket || clock_monotonic_ns() < memory->bucket_ns)
         return;
     if (bucket_refresh(trainer->bucket, false, &cause) < 0)
-        report_warn(trainer->report, "no new checkpoint is seen: %s", cause.message);
+        report_warn(trainer->report, "cannot look for new checkpoints in the bucket: %s", cause.message);
     memory->bucket_ns = clock_monotonic_ns() + LOOK_IN_BUCKET_NS;
 }
 

@@ -178,7 +178,7 @@ static int await(struct ps_reader *reader, struct lane *lane, struct error *erro
     while (lacks(lane, &lane->wanted) && !lane->has_failed && !reader->cancelled)
         pthread_cond_wait(&reader->changed, &reader->lock);
     if (reader->cancelled)
-        return error_set(error, ERROR_CANCELLED, "nobody needs the examples any more");
+        return error_set(error, ERROR_CANCELLED, "cancelled: the examples are no longer needed");
     if (lane->has_failed) {
         if (error != NULL)
             *error = lane->failure;

@@ -148,7 +148,7 @@ int ps_worker_work(struct ps_worker *worker, struct error *error)
     int result = do_tickets(worker, error);
     if (!ps_share_rest(worker->share, REST_MS) && worker->trainer->report != NULL)
         report_warn(worker->trainer->report,
-                    "the volume of the training data has not given for %d s what was read ahead: it is left unread",
+                    "a read of training data has not ended for %d s and is abandoned; check the volume of the data",
                     REST_MS / 1000);
     return result;
 }

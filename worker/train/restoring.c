@@ -252,7 +252,9 @@ static int take_base(struct trainer *trainer, const char *base, struct error *er
     if (base[0] == '\0')
         return 0;
     if (trainer->checkpoint_directory == NULL || checkpoint_name_parse(base, &name) < 0)
-        return error_set(error, ERROR_INVALID, "the chief goes on from checkpoint %s, which this rank has no place for",
+        return error_set(error, ERROR_INVALID,
+                         "the chief continues from checkpoint %s, but this worker has no checkpoint directory to read "
+                         "it from; give all workers the same checkpoint.path",
                          base);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, base);
     if ((trainer->bucket &&

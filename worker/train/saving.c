@@ -377,7 +377,7 @@ void saving_call(struct trainer *trainer)
         return;
     if ((bucket ? bucket_call_parts(bucket, &key, &cause)
                 : checkpoint_parts_call(trainer->checkpoint_directory, &key, &cause)) < 0)
-        report_warn(trainer->report, "who is not asked to leave will not save step %lld: %s", (long long)key.step,
+        report_warn(trainer->report, "the other workers could not be asked to save step %lld: %s", (long long)key.step,
                     cause.message);
 }
 

@@ -74,9 +74,9 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
         return error_set(error, ERROR_INVALID, "strategy.type: %s has one worker, but the crew has %u",
                          strategy_type_name(strategy->type), crew_size);
     if (job->strategy.local_steps > 0 && crew_size == 1)
-        return error_set(error, ERROR_INVALID,
-                         "strategy.localSteps: a lone worker has nobody to average with; leave "
-                         "it out or take more workers");
+        return error_set(
+            error, ERROR_INVALID,
+            "strategy.localSteps: averages several workers, but the crew has one; leave it out or set more workers");
     return 0;
 }
 

@@ -58,7 +58,8 @@ int cuda_event_wait(struct device_event *base, struct error *error)
 {
     struct cuda_event *event = (struct cuda_event *)base;
     if (atomic_load(&event->device->out_of_bounds))
-        return error_set(error, ERROR_TIMEOUT, "GPU: NCCL did not abort, and may still use it");
+        return error_set(error, ERROR_TIMEOUT,
+                         "GPU: NCCL did not abort and may still use this GPU; the process must end");
     cuda_device_enter(event->device);
     if (cuda_check(cudaEventSynchronize(event->event), "waiting for its work", error) < 0)
         return -1;

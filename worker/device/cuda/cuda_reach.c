@@ -42,7 +42,7 @@ static int copy_there_and_back(const struct trial *trial, struct error *error)
         cuda_check(cudaStreamSynchronize(trial->stream), "copying between GPUs", error) < 0)
         return -1;
     if (memcmp(sent, returned, TRIAL_BYTES) != 0)
-        return error_set(error, ERROR_DEVICE, "what is copied directly between them does not come back as it went");
+        return error_set(error, ERROR_DEVICE, "data that is copied directly between them arrives changed");
     return 0;
 }
 

@@ -225,7 +225,8 @@ int cuda_stream_synchronise(struct device_stream *base, struct error *error)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
     if (atomic_load(&stream->device->out_of_bounds))
-        return error_set(error, ERROR_TIMEOUT, "GPU: NCCL did not abort, and may still use it");
+        return error_set(error, ERROR_TIMEOUT,
+                         "GPU: NCCL did not abort and may still use this GPU; the process must end");
     cuda_device_enter(stream->device);
     if (cuda_check(cudaStreamSynchronize(stream->stream), "waiting for its work", error) < 0)
         return -1;

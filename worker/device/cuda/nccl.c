@@ -22,7 +22,7 @@ static int check_version(struct nccl *nccl, struct error *error)
     char text[COMMUNICATOR_VERSION_MAX];
     if (nccl->ncclGetVersion(&nccl->version) != ncclSuccess)
         return error_set(error, ERROR_UNSUPPORTED,
-                         "strategy.collective: the NCCL of this machine does not tell its version; install 2.18 or a "
+                         "strategy.collective: the version of this machine's NCCL cannot be read; install 2.18 or a "
                          "later one");
     if (nccl->version >= NCCL_VERSION_LEAST)
         return 0;

@@ -212,7 +212,8 @@ static void expect_refusal(const char *job_uid, const char *key)
     cr_expect_eq(ends.error.kind, ERROR_FORBIDDEN);
     cr_expect_not_null(strstr(ends.error.message, "does not have this job's key"), "%s", ends.error.message);
     cr_assert_eq(tls_session_handshake(ends.dials, &ends.error), -1);
-    cr_expect_not_null(strstr(ends.error.message, "we do not have its job's key"), "%s", ends.error.message);
+    cr_expect_not_null(strstr(ends.error.message, "this process does not have its job's key"), "%s",
+                       ends.error.message);
     ends_close(&ends);
 }
 

@@ -62,8 +62,8 @@ static void expect_refused(const struct dataset *dataset, int64_t first)
 {
     struct error error = ERROR_INIT;
     cr_expect_eq(read_windows(dataset, first, &error), -1);
-    cr_expect(error.kind == ERROR_NOT_FOUND && strstr(error.message, path) && strstr(error.message, "no longer has"), "%s",
-              error.message);
+    cr_expect(error.kind == ERROR_NOT_FOUND && strstr(error.message, path) && strstr(error.message, "no longer has"),
+              "%s", error.message);
 }
 
 Test(mapped_file, a_file_that_shrinks_is_an_error)

@@ -188,10 +188,10 @@ Test(decoder, refuses_what_does_not_fit)
     cr_assert_eq(decoder_new(b.graph, b.device, b.stream, b.parameters, &b.decoder, NULL), 0);
     check_refused(&b, bad, 2, "token 13 is not in the vocabulary of 13");
     check_refused(&b, negative, 1, "token -1");
-    check_refused(&b, b.tokens, 0, "0 tokens");
+    check_refused(&b, b.tokens, 0, "; 0 more do not fit");
     cr_assert_eq(decoder_position(b.decoder), 0);
     cr_assert_eq(decoder_feed(b.decoder, b.tokens, CONTEXT, NULL), 0);
-    check_refused(&b, b.tokens, 1, "do not fit a context of 150");
+    check_refused(&b, b.tokens, 1, "already holds 150; 1 more do not fit");
     close_bench(&b);
 }
 
@@ -201,7 +201,7 @@ Test(decoder, refuses_models_that_need_the_sequence_whole)
     struct bench b;
     open_bench(&b, &(struct model_spec){.preset = PRESET_MLP});
     cr_expect_eq(decoder_new(b.graph, b.device, b.stream, b.parameters, &b.decoder, &error), -1);
-    cr_expect(strstr(error.message, "comes next"), "%s", error.message);
+    cr_expect(strstr(error.message, "does not predict the next token"), "%s", error.message);
     close_bench(&b);
 }
 
@@ -220,6 +220,6 @@ Test(decoder, refuses_models_that_say_more_than_they_read)
                                         .input_rank = 1});
     cr_expect_eq(decoder_new(b.graph, b.device, b.stream, b.parameters, &b.decoder, &error), -1);
     cr_expect_eq(error.kind, ERROR_INVALID);
-    cr_expect(strstr(error.message, "tells of 14 tokens and reads 13"), "%s", error.message);
+    cr_expect(strstr(error.message, "predicts 14 different tokens but its embedding has only 13"), "%s", error.message);
     close_bench(&b);
 }

@@ -631,7 +631,7 @@ Test(dispatcher, all_servers_with_hanging_disks_are_named_and_volumes_only_of_th
     for (int i = 0; i < 60 && !both; i++) {
         error_clear(&error);
         cr_expect(dispatcher_save(stage.dispatcher, "nowhere", false, saved, &error) < 0);
-        const char *volume = strstr(error.message, "look at the volume");
+        const char *volume = strstr(error.message, "check the volume");
         const char *first = strstr(error.message, "ps 0"), *second = strstr(error.message, "ps 1");
         cr_assert(first != NULL && second != NULL, "%s", error.message);
         cr_expect(volume == NULL || volume < second, "%s", error.message);
