@@ -31,7 +31,7 @@ ends_with_bad_data() {
     truncate -s "$2" "$1.text"
     until_true 60 any_has_ended "${pids[@]}" || return
     for index in "${!pids[@]}"; do
-        if have_ended "${pids[index]}"; then ended_with 65 "exit 65 .*$1.text.*shorter" "$1" "$index" || return; fi
+        if have_ended "${pids[index]}"; then ended_with 65 "exit 65 .*$1.text no longer has" "$1" "$index" || return; fi
     done
     end_crew KILL
 }

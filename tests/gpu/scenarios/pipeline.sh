@@ -104,7 +104,7 @@ if plays_gpus; then
     sed -i 's/type: GPU/type: Auto/; s/determinism: Crew/determinism: Run/' torn.yaml
     start_pair torn EMULATED_GPUS=1 EMULATED_GPUS=0
     await_crew
-    [[ $? == 64 ]] && says torn 'say devices.type: GPU or CPU for all'
+    [[ $? == 64 ]] && says torn 'set devices.type to GPU or to CPU for all workers'
     verdict $? "exit 64: a stage on a GPU and one on a CPU, in 16 bits" "$(tails torn)"
 fi
 
