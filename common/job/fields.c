@@ -1532,6 +1532,17 @@ static const struct field failure_policy_fields[] = {
 };
 static OBJECT_TYPE(failure_policy_type, "Failure policy", failure_policy_fields);
 
+static const struct field disruption_budget_fields[] = {
+    {.name = "minAvailable",
+     .kind = FIELD_INTEGER,
+     MEMBER(disruption_budget_spec, min_available),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .description = "Pods that stay when others are evicted. Default: all required ones; of an elastic crew's workers "
+                    "minReplicas."},
+};
+static OBJECT_TYPE(disruption_budget_type, "Disruption budget", disruption_budget_fields);
+
 static const struct field gang_fields[] = {
     {.name = "scheduler",
      .kind = FIELD_ENUM,
@@ -1693,6 +1704,13 @@ static const struct field run_policy_fields[] = {
      .description =
          "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
          "framework (Auto)."},
+    {.name = "disruptionBudget",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, disruption_budget),
+     COMPANION(run_policy, has_disruption_budget),
+     .type = &disruption_budget_type,
+     .description = "The job gets a PodDisruptionBudget: a drain of nodes waits rather than evict pods that it needs. "
+                    "Pods that are not ready may always be evicted. Default: none, and evicted pods are replaced."},
     {.name = "gang",
      .kind = FIELD_OBJECT,
      MEMBER(run_policy, gang),

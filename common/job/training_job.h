@@ -96,6 +96,11 @@ struct gang_spec {
     const char *queue;                /* NULL: the scheduler's default */
 };
 
+/* Limits how many pods of the job are evicted at once, as by a drain of their nodes. */
+struct disruption_budget_spec {
+    int64_t min_available; /* FIELD_UNSET: all required pods */
+};
+
 /* When new pods of the job avoid a node on which its pods have failed. FIELD_UNSET: the operator's default. */
 struct node_avoidance_spec {
     int64_t failures; /* 0: never */
@@ -118,6 +123,8 @@ struct run_policy {
     const char *avoided_conditions[AVOIDED_CONDITIONS_MAX]; /* types of conditions of nodes */
     unsigned avoided_condition_count;
     struct gang_spec gang;
+    bool has_disruption_budget;
+    struct disruption_budget_spec disruption_budget;
     const char *priority_class_name;
 };
 

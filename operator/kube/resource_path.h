@@ -18,6 +18,7 @@ struct kube_resource {
 };
 
 #define KUBE_PODS ((struct kube_resource){"", "v1", "pods"})
+#define KUBE_DISRUPTION_BUDGETS ((struct kube_resource){"policy", "v1", "poddisruptionbudgets"})
 #define KUBE_SECRETS ((struct kube_resource){"", "v1", "secrets"})
 #define KUBE_SERVICES ((struct kube_resource){"", "v1", "services"})
 #define KUBE_NODES ((struct kube_resource){"", "v1", "nodes"})

@@ -218,6 +218,7 @@ static struct pod_source source_of(const struct creation *creation)
 void creation_end(struct creation *creation)
 {
     struct execution *execution = creation->execution;
+    json_free(creation->secret);
     json_free(creation->service);
     json_free(creation->pod);
     free(creation->name);

@@ -3,6 +3,7 @@
 #include "operator/controller/execute/execution.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/disruption_budget.h"
 #include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/service_build.h"
 #include "operator/controller/plan/replicas.h"
@@ -30,25 +31,53 @@ static void create_key(struct execution *execution, const struct json *secret, s
     creation_send(creation, secret, key_created);
 }
 
+/* Takes over the service. */
+static void create_key_and_service(struct execution *execution, const struct json *secret, struct json *service)
+{
+    if (secret) {
+        create_key(execution, secret, service);
+        return;
+    }
+    execution_create(execution, KUBE_SERVICES, service);
+    json_free(service);
+}
+
+static void budget_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
+        creation_note_refusal(creation, answer->error, answer->object);
+    } else {
+        create_key_and_service(creation->execution, creation->secret, creation->service);
+        creation->service = NULL;
+    }
+    creation_end(creation);
+}
+
 void execute_create_service(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
-    struct json *service = service_build(job);
     const struct push_endpoint *push = execution->executor.options->pods.push;
-    SCOPED_JSON *secret = NULL;
+    SCOPED_JSON *budget = disruption_budget_build(job), *secret = NULL;
     if (push_is_possible(job, push)) { /* no crew of our worker's, and so without a key */
         secret = push_secret_build(job, push);
         execution->entry->push_secret_sent = true;
-        create_key(execution, secret, service);
-    } else if (!crew_key_is_needed(job)) {
-        execution_create(execution, KUBE_SERVICES, service);
-        json_free(service);
-    } else if (crew_key_secret_build(job, &secret, &error) < 0) {
+    } else if (crew_key_is_needed(job) && crew_key_secret_build(job, &secret, &error) < 0) {
         execution_refuse(execution, OBSTACLE_OUTAGE, error.message);
-        json_free(service);
-    } else {
-        create_key(execution, secret, service);
+        return;
     }
+    struct json *service = service_build(job);
+    if (!budget) {
+        create_key_and_service(execution, secret, service);
+        return;
+    }
+    struct creation creation = {.execution = execution,
+                                .resource = KUBE_DISRUPTION_BUDGETS,
+                                .priority = KUBE_HIGH,
+                                .secret = secret,
+                                .service = service};
+    secret = NULL;
+    creation_send(creation, budget, budget_created);
 }
 
 /* A Secret that exists is the job's. Without one the pods train all the same. */

@@ -45,8 +45,10 @@ struct creation {
     const struct action *action; /* the plan's action, if the object is a pod; else NULL */
     struct error unsure;         /* why the create got no clear answer, though it may have succeeded; else ERROR_NONE */
     bool dry_run, strict;
-    struct json *pod;     /* a strict create's pod, to be sent again without strict validation; NULL: do not retry */
-    struct json *service; /* created after the Secret of the crew's key: if the Service exists, so does the key */
+    struct json *pod; /* a strict create's pod, to be sent again without strict validation; NULL: do not retry */
+    struct json
+        *secret; /* of the crew's key or of progress.push, created after the job's PodDisruptionBudget; NULL: none */
+    struct json *service; /* created last: if the Service exists, so do the others */
 };
 
 /* Returns the options of most requests: high priority, and answers that contain only metadata,
@@ -90,7 +92,7 @@ int execution_builder_init(struct execution *execution, const struct training_jo
 
 /* ---- execute_secrets.c */
 
-/* Creates the job's Service; before it the Secret with the crew's key, if the crew needs one. */
+/* Creates the job's Service; before it the job's PodDisruptionBudget and the Secret with the crew's key, if it needs them. */
 void execute_create_service(struct execution *execution, const struct training_job *job);
 /* Creates the Secret of a job with progress.push before its next pods, once in the life of this operator: a job whose Service an earlier
  * operator made, which took no reports, has none. */

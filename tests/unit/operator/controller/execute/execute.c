@@ -174,6 +174,42 @@ Test(execute, a_key_that_exists_is_the_jobs)
     cr_assert_eq(scripted_count(&server, GET_SECRETS), 0, "it is not ours to read");
 }
 
+#define BUDGETS "POST /apis/policy/v1/namespaces/default/poddisruptionbudgets"
+HANDLER(have_the_budget, BUDGETS, make_anything, STATUS(409, "AlreadyExists", ""))
+HANDLER(forbid_budgets, BUDGETS, make_anything, STATUS(403, "Forbidden", "no"))
+
+static void execute_with_budget(void)
+{
+    scene.job.run_policy.has_disruption_budget = true;
+    scene.job.run_policy.disruption_budget.min_available = FIELD_UNSET;
+    execute_without_service();
+}
+
+Test(execute, the_disruption_budget_is_made_before_the_service)
+{
+    start(make_anything);
+    execute_with_budget();
+    cr_assert_geq(position_of(BUDGETS), 0);
+    cr_assert_gt(position_of(SECRETS), position_of(BUDGETS));
+    cr_assert_gt(position_of(SERVICES), position_of(SECRETS));
+}
+
+Test(execute, a_disruption_budget_that_exists_is_the_jobs)
+{
+    start(have_the_budget);
+    execute_with_budget();
+    cr_assert_geq(position_of(SERVICES), 0);
+}
+
+Test(execute, without_its_disruption_budget_a_job_gets_no_service)
+{
+    start(forbid_budgets);
+    execute_with_budget();
+    cr_assert_eq(position_of(SECRETS), -1);
+    cr_assert_eq(position_of(SERVICES), -1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
+}
+
 Test(execute, without_a_key_there_is_no_service)
 {
     start(forbid_secrets);
