@@ -29,15 +29,14 @@ int64_t training_job_pause_step(const struct json *object)
     return *end == '\0' && step > 0 ? step : FIELD_UNSET;
 }
 
-/* A sweep controls its trials' jobs. The copy of a job that MultiKueue has created in another cluster follows the job here. */
-static bool is_decided_by_a_sweep(const struct json *object)
+/* A sweep controls its trials' jobs. NULL: none does. */
+static const char *sweep_uid_of(const struct json *object)
 {
-    const struct json *labels = json_at(object, "metadata.labels");
     const struct json *item = json_first(json_at(object, "metadata.ownerReferences"));
     while (item && (strcmp(json_string_at(item, "kind", ""), TRAINING_SWEEP_KIND) != 0 ||
                     !json_boolean_at(item, "controller", false)))
         item = json_next(item);
-    return item || json_string(json_member(labels, LABEL_QUEUE_WORKLOAD), NULL);
+    return json_string(json_member(item, "uid"), NULL);
 }
 
 static void metadata_read(const struct json *object, struct training_job *job)
@@ -50,11 +49,13 @@ static void metadata_read(const struct json *object, struct training_job *job)
     job->generation = json_integer_at(object, "metadata.generation", 0);
     job->created_ms = time_at(object, "metadata.creationTimestamp");
     job->deleted_ms = time_at(object, "metadata.deletionTimestamp");
-    job->pause_step = is_decided_by_a_sweep(object) ? training_job_pause_step(object) : FIELD_UNSET;
+    job->sweep_uid = arena_copy_string(arena, sweep_uid_of(object));
     const struct json *labels = json_at(object, "metadata.labels");
     job->queue_name = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_NAME), NULL));
     job->queue_priority = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_PRIORITY), NULL));
     job->queue_workload = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_WORKLOAD), NULL));
+    /* The copy of a job that MultiKueue has created in another cluster follows the job here. */
+    job->pause_step = job->sweep_uid || job->queue_workload ? training_job_pause_step(object) : FIELD_UNSET;
 }
 
 static void roles_fill(struct training_job *job)

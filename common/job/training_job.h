@@ -256,6 +256,7 @@ struct training_job {
     int64_t deleted_ms;         /* FIELD_UNSET: not being deleted */
     const char *queue_name;     /* the label by which Kueue admits it; NULL: none */
     const char *queue_priority; /* the label with its WorkloadPriorityClass; NULL: none */
+    const char *sweep_uid;      /* of the sweep that controls the job; NULL: none */
     int64_t pause_step;         /* from ANNOTATION_PAUSE_STEP; FIELD_UNSET: absent, or no sweep owns the job */
     const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 

@@ -24,8 +24,9 @@ struct node_taints {
     bool removes;   /* the taint is removed from it, not set */
     char *note;     /* what the event says once the node is changed */
     uint64_t write; /* own_write_note of the nodes */
-    char *full;     /* the node that the log named last because too many nodes have the taint */
-    bool refused;   /* the log says that nodes cannot be patched */
+    char *last;     /* the node that was tried last, whether it could be changed or not; NULL: none */
+    bool full;      /* the log says that too many nodes have the taint */
+    bool refused;   /* the log says why a node could not be changed, and none has been changed since */
     bool stopped;
 };
 
@@ -40,6 +41,7 @@ static void remove_failure(struct node_taints *taints, size_t i)
 {
     struct sick_failure *failure = &taints->failures[i];
     free(failure->uid);
+    free(failure->program);
     free(failure->job);
     free(failure->node);
     free(failure->reason);
@@ -56,6 +58,7 @@ static void add_failure(struct node_taints *taints, const struct training_job *j
         remove_failure(taints, oldest);
     taints->failures[taints->count++] = (struct sick_failure){
         .uid = memory_copy_string(job->uid),
+        .program = memory_copy_string(job->sweep_uid ? job->sweep_uid : job->uid),
         .job = memory_format("%s/%s", job->namespace, job->name),
         .node = memory_copy_string(failure->node),
         .reason = memory_copy_string(failure->reason ? failure->reason : ""),
@@ -96,10 +99,11 @@ static void log_failure(struct node_taints *taints, const struct error *error)
 {
     if (error->kind == ERROR_CONFLICT || error->kind == ERROR_NOT_FOUND || error->kind == ERROR_CANCELLED)
         log_debug("node not changed", "node", taints->node, "why", error->message, NULL);
-    else if (!taints->refused)
+    else if (!taints->refused) {
         log_warning("a sick node's taint cannot be changed; allow the operator to get and patch nodes", "node",
                     taints->node, "why", error->message, NULL);
-    taints->refused |= error->kind == ERROR_FORBIDDEN;
+        taints->refused = true;
+    }
 }
 
 static void node_patched(void *context, const struct kube_answer *answer)
@@ -217,54 +221,52 @@ static void nodes_counted(void *context, const struct kube_answer *answer)
     int64_t remaining = json_integer_at(answer->object, "metadata.remainingItemCount", 0);
     size_t total = json_count(json_member(answer->object, "items")) + (size_t)(remaining > 0 ? remaining : 0);
     if (count_tainted(taints) < sick_nodes_most(total)) {
+        taints->full = false;
         read_node(taints);
         return;
     }
-    if (!taints->full || strcmp(taints->full, taints->node) != 0) {
-        free(taints->full);
-        taints->full = memory_copy_string(taints->node);
+    if (!taints->full)
         log_warning("a sick node is not tainted: as many nodes as may be have the taint already", "node", taints->node,
                     NULL);
-    }
+    taints->full = true;
     end_change(taints);
 }
 
 /* ---------------------------------------------------------------- which node */
 
+/* Returns whether it is node a's turn before b's: in the order of names, beginning after the node that was tried last, so that a node that
+ * cannot be changed, or no longer exists, keeps no other waiting. `b` NULL: yes. */
+static bool is_sooner(const struct node_taints *taints, const char *a, const char *b)
+{
+    const char *last = taints->last ? taints->last : "";
+    bool a_follows = strcmp(a, last) > 0, b_follows = b && strcmp(b, last) > 0;
+    return !b || (a_follows != b_follows ? a_follows : strcmp(a, b) < 0);
+}
+
 static const char *find_over(const struct node_taints *taints, const struct sick_failures *failures)
 {
-    const char *key;
+    const char *key, *found = NULL;
     const void *item;
     for (size_t at = 0; informer_next(taints->options.nodes, &at, &key, &item);) {
         const struct node_trouble *mark = item;
-        if (mark->sick_since_ms > 0 && sick_node_is_over(failures, mark->sick_since_ms))
-            return mark->name;
+        if (mark->sick_since_ms > 0 && sick_node_is_over(failures, mark->sick_since_ms) &&
+            is_sooner(taints, mark->name, found))
+            found = mark->name;
     }
-    return NULL;
-}
-
-static bool was_judged(const struct sick_failures *failures, size_t i)
-{
-    for (size_t before = 0; before < i; before++)
-        if (strcmp(failures->list[before].node, failures->list[i].node) == 0)
-            return true;
-    return false;
+    return found;
 }
 
 static const char *find_sick(const struct node_taints *taints, const struct sick_failures *failures)
 {
     const char *found = NULL;
-    unsigned most = 0;
     for (size_t i = 0; i < failures->count; i++) {
         const char *node = failures->list[i].node;
-        if (was_judged(failures, i))
+        if (!is_sooner(taints, node, found))
             continue;
         const struct node_trouble *mark = informer_get(taints->options.nodes, node);
         struct sick_node sick = sick_node_count(failures, node, mark ? mark->sick_since_ms : 0);
-        if ((mark && mark->sick_taint) || !sick_node_is_sick(&sick) || sick.failures <= most)
-            continue;
-        found = node;
-        most = sick.failures;
+        if (!(mark && mark->sick_taint) && sick_node_is_sick(&sick))
+            found = node;
     }
     return found;
 }
@@ -275,6 +277,8 @@ static void change(struct node_taints *taints, const char *node, bool removes)
     struct kube_call_options options = call_options(taints, nodes_counted);
     options.list_limit = 1;
     taints->node = memory_copy_string(node);
+    free(taints->last);
+    taints->last = memory_copy_string(node);
     taints->removes = removes;
     if (removes)
         read_node(taints);
@@ -294,9 +298,10 @@ static void look(void *context)
         if (failures.now_ms - taints->failures[i].at_ms >= taints->options.window_ms)
             remove_failure(taints, i);
     failures.count = taints->count;
-    const char *over = find_over(taints, &failures), *sick = over ? NULL : find_sick(taints, &failures);
+    const char *over = find_over(taints, &failures), *sick = find_sick(taints, &failures);
+    bool removes = over && is_sooner(taints, over, sick);
     if (over || sick)
-        change(taints, over ? over : sick, over != NULL);
+        change(taints, removes ? over : sick, removes);
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -326,6 +331,6 @@ void node_taints_free(struct node_taints *taints)
     while (taints->count > 0)
         remove_failure(taints, taints->count - 1);
     end_change(taints);
-    free(taints->full);
+    free(taints->last);
     free(taints);
 }

@@ -4,7 +4,8 @@
  * it. The failures come from the status of each job (node_taints_note), and the taints that are set from the
  * cache of nodes, so a restarted operator goes on with both. The annotation coxswain.dev/sick-since of the
  * node has the time of the taint; both are written by one patch, which fails if the node has changed since
- * it was read, so that taints of others stay as they are. A node that cannot be patched is tried again.
+ * it was read, so that taints of others stay as they are. A node that cannot be patched is tried again
+ * when every other node has had its turn.
  *
  * At most sick_nodes_most of the cluster's nodes have the taint at a time, and one node is changed at a
  * time. A taint without the annotation was not set by the operator and is left alone.

@@ -20,7 +20,7 @@ struct sick_node sick_node_count(const struct sick_failures *failures, const cha
             continue;
         for (size_t before = 0; before < i && is_first; before++)
             is_first = !counts(failures, &failures->list[before], node, since_ms) ||
-                       strcmp(failures->list[before].uid, failure->uid) != 0;
+                       strcmp(failures->list[before].program, failure->program) != 0;
         sick.failures++;
         sick.jobs += is_first;
         if (!sick.last || failure->at_ms > sick.last->at_ms)

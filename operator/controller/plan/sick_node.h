@@ -4,7 +4,8 @@
  * there. A job avoids a node on which its own pods have failed (node_avoidance.h); the taint spares other
  * jobs the same failures. A node is sick when the pods of at least SICK_NODE_JOBS jobs have blamed it
  * (node_blame.h) at least SICK_NODE_FAILURES times within the window. One job alone cannot make a node
- * sick, because its program may be the cause.
+ * sick, because its program may be the cause; nor can the trials of one sweep, which run the same program
+ * and so count as one job.
  *
  * The taint stays for a window. Failures before it count no more, so a taint that somebody removes by
  * hand does not come back by itself.
@@ -22,6 +23,7 @@
 /* A failure that a job's status blames on a node. The strings belong to whoever keeps it. */
 struct sick_failure {
     char *uid, *job; /* the job's UID, and "namespace/name" */
+    char *program;   /* the UID of the sweep whose trial the job is, or the job's */
     char *node;
     char *reason; /* "a device failed (pod digits-worker-1-3)" */
     int64_t at_ms;
@@ -35,7 +37,7 @@ struct sick_failures {
 
 /* What is blamed on a node. */
 struct sick_node {
-    unsigned failures, jobs;
+    unsigned failures, jobs;         /* all trials of a sweep are one job */
     const struct sick_failure *last; /* the newest failure; NULL: none */
 };
 

@@ -79,6 +79,17 @@ Test(training_job, only_the_trial_of_a_sweep_pauses)
     expect_pause_step("{" PAUSE "'0'}" OWNER("TrainingSweep", "true") "}", FIELD_UNSET);
 }
 
+Test(training_job, the_trial_of_a_sweep_names_it)
+{
+    SCOPED_JSON *object = manifest_value(elastic);
+    SCOPED(training_job_release) struct training_job job;
+    cr_assert(training_job_parse(object, &job, NULL) == 0 && !job.sweep_uid);
+    SCOPED(training_job_release) struct training_job trial;
+    json_set(object, "metadata", manifest_value("{name: j, namespace: n" OWNER("TrainingSweep", "true") "}"));
+    cr_assert(training_job_parse(object, &trial, NULL) == 0 && trial.sweep_uid);
+    cr_expect_str_eq(trial.sweep_uid, "u");
+}
+
 Test(training_job, the_document_for_workers_has_no_templates)
 {
     SCOPED_JSON *object = manifest_value(elastic);

@@ -29,6 +29,8 @@ static void serve(struct scripted_request *request)
     } else if (strstr(request->line, "/nodes?")) {
         text = memory_format("{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s]}", node_text);
         scripted_reply(request, strstr(request->line, "watch=") ? 400 : 200, text);
+    } else if (strstr(request->line, "/nodes/gone")) {
+        scripted_reply(request, 404, "{}");
     } else {
         scripted_reply(request, strncmp(request->line, "POST", 4) == 0 ? 201 : 200,
                        strncmp(request->line, "POST", 4) == 0 ? "{}" : node_text);
@@ -66,17 +68,22 @@ static void stop(void)
     scripted_server_stop(&server);
 }
 
-/* The job's status blames the node `count` times. */
-static void note(const char *uid, unsigned count)
+/* The job's status blames the node `count` times; `sweep`: whose trial it is. */
+static void note_node(const char *uid, const char *sweep, const char *node, unsigned count)
 {
     struct node_failure failures[4];
     for (unsigned i = 0; i < count; i++)
-        failures[i] =
-            (struct node_failure){.node = "n", .at_ms = clock_now_ms() - 1000 * i, .reason = "a device failed (pod p)"};
-    struct training_job job = {.uid = (char *)uid, .namespace = (char *)"ml", .name = (char *)uid};
+        failures[i] = (struct node_failure){
+            .node = node, .at_ms = clock_now_ms() - 1000 * i, .reason = "a device failed (pod p)"};
+    struct training_job job = {.uid = uid, .namespace = "ml", .name = uid, .sweep_uid = sweep};
     job.status.node_failures = failures;
     job.status.node_failure_count = count;
     node_taints_note(taints, &job);
+}
+
+static void note(const char *uid, unsigned count)
+{
+    note_node(uid, NULL, "n", count);
 }
 
 static void turn_for(int64_t ms)
@@ -115,6 +122,30 @@ Test(node_taints, what_a_job_takes_back_counts_no_more_and_what_it_repeats_count
     note("a", 1);
     turn_for(100);
     cr_expect_eq(patch_count, 0);
+    stop();
+}
+
+Test(node_taints, the_trials_of_a_sweep_alone_taint_no_node)
+{
+    start(PLAIN_NODE);
+    note_node("a-0", "a", "n", 3);
+    note_node("a-1", "a", "n", 3);
+    turn_for(100);
+    cr_expect_eq(patch_count, 0);
+    note_node("b-0", "b", "n", 1);
+    LOOP_UNTIL(patch_count > 0);
+    stop();
+}
+
+/* The node of a spot machine is often deleted soon after it was lost. */
+Test(node_taints, a_node_that_is_gone_keeps_no_other_waiting)
+{
+    start(PLAIN_NODE);
+    note_node("a", NULL, "gone", 4);
+    note_node("b", NULL, "gone", 4);
+    note("c", 2);
+    note("d", 1);
+    LOOP_UNTIL(patch_count > 0 && event_recorder_counts(recorder).written == 1);
     stop();
 }
 

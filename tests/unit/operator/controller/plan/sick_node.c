@@ -8,8 +8,12 @@
 
 static struct sick_failure on(const char *node, const char *job, int64_t at_ms)
 {
-    return (struct sick_failure){
-        .uid = (char *)job, .job = (char *)job, .node = (char *)node, .reason = (char *)"", .at_ms = at_ms};
+    return (struct sick_failure){.uid = (char *)job,
+                                 .program = (char *)job,
+                                 .job = (char *)job,
+                                 .node = (char *)node,
+                                 .reason = (char *)"",
+                                 .at_ms = at_ms};
 }
 
 static struct sick_node judge(const struct sick_failure *list, size_t count, const char *node, int64_t since_ms)
@@ -38,6 +42,17 @@ Test(sick_node, one_job_cannot_make_a_node_sick)
         list[i] = on("n", "a", 990);
     struct sick_node sick = judge(list, 32, "n", 0);
     cr_expect(sick.failures == 32 && sick.jobs == 1 && !sick_node_is_sick(&sick));
+}
+
+Test(sick_node, the_trials_of_a_sweep_count_as_one_job)
+{
+    struct sick_failure list[] = {on("n", "a-0", 990), on("n", "a-1", 980), on("n", "a-2", 970), on("n", "b", 960)};
+    for (int i = 0; i < 3; i++)
+        list[i].program = (char *)"a";
+    struct sick_node sick = judge(list, 3, "n", 0);
+    cr_expect(sick.failures == 3 && sick.jobs == 1 && !sick_node_is_sick(&sick));
+    sick = judge(list, 4, "n", 0);
+    cr_expect(sick.jobs == 2 && sick_node_is_sick(&sick));
 }
 
 Test(sick_node, failures_that_are_old_or_older_than_the_taint_or_in_the_future_count_not)
