@@ -281,7 +281,7 @@ static double rate_of(const struct preflight_figures *figures, unsigned size, un
     }
 }
 
-/* The median of what was measured; 0: of fewer than three ranks. */
+/* The median of the rates that were measured; 0: fewer than three ranks have measured one. */
 static double median_rate(const struct preflight_figures *figures, unsigned size, enum rate_kind kind)
 {
     double rates[CREW_SIZE_MAX];
@@ -293,6 +293,21 @@ static double median_rate(const struct preflight_figures *figures, unsigned size
     }
     qsort(rates, count, sizeof *rates, compare);
     return count < 3 ? 0 : rates[count / 2];
+}
+
+static bool is_slow(const struct preflight_figures *figures, unsigned size, unsigned rank, enum rate_kind kind)
+{
+    double rate = rate_of(figures, size, rank, kind);
+    return rate > 0 && rate < median_rate(figures, size, kind) / PREFLIGHT_SHARE;
+}
+
+/* A rank whose both neighbours receive slowly seems to send slowly, and the other way round. */
+static bool neighbours_explain(const struct preflight_figures *figures, unsigned size, unsigned rank,
+                               enum rate_kind kind)
+{
+    enum rate_kind theirs = kind == RATE_SENT ? RATE_RECEIVED : RATE_SENT;
+    return kind != RATE_COPIES && is_slow(figures, size, (rank + 1) % size, theirs) &&
+           is_slow(figures, size, (rank + size - 1) % size, theirs);
 }
 
 bool preflight_judge(const struct preflight_figures *figures, unsigned size, unsigned rank,
@@ -310,11 +325,10 @@ bool preflight_judge(const struct preflight_figures *figures, unsigned size, uns
         return true;
     }
     for (enum rate_kind kind = 0; kind < RATE_KINDS; kind++) {
-        double rate = rate_of(figures, size, rank, kind), median = median_rate(figures, size, kind);
-        if (rate <= 0 || rate >= median / PREFLIGHT_SHARE)
+        if (!is_slow(figures, size, rank, kind) || neighbours_explain(figures, size, rank, kind))
             continue;
         snprintf(text, PREFLIGHT_TEXT_MAX, "%s at %.0f MB/s, less than a quarter of the crew's median of %.0f MB/s",
-                 rate_words[kind], rate / 1e6, median / 1e6);
+                 rate_words[kind], rate_of(figures, size, rank, kind) / 1e6, median_rate(figures, size, kind) / 1e6);
         return true;
     }
     return false;

@@ -11,7 +11,8 @@
  * so all of them reach the same verdict. It takes 64 MiB of memory, which is freed afterwards, and a few seconds.
  *
  * The rates are judged only in crews of three ranks or more. A rank's connection is slow if both directions that it sends in, or
- * both that it receives in, are: one slow connection between two ranks says nothing about either.
+ * both that it receives in, are: one slow connection between two ranks says nothing about either. A rank
+ * whose slow connections all lead to ranks that are slow themselves passes.
  */
 #ifndef COXSWAIN_STRATEGY_PREFLIGHT_H
 #define COXSWAIN_STRATEGY_PREFLIGHT_H

@@ -8,11 +8,11 @@
 
 #include "worker/device/device.h"
 
-static struct preflight_figures figures[4];
+static struct preflight_figures figures[8];
 
 static void all_well(void)
 {
-    for (unsigned rank = 0; rank < 4; rank++)
+    for (unsigned rank = 0; rank < 8; rank++)
         figures[rank] = (struct preflight_figures){.copy_rate = 8e9, .from_previous = 1e9, .from_next = 1.2e9};
 }
 
@@ -67,6 +67,20 @@ Test(preflight, a_rank_that_receives_or_sends_slowly_on_both_sides_is_named_and_
     all_well();
     figures[3].from_previous = 1e8;
     expect_failed(4, 0, "");
+}
+
+Test(preflight, a_rank_between_two_slow_ones_is_not_blamed, .init = all_well)
+{
+    char text[PREFLIGHT_TEXT_MAX];
+    for (unsigned rank = 2; rank < 5; rank += 2)
+        figures[rank].from_previous = figures[rank].from_next = 1e8; /* ranks 2 and 4 receive slowly, also from 3 */
+    for (unsigned rank = 0; rank < 8; rank++)
+        cr_expect_eq(preflight_judge(figures, 8, rank, text), rank == 2 || rank == 4, "rank %u", rank);
+    all_well();
+    for (unsigned rank = 2; rank < 5; rank += 2)
+        figures[rank + 1].from_previous = figures[rank - 1].from_next = 1e8; /* ranks 2 and 4 send slowly, also to 3 */
+    for (unsigned rank = 0; rank < 8; rank++)
+        cr_expect_eq(preflight_judge(figures, 8, rank, text), rank == 2 || rank == 4, "rank %u", rank);
 }
 
 Test(preflight, a_device_that_is_well_computes_what_is_known_and_keeps_what_is_written, .timeout = 60)
