@@ -154,8 +154,10 @@ static const struct field devices_fields[] = {
      .flags = FIELD_MUTABLE_SUSPENDED,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
-     .description = "The extended resource by which a pod asks for a device, unless its container has resource claims. "
-                    "Default: nvidia.com/gpu for GPU, google.com/tpu for TPU."},
+     .description =
+         "The extended resource by which a pod asks for a device, also one that has "
+         "resource claims. Default: nvidia.com/gpu for GPU, google.com/tpu for TPU, and none if the container has "
+         "resource claims, which then bring the devices."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 

@@ -24,6 +24,7 @@
 #define WORKER_USER 65532
 #define TEMPORARY_VOLUME "coxswain-temporary"
 #define TEMPORARY_FOLDER "/coxswain/temporary"
+#define TPU_FOLDER "/tmp" /* where libtpu writes its lock file, whatever TMPDIR is */
 
 char *pod_name(const struct training_job *job, enum role role, int64_t index)
 {
@@ -147,7 +148,8 @@ static void set_volumes(struct json *spec, const struct pod_builder *builder)
     }
 }
 
-/* Requests the devices as an extended resource, unless the template's container has resource claims: then those bring the devices. */
+/* Requests the devices as an extended resource. If the template's container has resource claims, those bring the devices, unless the job
+ * names a resource all the same: then the claims are for something else, such as network cards. */
 static void set_devices(struct json *container, const struct training_job *job, enum role role)
 {
     const struct devices_spec *devices = &job->document.devices;
@@ -156,7 +158,7 @@ static void set_devices(struct json *container, const struct training_job *job, 
     const struct json *main = template_main_container(job->roles[role].template);
     if ((devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU) || count == 0)
         return;
-    if (json_count(json_at(main, "resources.claims")) > 0)
+    if (!devices->resource_name && json_count(json_at(main, "resources.claims")) > 0)
         return;
     const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
@@ -191,22 +193,29 @@ static const char *main_container_name(const struct json *template)
     return json_string_at(template_main_container(template), "name", TRAINER_CONTAINER);
 }
 
-/* Gives the worker a folder for temporary files, since its root file system is read-only. */
-static void set_temporary_folder(struct json *container)
+static void mount_temporary(struct json *container, const char *path)
 {
     struct json *mount = json_append(json_member(container, "volumeMounts"), json_new_object());
     json_set_string(mount, "name", TEMPORARY_VOLUME);
-    json_set_string(mount, "mountPath", TEMPORARY_FOLDER);
+    json_set_string(mount, "mountPath", path);
+}
+
+/* Gives the worker a folder for temporary files, since its root file system is read-only. */
+static void set_temporary_folder(struct json *container, enum device_type devices)
+{
+    mount_temporary(container, TEMPORARY_FOLDER);
+    if (devices == DEVICE_TYPE_TPU)
+        mount_temporary(container, TPU_FOLDER);
     struct json *variable = json_append(json_member(container, "env"), json_new_object());
     json_set_string(variable, "name", "TMPDIR");
     json_set_string(variable, "value", TEMPORARY_FOLDER);
 }
 
 /* A foreign image has its own command, or the template gives one; without a probe a pod is ready once it runs. */
-static void set_worker(struct json *container)
+static void set_worker(struct json *container, enum device_type devices)
 {
     json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
-    set_temporary_folder(container);
+    set_temporary_folder(container, devices);
     set_readiness(container);
     set_liveness(container);
 }
@@ -221,7 +230,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     set_ports(container, job, role);
     set_mounts(container, builder);
     if (job->framework == FRAMEWORK_COXSWAIN)
-        set_worker(container);
+        set_worker(container, job->document.devices.type);
     set_devices(container, job, role);
     set_container_security(container, job->framework == FRAMEWORK_COXSWAIN);
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");

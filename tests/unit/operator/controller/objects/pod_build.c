@@ -284,6 +284,11 @@ Test(pod_build, devices_of_resource_claims_are_not_asked_for_twice)
     cr_expect_str_eq(json_string_at(json_first(json_member(resources, "claims")), "name", ""), "gpus");
     cr_expect_str_eq(json_string_at(json_first(json_at(pod, "spec.resourceClaims")), "resourceClaimTemplateName", ""),
                      "two-gpus");
+    job.document.devices.resource_name = "nvidia.com/gpu"; /* so the claims are for something else */
+    SCOPED_JSON *both = build(&job, 0, &error);
+    resources = json_at(container_of(both, "trainer"), "resources");
+    cr_expect_str_eq(json_string(json_member(json_member(resources, "limits"), "nvidia.com/gpu"), ""), "2");
+    cr_expect_eq(json_count(json_member(resources, "claims")), 1);
 }
 
 /* Expects the number of devices in the limits of the role's pod, "none" without a limit. */
@@ -430,6 +435,20 @@ static const struct json *mount_of(const struct json *container, const char *pat
         if (strcmp(json_string_at(item, "mountPath", ""), path) == 0)
             return item;
     return NULL;
+}
+
+/* libtpu aborts where it cannot write /tmp/libtpu_lockfile. */
+Test(pod_build, a_worker_with_tpus_may_write_to_tmp)
+{
+    SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *without = build(&job, 0, &error);
+    cr_expect_null(mount_of(container_of(without, "trainer"), "/tmp"));
+    job.document.devices = (struct devices_spec){.type = DEVICE_TYPE_TPU, .count = 4};
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    const struct json *mount = mount_of(container_of(pod, "trainer"), "/tmp");
+    cr_assert(mount && !json_boolean_at(mount, "readOnly", false));
+    cr_expect_str_eq(json_string_at(mount, "name", ""), "coxswain-temporary");
 }
 
 Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
