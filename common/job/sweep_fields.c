@@ -343,9 +343,9 @@ static const struct field spec_fields[] = {
      LONE,
      .flags = FIELD_MUTABLE,
      RANGE(0, INTEGER_MAX),
-     .description = "The sweep is deleted this number of seconds after its end, with the jobs of its trials. What they "
-                    "have stored is "
-                    "kept. Default: it is kept. The template's field of this name deletes each trial's job alone."},
+     .description = "The sweep is deleted this number of seconds after its end, with its results and the jobs of its "
+                    "trials. What they have stored on volumes is kept. Default: it is kept. The template's field of "
+                    "this name deletes each trial's job alone."},
 };
 OBJECT_TYPE(training_sweep_spec_type, "TrainingSweep spec", spec_fields);
 
