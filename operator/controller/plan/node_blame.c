@@ -62,7 +62,7 @@ struct node_blame node_blame_of(const struct pod_view *pod, enum framework frame
     if (*pod->node == '\0')
         return (struct node_blame){0};
     if (is_lost(pod))
-        return (struct node_blame){.reason = "the node was lost"};
+        return (struct node_blame){.reason = NODE_BLAME_LOST};
     if (pod->phase == POD_FAILED && is_refused(pod->reason))
         return (struct node_blame){.reason = "the kubelet refused the pod"};
     if (pod->exit_code <= 0 || pod->disruption_target || pod_view_was_asked_to_end(pod))

@@ -2,10 +2,9 @@
  *
  * Decides whether a pod's end may be the fault of its node, so that another node may do better:
  * the node was lost, its kubelet refused the pod, a device failed, or a worker failed its pre-flight
- * check. node_avoidance.h counts such
- * ends. What the program itself does wrong, an eviction for using too much, a drain, a preemption
- * and a node that is shut down or removed are not the node's fault. The rules are the table in
- * docs/operations.md, "Nodes that fail pods".
+ * check. node_avoidance.h counts such ends. What the program itself does wrong, an eviction for using
+ * too much, a drain, a preemption and a node that is shut down or removed are not the node's fault. The
+ * rules are the table in docs/operations.md, "Nodes that fail pods".
  */
 #ifndef COXSWAIN_CONTROLLER_NODE_BLAME_H
 #define COXSWAIN_CONTROLLER_NODE_BLAME_H
@@ -14,6 +13,9 @@
 
 #include "common/job/training_job.h"
 #include "operator/controller/observed/pod_view.h"
+
+/* The reason of a pod whose node was lost. In a job's status the pod's name follows it. */
+#define NODE_BLAME_LOST "the node was lost"
 
 struct node_blame {
     const char *reason; /* why, as a static phrase: "the node was lost"; NULL: the node is not blamed */

@@ -3,11 +3,34 @@
 
 #include <string.h>
 
+#include "operator/controller/plan/node_blame.h"
+
+#define OUTAGE_MS 60000
+
 static bool counts(const struct sick_failures *failures, const struct sick_failure *failure, const char *node,
                    int64_t since_ms)
 {
     return failure->at_ms > since_ms && failure->at_ms <= failures->now_ms &&
            failures->now_ms - failure->at_ms < failures->window_ms && strcmp(failure->node, node) == 0;
+}
+
+static bool is_outage(const struct sick_failure *failure)
+{
+    return strncmp(failure->reason, NODE_BLAME_LOST, strlen(NODE_BLAME_LOST)) == 0;
+}
+
+/* Returns whether another job has noticed the same outage of the node before. */
+static bool was_noticed(const struct sick_failures *failures, size_t at, int64_t since_ms)
+{
+    const struct sick_failure *failure = &failures->list[at];
+    for (size_t i = 0; i < failures->count && is_outage(failure); i++) {
+        const struct sick_failure *other = &failures->list[i];
+        bool is_before = other->at_ms < failure->at_ms || (other->at_ms == failure->at_ms && i < at);
+        if (is_before && failure->at_ms - other->at_ms < OUTAGE_MS && is_outage(other) &&
+            counts(failures, other, failure->node, since_ms) && strcmp(other->program, failure->program) != 0)
+            return true;
+    }
+    return false;
 }
 
 struct sick_node sick_node_count(const struct sick_failures *failures, const char *node, int64_t since_ms)
@@ -21,7 +44,7 @@ struct sick_node sick_node_count(const struct sick_failures *failures, const cha
         for (size_t before = 0; before < i && is_first; before++)
             is_first = !counts(failures, &failures->list[before], node, since_ms) ||
                        strcmp(failures->list[before].program, failure->program) != 0;
-        sick.failures++;
+        sick.failures += !was_noticed(failures, i, since_ms);
         sick.jobs += is_first;
         if (!sick.last || failure->at_ms > sick.last->at_ms)
             sick.last = failure;

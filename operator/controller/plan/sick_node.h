@@ -7,6 +7,9 @@
  * sick, because its program may be the cause; nor can the trials of one sweep, which run the same program
  * and so count as one job.
  *
+ * An outage that ends pods of several jobs within a minute is one failure of the node, counted for the job
+ * that noticed it first.
+ *
  * The taint stays for a window. Failures before it count no more, so a taint that somebody removes by
  * hand does not come back by itself.
  */

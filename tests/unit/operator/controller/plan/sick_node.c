@@ -55,6 +55,25 @@ Test(sick_node, the_trials_of_a_sweep_count_as_one_job)
     cr_expect(sick.jobs == 2 && sick_node_is_sick(&sick));
 }
 
+/* A node that restarts, or is cut off, once. */
+Test(sick_node, one_outage_makes_no_node_sick_however_many_jobs_it_ends)
+{
+    struct sick_failure list[] = {on("n", "a", 500000), on("n", "b", 500001), on("n", "c", 500000),
+                                  on("m", "a", 499999), on("n", "a", 400000), on("n", "a", 300000)};
+    struct sick_failures failures = {list, 4, 1000000, 600000};
+    for (int i = 0; i < 6; i++)
+        list[i].reason = (char *)"the node was lost (pod p)";
+    struct sick_node sick = sick_node_count(&failures, "n", 0);
+    cr_expect(sick.failures == 1 && sick.jobs == 3 && !sick_node_is_sick(&sick), "%u of %u", sick.failures, sick.jobs);
+    failures.count = 6;
+    sick = sick_node_count(&failures, "n", 0);
+    cr_expect(sick.failures == 3 && sick_node_is_sick(&sick), "three outages: %u", sick.failures);
+    for (int i = 0; i < 3; i++)
+        list[i].reason = (char *)"a device failed (pod p)";
+    failures.count = 4;
+    cr_expect_eq(sick_node_count(&failures, "n", 0).failures, 3, "devices that fail are no outage");
+}
+
 Test(sick_node, failures_that_are_old_or_older_than_the_taint_or_in_the_future_count_not)
 {
     const struct sick_failure list[] = {on("n", "a", 900), on("n", "b", 901), on("n", "c", 950), on("n", "d", 1001)};
