@@ -30,7 +30,8 @@ static const char usage[] =
     "\n"
     "  --data FOLDER        learn from the files there, which are found by their names. It looks into NPY, IDX, CSV\n"
     "                       and JSON Lines files, texts and folders of images, so that model, batch size and held-out\n"
-    "                       part fit. The claim must get the contents of the folder\n"
+    "                       part fit. The claim must get the contents of the folder.\n"
+    "                       A table or text is named by its path, such as iris/iris.csv, if the folder has several\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
     "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one)\n"
     "  --skip COLUMNS       of a table: columns to leave out, names or numbers with commas between them. A column "
@@ -209,6 +210,10 @@ static void print_head(const struct request *request, bool has_data, bool has_ru
     printf("#   cox run %s.yaml", name);
     if (has_data)
         printf(" --volume %s=%s", request->wish.data_claim ? request->wish.data_claim : FIRST_JOB_DATA, folder);
+    if (request->wish.files && request->wish.files->of_test)
+        printf("\n#\n# The folder has only files to test with. This job learns from them and holds out a part of them: "
+               "to compare\n"
+               "# with published results, get the files to learn from, too.\n#");
     printf("\n#   kubectl apply -f %s.yaml%s\n", name, has_runs ? "    (with the claims that storage names)" : "");
 }
 
@@ -273,6 +278,8 @@ static void print_found(const char *title, const struct data_files_found *found,
         buffer_format(&text, ", %lld %s", (long long)first_job_held_out(shape),
                       shape->tested > 0 ? "more to test with" : "held out");
     }
+    if (found->of_test)
+        buffer_append_string(&text, "; these are files to test with, but no others are there", NULL);
     if (found->unused) {
         buffer_append_string(&text, "; only this file is used, and not ", NULL);
         append_clean(found->unused, &text);
@@ -316,6 +323,7 @@ static int generate(const char *title, struct request *request)
     if (request->folder && known) {
         if (data_folder_look(request->folder, format, &found, &error) < 0)
             return refuse_data(title, error.message);
+        request->folder = found.folder;
         request->wish.format = found.format;
         request->wish.files = &found;
         if (data_shape_read(request->folder, &found, &columns, &shape, &error) < 0)

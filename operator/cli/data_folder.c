@@ -3,11 +3,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "common/buffer.h"
 #include "common/data/file_bytes.h"
@@ -17,6 +17,7 @@
 #include "common/memory.h"
 
 #define LIST_MAX 1024
+#define LISTED_FILES_MAX 12
 
 /* Earlier rows take precedence. For files that are used together, the job gets the pattern. The labels' file name is that of the images
  * with one part changed. */
@@ -26,30 +27,37 @@ static const struct kind {
     bool together;
     const char *images, *labels; /* the part that tells them apart; NULL: there are no labels apart */
     const char *usual;
+    bool of_test; /* files that have the name of a test: the only ones there */
 } kinds[] = {
-    {DATA_FORMAT_IDX, "*train*images*idx3*", false, "images-idx3", "labels-idx1", "train-images-idx3-ubyte.gz"},
-    {DATA_FORMAT_IDX, "*images*idx3*", false, "images-idx3", "labels-idx1", NULL},
-    {DATA_FORMAT_CIFAR10, "data_batch_*.bin", true, NULL, NULL, "data_batch_*.bin"},
-    {DATA_FORMAT_TFRECORD, "*train*.tfrecord*", true, NULL, NULL, "*train*.tfrecord*"},
-    {DATA_FORMAT_TFRECORD, "*.tfrecord*", true, NULL, NULL, NULL},
-    {DATA_FORMAT_NPY, "*train*images*.npy", false, "images", "labels", "train-images.npy"},
-    {DATA_FORMAT_NPY, "*images*.npy", false, "images", "labels", NULL},
-    {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL},
-    {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL},
-    {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL},
-    {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, "train"},
-    {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv"},
-    {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_CSV, "*train*.jsonl*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_CSV, "*.jsonl*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_CSV, "*train*.ndjson*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_CSV, "*.ndjson*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin"},
-    {DATA_FORMAT_BYTES, "*train*.jsonl*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_BYTES, "*.jsonl*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_BYTES, "*train*.ndjson*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_BYTES, "*.ndjson*", false, NULL, NULL, NULL},
-    {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt"},
+    {DATA_FORMAT_IDX, "*train*images*idx3*", false, "images-idx3", "labels-idx1", "train-images-idx3-ubyte.gz", false},
+    {DATA_FORMAT_IDX, "*images*idx3*", false, "images-idx3", "labels-idx1", NULL, false},
+    {DATA_FORMAT_CIFAR10, "data_batch_*.bin", true, NULL, NULL, "data_batch_*.bin", false},
+    {DATA_FORMAT_TFRECORD, "*train*.tfrecord*", true, NULL, NULL, "*train*.tfrecord*", false},
+    {DATA_FORMAT_TFRECORD, "*.tfrecord*", true, NULL, NULL, NULL, false},
+    {DATA_FORMAT_NPY, "*train*images*.npy", false, "images", "labels", "train-images.npy", false},
+    {DATA_FORMAT_NPY, "*images*.npy", false, "images", "labels", NULL, false},
+    {DATA_FORMAT_NPY, "[xX]_train*.npy", false, "x_", "y_", NULL, false},
+    {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL, false},
+    {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL, false},
+    {DATA_FORMAT_IMAGE_FOLDER, "folders of PNG and JPEG files", false, NULL, NULL, "train", false},
+    {DATA_FORMAT_CSV, "*train*.csv*", false, NULL, NULL, "train.csv", false},
+    {DATA_FORMAT_CSV, "*.csv*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*train*.tsv*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*.tsv*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*train*.jsonl*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*.jsonl*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*train*.ndjson*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_CSV, "*.ndjson*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_TOKENS, "*train*.bin", true, NULL, NULL, "*train*.bin", false},
+    {DATA_FORMAT_BYTES, "*train*.jsonl*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_BYTES, "*.jsonl*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_BYTES, "*train*.ndjson*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_BYTES, "*.ndjson*", false, NULL, NULL, NULL, false},
+    {DATA_FORMAT_IDX, "*images*idx3*", false, "images-idx3", "labels-idx1", NULL, true},
+    {DATA_FORMAT_NPY, "*images*.npy", false, "images", "labels", NULL, true},
+    {DATA_FORMAT_NPY, "[xX]*.npy", false, "x", "y", NULL, true},
+    {DATA_FORMAT_NPY, "data*.npy", false, "data", "labels", NULL, true},
+    {DATA_FORMAT_BYTES, "*.txt", false, NULL, NULL, "corpus.txt", false},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -189,7 +197,7 @@ static int next_of(const struct kind *kind, struct search *search, int after, bo
     for (int i = after + 1; i < search->count; i++) {
         const char *name = search->entries[i]->d_name;
         if (fnmatch(kind->pattern, name, FNM_PERIOD) != 0 || is_for_training(name) != training ||
-            (!training && is_for_test(name)) || !has_content_of(kind, search, i))
+            (!training && is_for_test(name) != kind->of_test) || !has_content_of(kind, search, i))
             continue;
         SCOPED_FREE char *labels = labels_of(kind, name);
         *ret_labels = listed(search->entries, search->count, labels);
@@ -218,6 +226,7 @@ static bool find(const struct kind *kind, struct search *search, struct data_fil
         .files = memory_copy_string(kind->together ? kind->pattern : name),
         .labels = memory_copy_string(labels),
         .unused = other < 0 ? NULL : memory_copy_string(search->entries[other]->d_name),
+        .of_test = kind->of_test,
     };
     find_test(kind, search->entries, search->count, ret_found);
     return true;
@@ -253,49 +262,115 @@ static bool find_images(const char *format, const struct search *search, struct 
     return true;
 }
 
-static int refuse(const char *folder, const char *format, struct error *error)
+/* ---------------------------------------------------------------- what is not found */
+
+static bool is_file(const char *folder, const char *name)
 {
-    SCOPED_BUFFER patterns;
-    buffer_init(&patterns, LIST_MAX);
-    for (size_t i = 0; i < KIND_COUNT; i++)
-        if (is_of(&kinds[i], format))
-            buffer_format(&patterns, "%s%s", patterns.length > 0 ? ", " : "", kinds[i].pattern);
-    if (patterns.length == 0)
-        return error_set(error, ERROR_NOT_FOUND, "%s: format %s has no files to look for", folder, format);
-    return error_set(
-        error, ERROR_NOT_FOUND,
-        "%s: no file there has a name of training data (%s); leave out --data, give --format, and write the "
-        "files' names into the manifest that is printed",
-        folder, buffer_text(&patterns));
+    struct stat status;
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    return *name != '.' && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-int data_folder_look(const char *folder, const char *format, struct data_files_found *ret_found, struct error *error)
+static void list_files(const struct search *search, struct buffer *out)
 {
+    unsigned files = 0, named = 0;
+    for (int i = 0; i < search->count; i++) {
+        const char *name = search->entries[i]->d_name;
+        if (!is_file(search->folder, name))
+            continue;
+        bool fits = files++ == named && named < LISTED_FILES_MAX && out->length + strlen(name) + 2 < LIST_MAX / 2;
+        if (fits && buffer_format(out, "%s%s", named > 0 ? ", " : "", name) == 0)
+            named++;
+    }
+    if (files > named)
+        buffer_format(out, " and %u more", files - named);
+    if (files == 0)
+        buffer_append_string(out, "no files", NULL);
+}
+
+static int refuse(const struct search *search, const char *format, struct error *error)
+{
+    SCOPED_BUFFER patterns;
+    SCOPED_BUFFER files;
+    buffer_init(&patterns, LIST_MAX);
+    buffer_init(&files, LIST_MAX);
+    for (size_t i = 0; i < KIND_COUNT && format; i++)
+        if (is_of(&kinds[i], format) && !kinds[i].of_test)
+            buffer_format(&patterns, "%s%s", patterns.length > 0 ? ", " : " (", kinds[i].pattern);
+    if (format && patterns.length == 0)
+        return error_set(error, ERROR_NOT_FOUND, "%s: format %s has no files to look for", search->folder, format);
+    list_files(search, &files);
+    return error_set(error, ERROR_NOT_FOUND,
+                     "%s: no file there has a name of training data%s%s; it holds %s. Rename the files, or leave out "
+                     "--data, give --format, and write the files' names into the manifest that is printed",
+                     search->folder, buffer_text(&patterns), format ? ")" : "", buffer_text(&files));
+}
+
+/* ---------------------------------------------------------------- a folder or a file */
+
+/* Finds the one file whose name is known: a table or a text. */
+static int take_file(struct search *search, const char *name, const char *format, struct data_files_found *ret_found,
+                     struct error *error)
+{
+    for (int entry = 0; entry < search->count; entry++) {
+        if (strcmp(search->entries[entry]->d_name, name) != 0)
+            continue;
+        for (size_t i = 0; i < KIND_COUNT; i++) {
+            const struct kind *kind = &kinds[i];
+            if (kind->images || kind->together || !is_of(kind, format) || fnmatch(kind->pattern, name, 0) != 0 ||
+                !has_content_of(kind, search, entry))
+                continue;
+            *ret_found =
+                (struct data_files_found){.format = data_format_words[kind->format], .files = memory_copy_string(name)};
+            find_test(kind, search->entries, search->count, ret_found);
+            return 0;
+        }
+    }
+    return error_set(error, ERROR_INVALID,
+                     "%s/%s is a file, but not a table (*.csv, *.tsv, *.jsonl, *.ndjson) or a text (*.txt)%s%s; give "
+                     "the folder that it is in, or convert it to one of these",
+                     search->folder, name, format ? " of format " : "", format ? format : "");
+}
+
+static int look(struct search *search, const char *format, struct data_files_found *ret_found, struct error *error)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        /* A text beside images is most likely their description, and what is missing beside others is said first. */
+        bool beside = kinds[i].of_test || (kinds[i].format == DATA_FORMAT_BYTES && !format);
+        if (!is_of(&kinds[i], format) || (beside && search->lonely))
+            continue;
+        if (kinds[i].format == DATA_FORMAT_IMAGE_FOLDER ? find_images(format, search, ret_found)
+                                                        : find(&kinds[i], search, ret_found))
+            return 0;
+    }
+    bool may_be_images = !format || strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0;
+    if (may_be_images && image_folder_has_images(search->folder))
+        return error_set(error, ERROR_INVALID,
+                         "%s holds images, and no folders of classes; put the images of each class into a folder that "
+                         "has the class's name",
+                         search->folder);
+    return search->lonely ? error_set(error, ERROR_NOT_FOUND, "%s: %s", search->folder, search->lonely)
+                          : refuse(search, format, error);
+}
+
+int data_folder_look(const char *path, const char *format, struct data_files_found *ret_found, struct error *error)
+{
+    struct stat status;
+    bool single = stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    const char *slash = single ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+    SCOPED_FREE char *folder = !single ? memory_copy_string(path)
+                               : slash ? memory_copy_bytes(path, slash > path ? (size_t)(slash - path) : 1)
+                                       : memory_copy_string(".");
     SCOPED(search_release) struct search search = {.folder = folder};
     int count = scandir(folder, &search.entries, NULL, alphasort);
-    if (count < 0 && errno == ENOTDIR)
-        return error_set(error, ERROR_INVALID, "%s is a file; give the folder that it is in", folder);
     if (count < 0)
         return error_set_errno(error, "open the folder %s", folder);
     search.count = count;
     search.contents = memory_allocate((size_t)count, sizeof *search.contents);
-    for (size_t i = 0; i < KIND_COUNT; i++) {
-        /* A text beside images is most likely their description. */
-        bool beside = kinds[i].format == DATA_FORMAT_BYTES && !format && search.lonely;
-        if (!is_of(&kinds[i], format) || beside)
-            continue;
-        if (kinds[i].format == DATA_FORMAT_IMAGE_FOLDER ? find_images(format, &search, ret_found)
-                                                        : find(&kinds[i], &search, ret_found))
-            return 0;
-    }
-    bool may_be_images = !format || strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0;
-    if (may_be_images && image_folder_has_images(folder))
-        return error_set(error, ERROR_INVALID,
-                         "%s holds images, and no folders of classes; put the images of each class into a folder that "
-                         "has the class's name",
-                         folder);
-    return search.lonely ? error_set(error, ERROR_NOT_FOUND, "%s: %s", folder, search.lonely)
-                         : refuse(folder, format, error);
+    if ((single ? take_file(&search, name, format, ret_found, error) : look(&search, format, ret_found, error)) < 0)
+        return -1;
+    ret_found->folder = memory_copy_string(folder);
+    return 0;
 }
 
 bool data_files_usual(const char *format, struct data_files_found *ret_found)
@@ -313,6 +388,7 @@ bool data_files_usual(const char *format, struct data_files_found *ret_found)
 
 void data_files_release(struct data_files_found *found)
 {
+    free(found->folder);
     free(found->files);
     free(found->labels);
     free(found->test_files);

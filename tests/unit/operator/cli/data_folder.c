@@ -66,7 +66,7 @@ Test(data_folder, images_with_their_labels)
     put("t10k-images-idx3-ubyte.gz");
     check(NULL, NULL, NULL, NULL);
     put("t10k-labels-idx1-ubyte.gz");
-    check(NULL, NULL, NULL, NULL);
+    check(NULL, "IDX", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
     put("train-images-idx3-ubyte");
     check(NULL, NULL, NULL, NULL);
     put("train-labels-idx1-ubyte");
@@ -257,7 +257,59 @@ Test(data_folder, labels_that_are_missing_are_named)
     cr_expect(strstr(error.message, "X.npy has no y.npy beside it"), "%s", error.message);
     SCOPED_FREE char *file = memory_format("%s/X.npy", folder);
     cr_expect_eq(data_folder_look(file, NULL, &found, &error), -1);
-    cr_expect(strstr(error.message, "X.npy is a file; give the folder that it is in"), "%s", error.message);
+    cr_expect(strstr(error.message, "X.npy is a file, but not a table"), "%s", error.message);
+    cr_expect(strstr(error.message, "give the folder that it is in"), "%s", error.message);
+}
+
+Test(data_folder, files_to_test_with_are_learned_from_if_no_others_are_there)
+{
+    static const char *const pairs[][2] = {{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+                                           {"X_test.npy", "y_test.npy"},
+                                           {"data_val.npy", "labels_val.npy"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        SCOPED(data_files_release) struct data_files_found alone = {.format = NULL}, beside = {.format = NULL};
+        struct error error = ERROR_INIT;
+        directory_remove(folder);
+        cr_assert_eq(mkdir(folder, 0700), 0);
+        put("README.txt");
+        put(pairs[i][0]);
+        put(pairs[i][1]);
+        cr_assert_eq(data_folder_look(folder, NULL, &alone, &error), 0, "%s", error.message);
+        cr_expect_str_eq(alone.files, pairs[i][0]);
+        cr_expect_str_eq(alone.labels, pairs[i][1]);
+        cr_expect(alone.of_test);
+        cr_expect_null(alone.test_files);
+        put("rows.csv");
+        cr_assert_eq(data_folder_look(folder, NULL, &beside, &error), 0, "%s", error.message);
+        cr_expect_str_eq(beside.files, "rows.csv");
+        cr_expect_not(beside.of_test);
+    }
+}
+
+Test(data_folder, a_table_is_taken_by_its_path)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    put("a.csv");
+    put("b_train.tsv");
+    put("b_test.tsv");
+    SCOPED_FREE char *path = memory_format("%s/b_train.tsv", folder);
+    cr_assert_eq(data_folder_look(path, NULL, &found, &error), 0, "%s", error.message);
+    cr_expect_str_eq(found.folder, folder);
+    cr_expect_str_eq(found.format, "CSV");
+    cr_expect_str_eq(found.files, "b_train.tsv");
+    cr_expect_str_eq(found.test_files, "b_test.tsv");
+    cr_expect_null(found.unused);
+    cr_expect_eq(data_folder_look(path, "Bytes", &found, &error), -1);
+    cr_expect(strstr(error.message, "of format Bytes"), "%s", error.message);
+}
+
+Test(data_folder, tables_may_have_tabs_between_columns)
+{
+    put("a_test.tsv");
+    check(NULL, NULL, NULL, NULL);
+    put("a.tsv");
+    check(NULL, "CSV", "a.tsv", NULL);
 }
 
 Test(data_folder, what_is_not_there_is_told)
@@ -268,6 +320,12 @@ Test(data_folder, what_is_not_there_is_told)
     cr_expect(strstr(error.message, "(*train*.bin)"), "%s", error.message);
     cr_expect_eq(data_folder_look(folder, "Synthetic", &found, &error), -1);
     cr_expect(strstr(error.message, "Synthetic has no files"), "%s", error.message);
+    cr_expect_eq(data_folder_look(folder, NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "it holds no files"), "%s", error.message);
+    put("model.xlsx");
+    put("notes.md");
+    cr_expect_eq(data_folder_look(folder, NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "it holds model.xlsx, notes.md. Rename"), "%s", error.message);
     cr_expect_eq(data_folder_look("/nowhere", NULL, &found, &error), -1);
     cr_expect(strstr(error.message, "/nowhere"), "%s", error.message);
 }
