@@ -95,7 +95,7 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
         const char *path = object->key + skipped;
         if (!fetch_path_matches(path, wanted, false) || (*path && path[strlen(path) - 1] == '/'))
             continue;
-        if (request->is_left_out && request->is_left_out(request->context, path))
+        if (request->is_left_out && request->is_left_out(request->context, object, path))
             continue;
         if (!fetch_path_is_safe(path))
             return error_set(
@@ -144,6 +144,8 @@ int fetch(struct s3_client *client, const struct fetch_request *request, struct 
     for (unsigned i = 0; i < request->path_count; i++)
         if (!is_covered(request, i) && add_path(&plan, client, request->paths[i], error) < 0)
             return -1;
+    if (request->check && request->check(request->context, error) < 0)
+        return -1;
     if (request->ceiling > 0 && plan.disk_bytes > request->ceiling)
         return error_set(error, ERROR_TOO_LARGE,
                          "the objects take %" PRId64 " bytes of disk, and the local cache may take %" PRId64

@@ -22,8 +22,10 @@ struct fetch_request {
     int64_t ceiling;      /* bytes of disk that the files may take, in blocks of 4 KiB; 0: no ceiling */
     unsigned connections; /* at most S3_CONNECTIONS_MAX */
     /* Whether an object is left out; NULL: none is, and there has to be one. */
-    bool (*is_left_out)(const void *context, const char *path);
-    const void *context;
+    bool (*is_left_out)(void *context, const struct s3_object *object, const char *path);
+    /* Is called when all objects are listed; after -1, with `error` filled, nothing is downloaded. NULL: not wanted. */
+    int (*check)(void *context, struct error *error);
+    void *context;
 };
 
 struct fetch_result {

@@ -260,7 +260,10 @@ static int command_restore(const struct command_line *line, struct error *error)
 /* What is said of an unfinished checkpoint, or of an error, is said once until it changes. */
 static void log_round(const struct sync_result *result, const struct error *error, char **said)
 {
-    const char *text = *error->message ? error->message : result->incomplete ? result->incomplete : "";
+    const char *text = *error->message      ? error->message
+                       : result->incomplete ? result->incomplete
+                       : result->restless   ? result->restless
+                                            : "";
     if (result->files > 0 || result->removed > 0) {
         SCOPED_FREE char *files = memory_format("%zu", result->files), *removed = memory_format("%zu", result->removed),
                          *bytes = memory_format("%" PRId64, result->bytes);
@@ -275,6 +278,10 @@ static void log_round(const struct sync_result *result, const struct error *erro
     else if (result->incomplete)
         log_warning("a checkpoint is not uploaded, because the file that its writer writes last is missing", "file",
                     result->incomplete, NULL);
+    else if (result->restless)
+        log_warning("files are not uploaded, because this one beside them changes all the time; write it elsewhere, or "
+                    "name it .log",
+                    "file", result->restless, NULL);
 }
 
 /* Returns whether SIGTERM or SIGINT, which are blocked, has come within this time. */
@@ -302,8 +309,10 @@ static int sync_until_end(struct sync *sync, const struct options *options, stru
         if (uploaded.superseded) { /* ends no earlier, because a sidecar that ends is started again */
             while (!final && !is_asked_to_end(options->interval_seconds)) {
             }
-            return 0;
+            return -1; /* what this pod has written since is not saved */
         }
+        if (final && result == 0 && uploaded.waiting > 0)
+            result = error_set(error, ERROR_UNAVAILABLE, "the folder still changes, so it is not uploaded whole");
         if (final)
             left = result < 0 || uploaded.waiting > 0 ? left - 1 : 0;
     }

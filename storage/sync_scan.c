@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "storage/sync_scan.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <fts.h>
 #include <stdlib.h>
@@ -28,16 +29,16 @@ static bool is_unfinished(const char *name)
     return matches_any(name, patterns, sizeof patterns / sizeof *patterns);
 }
 
-static bool is_log(const char *name)
-{
-    static const char *const patterns[] = {"*.log", "*.tfevents.*"};
-    return matches_any(name, patterns, sizeof patterns / sizeof *patterns);
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+bool sync_scan_is_log(const char *path)
+{
+    static const char *const patterns[] = {"*.log", "*.tfevents.*"};
+    return matches_any(base_name(path), patterns, sizeof patterns / sizeof *patterns);
 }
 
 /* One part more than the path has in common with that of the checkpoints. */
@@ -73,7 +74,7 @@ static int add_file(struct sync_scan *scan, const char *path, const char *checkp
                                                          .size = status->st_size,
                                                          .modified_ns = modified,
                                                          .changed_ns = changed > modified ? changed : modified,
-                                                         .is_log = is_log(base_name(path))};
+                                                         .is_log = sync_scan_is_log(path)};
     return 0;
 }
 
@@ -90,15 +91,24 @@ static int walk(const char *folder, const char *checkpoints, struct sync_scan *s
         return error_set_errno(error, "read the folder %s", folder);
     int result = 0;
     for (FTSENT *entry; result == 0 && (entry = fts_read(tree));) {
-        if (entry->fts_level > 0 && is_unfinished(entry->fts_name)) {
+        if (entry->fts_level > 0 && (is_unfinished(entry->fts_name) ||
+                                     (entry->fts_level == 1 && strcmp(entry->fts_name, ".coxswain-sync") == 0))) {
             fts_set(tree, entry, FTS_SKIP);
             continue;
         }
+        bool is_unread = entry->fts_info == FTS_DNR || entry->fts_info == FTS_NS || entry->fts_info == FTS_ERR;
+        if (is_unread && entry->fts_level == 0) {
+            errno = entry->fts_errno;
+            result = error_set_errno(error, "read the folder %s", folder);
+        } else if (is_unread && entry->fts_errno != ENOENT && !scan->unreadable)
+            scan->unreadable = memory_copy_string(entry->fts_path);
         if (entry->fts_info == FTS_F && S_ISREG(entry->fts_statp->st_mode)) {
             const char *path = entry->fts_path + strlen(folder);
             result = add_file(scan, path + (*path == '/'), checkpoints, entry->fts_statp, error);
         }
     }
+    if (result == 0 && errno != 0) /* fts_read has set it to 0 at the end of the tree */
+        result = error_set_errno(error, "read the folder %s", folder);
     fts_close(tree);
     return result;
 }
@@ -107,6 +117,26 @@ struct sync_file *sync_scan_find(const struct sync_scan *scan, const char *path)
 {
     struct sync_file wanted = {.path = (char *)path};
     return scan->file_count == 0 ? NULL : bsearch(&wanted, scan->files, scan->file_count, sizeof *scan->files, by_path);
+}
+
+const struct sync_file *sync_scan_newest(const struct sync_scan *scan, const struct sync_unit *unit)
+{
+    const struct sync_file *file = &scan->files[unit->first];
+    while (file->is_log || file->changed_ns != unit->changed_ns)
+        file++;
+    return file;
+}
+
+bool sync_scan_has_folder(const struct sync_scan *scan, const char *folder)
+{
+    size_t length = strlen(folder);
+    for (size_t i = 0; i < scan->file_count; i++) {
+        const char *path = scan->files[i].path;
+        if (!scan->files[i].is_log && (size_t)(base_name(path) - path) == length + 1 &&
+            strncmp(path, folder, length) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Whether a file is of a kind of checkpoint whose last file is not there. */
@@ -176,6 +206,7 @@ void sync_scan_release(struct sync_scan *scan)
         free(scan->files[i].path);
     free(scan->files);
     free(scan->units);
+    free(scan->unreadable);
     *scan = (struct sync_scan){.files = NULL};
 }
 

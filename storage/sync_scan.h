@@ -8,7 +8,7 @@
  * if it is of a kind that has one: a folder with *.distcp needs .metadata (torch.distributed.checkpoint), and a folder checkpoint-… with
  * training_args.bin needs trainer_state.json (the Trainer of Hugging Face).
  *
- * Left out are symbolic links, special files, names with control characters, and everything whose name, or a folder of whose path, is that of
+ * Left out are the folder .coxswain-sync, symbolic links, special files, names with control characters, and everything whose name, or a folder of whose path, is that of
  * something unfinished: .partial-…, tmp-…, ….tmp, and names with ".orbax-checkpoint-tmp" or ".incomplete". Orbax gives a checkpoint its name
  * when it is complete.
  *
@@ -29,6 +29,7 @@ struct sync_file {
     char *path;         /* below the folder */
     size_t unit_length; /* of the part of the path that is its unit's; all of it if the file is a unit */
     int64_t size, modified_ns, changed_ns;
+    int64_t waits_since_ns; /* for sync.c: of the first file of a unit, since when it has been changing */
     bool is_log;
     bool stored; /* for sync.c: the bucket has this version of the file */
     bool open;   /* for sync.c: it was uploaded, and its unit is not yet complete */
@@ -52,6 +53,7 @@ struct sync_scan {
     struct sync_unit *
         units; /* in the order in which they changed, the oldest first; what was last, such as a file `latest`, comes last */
     size_t file_count, unit_count;
+    char *unreadable; /* a folder that cannot be read, so that files are missing; NULL: none */
 };
 
 /* `checkpoints` is a path below the folder, or "". A settling time of 0 makes every unit settled, as when nobody writes any more.
@@ -62,6 +64,12 @@ void sync_scan_release(struct sync_scan *scan);
 
 /* NULL if there is none. */
 struct sync_file *sync_scan_find(const struct sync_scan *scan, const char *path);
+
+/* The file of the unit that changed last, logs apart. */
+const struct sync_file *sync_scan_newest(const struct sync_scan *scan, const struct sync_unit *unit);
+/* Whether a file other than a log is directly in this folder, whose path is not "". */
+bool sync_scan_has_folder(const struct sync_scan *scan, const char *folder);
+bool sync_scan_is_log(const char *path);
 
 /* Fills in the files of a unit in the order in which they have to be uploaded: as they were written, and files that mark a checkpoint as
  * complete last. `ret_files` has place for unit->count. */

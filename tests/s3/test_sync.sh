@@ -123,8 +123,86 @@ checkpoint o 2
 until_true 10 grep -q 'another pod has taken over' o.log && [[ $(restored w) == "$(whole 1)" ]]
 verdict $? "a writer that was replaced uploads nothing more" "$(cat o.log; storage list w)"
 end_sync
-syncing=$old && end_sync
-verdict $? "and ends without an error"
+syncing=$old
+! end_sync && contains 'another pod has taken over' <o.log
+verdict $? "and ends with an error, because what it has written since is not saved" "$(cat o.log)"
+
+# ---- folders of several checkpoints in one unit
+proxy_rules '[]'
+rm -rf u v && mkdir -p u/out && checkpoint u/out 1
+start_sync u u
+until_true 15 has_object u/out/checkpoint-1/trainer_state.json && until_true 5 eval '! is_pending u out'
+proxy_rules '[{"method":"PUT","path":"checkpoint-2/trainer_state","fault":"hang","times":1}]'
+checkpoint u/out 2
+until_true 10 grep -q 'u/out/checkpoint-2/trainer_state.json hang' proxy.log && end_sync KILL
+proxy_rules '[]'
+mkdir v && storage restore v --prefix u 2>v.log && start_sync u v --delete-removed && checkpoint v/out 3 && until_true 15 has_object u/out/checkpoint-3/trainer_state.json
+end_sync
+restored u >/dev/null
+[[ -e back/out/checkpoint-1/trainer_state.json && -e back/out/checkpoint-3/trainer_state.json && ! -e back/out/checkpoint-2 ]]
+verdict $? "half a checkpoint stays hidden when its successor uploads another one of the same unit" "$(cat v.log; storage list u; find back)"
+start_sync u v --delete-removed
+three_writers() {
+    [[ $(storage list u/.coxswain-sync/writers/ | wc -l) == 3 ]]
+}
+until_true 10 three_writers && sleep 2
+proxy_rules '[{"method":"DELETE","path":"checkpoint-1/trainer_state","fault":"hang","times":1}]'
+rm -r v/out/checkpoint-1
+until_true 15 grep -q 'u/out/checkpoint-1/trainer_state.json hang' proxy.log
+end_sync KILL
+restored u >/dev/null && has_object u/out/checkpoint-1/trainer_state.json && ! has_object u/out/checkpoint-1/model.safetensors && [[ -e back/out/checkpoint-3/model.safetensors && ! -e back/out/checkpoint-1 ]]
+verdict $? "and so does one whose removal was interrupted" "$(cat v.log; storage list u; find back)"
+
+# ---- a restore while a writer goes on
+proxy_rules '[]'
+echo x >x && storage put x r/checkpoint-1/model && storage put x r/checkpoint-2/model && printf 'checkpoint-3\n' >pending
+proxy_rules '[{"method":"GET","path":"prefix=r%2F&","fault":"delay","seconds":3,"times":1}]'
+mkdir r && through_proxy restore r --prefix r 2>r.log &
+restoring=$!
+sleep 1.5
+storage put pending r/.coxswain-sync/pending/checkpoint-3 && storage put x r/checkpoint-3/half
+wait "$restoring" && [[ -e r/checkpoint-2/model && ! -e r/checkpoint-3 ]]
+verdict $? "a checkpoint that is begun while the objects are listed is not restored" "$(cat r.log; find r; cat proxy.log)"
+rm -r r
+proxy_rules '[{"method":"GET","path":"/r/checkpoint-2/model","fault":"delay","seconds":4,"times":1}]'
+mkdir r && through_proxy restore r --prefix r --connections 1 2>r.log &
+restoring=$!
+until_true 3 test -e r/checkpoint-1/model
+storage remove r/checkpoint-1/model r/checkpoint-2/model
+wait "$restoring" && [[ ! -e r/checkpoint-1 && ! -e r/checkpoint-2 ]]
+verdict $? "what is removed during a restore is left out, and fails nothing" "$(cat r.log; find r)"
+
+# ---- what a program may put into the folder
+mkdir private && echo secret-of-the-sidecar >private/key
+rm -rf l && mkdir -p l/unit/part && echo plain >l/unit/part/key
+proxy_rules '[{"method":"PUT","path":"l/.coxswain-sync/pending","fault":"delay","seconds":4,"times":1}]'
+start_sync l l
+sleep 4 && rm -r l/unit/part && ln -s "$work/private" l/unit/part
+sleep 3
+end_sync
+! { has_object l/unit/part/key && storage get l/unit/part/key got && grep -q secret got; }
+verdict $? "no symbolic link is followed, even one that appears during an upload" "$(cat l.log; storage list l)"
+proxy_rules '[]'
+rm -rf h && mkdir h && deep=h/$(printf "%0240d/" 1 2 3 4 5) && mkdir -p "$deep" h/.coxswain-sync/writers && echo x >"$deep/x" && echo x >h/.coxswain-sync/writers/9999999999-mine
+sleep 0.1
+start_sync h h && checkpoint h 1
+until_true 15 has_object h/checkpoint-1/trainer_state.json && until_true 5 eval '! is_pending h checkpoint-1' && ! has_object h/.coxswain-sync/writers/9999999999-mine
+verdict $? "a file that the server refuses does not hold up the others, and the objects of the sidecar are not the program's" "$(cut -c1-300 h.log; storage list h)"
+! end_sync
+verdict $? "and the sidecar ends with an error, because one file is not saved" "$(cut -c1-300 h.log)"
+rm -rf q && mkdir -p q/out && echo x >q/out/model
+start_sync q q
+write_all_the_time() {
+    while sleep 0.2; do date +%N >q/out/metrics.csv; done
+}
+write_all_the_time &
+writing=$!
+until_true 60 grep -q 'changes all the time.*out/metrics.csv' q.log && ! has_object q/out/model
+verdict $? "a file that never settles is named" "$(cat q.log; storage list q)"
+kill "$writing" && wait "$writing" 2>/dev/null
+end_sync
+has_object q/out/model
+verdict $? "and what it holds up is uploaded at the end" "$(cat q.log; storage list q)"
 
 # ---- removals
 proxy_rules '[]'

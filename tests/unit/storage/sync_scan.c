@@ -187,3 +187,24 @@ Test(sync_scan, unfinished_files_and_links_are_left_out, .init = make_folder, .f
     cr_assert_null(sync_scan_find(&scan, "link"));
     sync_scan_release(&scan);
 }
+
+Test(sync_scan, a_folder_that_cannot_be_read_is_no_empty_one)
+{
+    struct sync_scan scan;
+    struct error error = ERROR_INIT;
+    cr_assert_lt(sync_scan("/tmp/no-such-folder-of-sync", "", now(), 0, &scan, &error), 0,
+                 "otherwise its objects would be removed");
+    sync_scan_release(&scan);
+}
+
+Test(sync_scan, the_folder_of_the_sidecar_itself_is_left_out, .init = make_folder, .fini = remove_folder)
+{
+    put(".coxswain-sync/writers/9", 1);
+    put("a/.coxswain-sync/x", 1);
+    put("a/train.log", 1);
+    struct sync_scan scan = scan_of("", now(), 0);
+    cr_assert_str_eq(units(&scan), "a/:2:ready");
+    cr_assert(sync_scan_has_folder(&scan, "a/.coxswain-sync"));
+    cr_assert_not(sync_scan_has_folder(&scan, "a"), "it has only a log");
+    sync_scan_release(&scan);
+}
