@@ -1009,8 +1009,9 @@ static const struct field s3_sync_fields[] = {
      .kind = FIELD_BOOLEAN,
      MEMBER(s3_sync_spec, delete_removed),
      LONE,
-     .fallback = "false",
-     .description = "Remove the objects of files that the program removes, such as older checkpoints."},
+     .fallback = "true",
+     .description = "Remove the objects of files that the program removes, such as older checkpoints. If false, all "
+                    "stay, and each new pod copies all of them, for which cacheSize has to suffice."},
 };
 static OBJECT_TYPE(s3_sync_type, "S3 sync", s3_sync_fields);
 
@@ -1039,7 +1040,7 @@ static const struct field s3_fields[] = {
      RANGE(1, PATH_MAX_LENGTH),
      FORMAT(PATH),
      .description = "The storage consists of the objects whose keys begin with this prefix and a slash. Default: of "
-                    "all objects of the bucket."},
+                    "all objects of the bucket; with sync, the job's name. Only one job at a time may sync a prefix."},
     {.name = "region",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, region),

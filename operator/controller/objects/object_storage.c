@@ -155,17 +155,19 @@ static char *secret_folder(unsigned index)
     return memory_format("%s/%u", S3_DIRECTORY, index);
 }
 
-/* Without the slash that a prefix may begin with. */
-static const char *key_prefix(const struct s3_spec *s3)
+/* Without the slash that a prefix may begin with. There is one writer for a prefix, so by default each job that syncs has its own. */
+static const char *key_prefix(const struct training_job *job, const struct storage_spec *storage)
 {
-    return s3->prefix ? s3->prefix + (*s3->prefix == '/') : NULL;
+    const char *prefix = storage->s3.prefix ? storage->s3.prefix : is_synced(job, storage) ? job->name : NULL;
+    return prefix ? prefix + (*prefix == '/') : NULL;
 }
 
 /* Appends a variable with what the trainer needs to upload below `path` in the storage. */
-static void add_settings(struct json *environment, const char *variable, const struct storage_spec *storage,
-                         unsigned index, const char *path)
+static void add_settings(struct json *environment, const char *variable, const struct training_job *job, unsigned index,
+                         const char *path)
 {
-    const char *prefix = key_prefix(&storage->s3);
+    const struct storage_spec *storage = &job->document.storage[index];
+    const char *prefix = key_prefix(job, storage);
     SCOPED_FREE char *secrets = secret_folder(index),
                      *below = memory_format("%s%s%s", prefix ? prefix : "", prefix ? "/" : "", path + (*path == '/'));
     SCOPED_JSON *settings = json_new_object();
@@ -188,9 +190,9 @@ void object_storage_add_environment(struct json *environment, const struct train
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
         if (has_checkpoints(job, storage))
-            add_settings(environment, ENV_CHECKPOINT_S3, storage, i, path ? path : job->name);
+            add_settings(environment, ENV_CHECKPOINT_S3, job, i, path ? path : job->name);
         if (has_export(job, storage))
-            add_settings(environment, ENV_EXPORT_S3, storage, i, job->document.export_path);
+            add_settings(environment, ENV_EXPORT_S3, job, i, job->document.export_path);
     }
 }
 
@@ -243,7 +245,7 @@ static struct json *add_bucket_container(struct json *list, const struct trainin
     struct json *words = add_container(list, storage, index, image, command, s3->secret_name != NULL);
     add_option(words, "--endpoint", s3->endpoint);
     add_option(words, "--bucket", s3->bucket);
-    add_option(words, "--prefix", key_prefix(s3));
+    add_option(words, "--prefix", key_prefix(job, storage));
     add_option(words, "--region", s3->region);
     return words;
 }

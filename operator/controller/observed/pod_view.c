@@ -240,6 +240,22 @@ static void read_uploads(const struct json *pod, struct pod_view *view)
     }
 }
 
+/* Kubernetes before 1.29 removes the restartPolicy of a sidecar, and would wait for the sidecar's end for ever. */
+static void read_lost_sidecar(const struct json *pod, struct pod_view *view)
+{
+    static const char vain[] = "CreateContainerConfigError"; /* as a kubelet would say; see pod_view_waits_in_vain */
+    const struct json *list = json_at(pod, "spec.initContainers");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const char *name = json_string_at(item, "name", "");
+        if (view->phase != POD_PENDING || strncmp(name, SYNC_CONTAINER, strlen(SYNC_CONTAINER)) != 0 ||
+            json_member(item, "restartPolicy"))
+            continue;
+        view->init_container = name;
+        view->waiting_reason = vain;
+        view->waiting_message = "s3.sync needs sidecars, which this cluster does not have; Kubernetes 1.29 has them";
+    }
+}
+
 static void read_container(const struct json *pod, struct pod_view *view)
 {
     const struct json *containers = json_at(pod, "spec.containers"), *first = json_first(containers);
@@ -254,6 +270,7 @@ static void read_container(const struct json *pod, struct pod_view *view)
     read_state(json_member(find(json_at(pod, list), "name", name), "state"), view);
     if (!init)
         read_uploads(pod, view);
+    read_lost_sidecar(pod, view);
 }
 
 #define DOCUMENT_MAX (1 << 20)

@@ -598,6 +598,14 @@ Test(pod_build, an_export_to_object_storage_is_uploaded_by_the_trainer_and_unuse
     "\"everySeconds\":60,\"deleteRemoved\":true}}}],\"workers\":{\"replicas\":2,\"template\":{\"spec\":{"              \
     "\"containers\":[{\"name\":\"trainer\",\"resources\":{\"limits\":{\"memory\":\"9Gi\"}}}]}}}}}"
 
+static const char *option_of(const struct json *words, const char *option)
+{
+    for (const struct json *word = json_first(words); word; word = json_next(word))
+        if (strcmp(json_string(word, ""), option) == 0)
+            return json_string(json_next(word), "");
+    return "";
+}
+
 Test(pod_build, the_first_pod_of_a_foreign_job_uploads_what_it_writes)
 {
     SCOPED(training_job_release) struct training_job job = parse(SYNCED);
@@ -614,6 +622,9 @@ Test(pod_build, the_first_pod_of_a_foreign_job_uploads_what_it_writes)
                                          "ddp",  "b-1", "/coxswain/s3/0"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         cr_assert(has_word(json_member(sync, "command"), wanted[i]), "%s", wanted[i]);
+    cr_assert_str_eq(option_of(json_member(sync, "command"), "--prefix"), "ddp",
+                     "jobs that share a bucket do not take one another's place as its writer");
+    cr_assert_str_eq(option_of(json_member(restore, "command"), "--prefix"), "ddp");
     cr_assert_str_eq(json_string_at(sync, "restartPolicy", ""), "Always");
     cr_assert_str_eq(json_string_at(sync, "resources.limits.memory", ""), "512Mi", "it runs beside the program");
     cr_assert_eq(json_integer_at(pod, "spec.terminationGracePeriodSeconds", 0), 300);

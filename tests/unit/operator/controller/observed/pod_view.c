@@ -359,3 +359,16 @@ Test(pod_view, a_sidecar_that_uploads_decides_over_success)
         cr_expect_str_eq(view.init_container, pods[i].init, "%s", pods[i].text);
     }
 }
+
+Test(pod_view, a_cluster_that_knows_no_sidecars_keeps_the_pod_waiting_in_vain)
+{
+    SCOPED_FREE struct pod_record *record = record_of("{\"spec\":{\"initContainers\":[{\"name\":\"coxswain-restore-0\"}"
+                                                      ",{\"name\":\"coxswain-sync-0\"}],\"containers\":[{"
+                                                      "\"name\":\"trainer\"}]},\"status\":{\"phase\":\"Pending\","
+                                                      "\"initContainerStatuses\":[{\"name\":\"coxswain-sync-0\","
+                                                      "\"state\":{\"running\":{}}}]}}");
+    struct pod_view view = pod_record_view(record, &(struct pod_room){0});
+    cr_assert(pod_view_waits_in_vain(&view));
+    cr_assert_str_eq(view.init_container, "coxswain-sync-0");
+    cr_assert(strstr(view.waiting_message, "1.29"), "%s", view.waiting_message);
+}
