@@ -300,9 +300,10 @@ static int sync_until_end(struct sync *sync, const struct options *options, stru
 {
     SCOPED_FREE char *said = memory_copy_string("");
     int result = 0;
-    for (int left = FINAL_ROUNDS; left > 0;) {
+    int64_t wait_seconds = 0; /* the first round is at once: what the program removes later was seen in the folder */
+    for (int left = FINAL_ROUNDS; left > 0; wait_seconds = options->interval_seconds) {
         struct sync_result uploaded;
-        bool final = left < FINAL_ROUNDS || is_asked_to_end(options->interval_seconds);
+        bool final = left < FINAL_ROUNDS || is_asked_to_end(wait_seconds);
         error_clear(error);
         result = sync_round(sync, final, &uploaded, error);
         log_round(&uploaded, error, &said);

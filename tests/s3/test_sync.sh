@@ -156,7 +156,7 @@ verdict $? "and so does one whose removal was interrupted" "$(cat v.log; storage
 # ---- a restore while a writer goes on
 proxy_rules '[]'
 echo x >x && storage put x r/checkpoint-1/model && storage put x r/checkpoint-2/model && printf 'checkpoint-3\n' >pending
-proxy_rules '[{"method":"GET","path":"prefix=r%2F&","fault":"delay","seconds":3,"times":1}]'
+proxy_rules '[{"method":"GET","path":"prefix=r%2F","fault":"delay","seconds":3,"skip":1,"times":1}]'
 mkdir r && through_proxy restore r --prefix r 2>r.log &
 restoring=$!
 sleep 1.5
@@ -214,6 +214,10 @@ until_true 20 eval '! has_object d/checkpoint-1/trainer_state.json && ! is_pendi
     [[ $(grep -n 'PUT.*d/checkpoint-2/trainer_state' proxy.log | tail -n 1 | cut -d: -f1) -lt $(grep -n 'DELETE.*d/checkpoint-1/model' proxy.log | cut -d: -f1) ]]
 verdict $? "an object goes when its file does, after the newer checkpoint is there; those of others stay" "$(cat d.log; storage list d; grep -n 'DELETE\|PUT' proxy.log | cut -c1-100 | tail -n 20)"
 end_sync
+rm -rf e && mkdir e && storage restore e --prefix d 2>e.log && start_sync d e --delete-removed --interval 600
+sleep 3
+rm -r e/checkpoint-2 && end_sync && [[ $(restored d) == "by-hand " ]]
+verdict $? "what is removed before the second look at the folder goes, too" "$(cat e.log; storage list d)"
 
 # ---- faults
 proxy_rules '[{"path":"f/","fault":"status","status":503,"every":3,"times":12},{"method":"PUT","path":"f/","fault":"lose-answer","every":4,"times":3}]'
