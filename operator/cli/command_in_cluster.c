@@ -10,6 +10,7 @@
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/run_list.h"
+#include "operator/cli/unknown_field.h"
 
 #define NAMESPACE_MAX 63
 
@@ -46,6 +47,7 @@ int command_run_in_cluster(const char *title, const struct command_line *line, c
     if (cluster.interrupted || (result < 0 && error.kind == ERROR_CANCELLED))
         return EXIT_INTERRUPTED;
     if (result < 0) {
+        refusal_shorten(&error);
         access_explain(&error);
         fprintf(stderr, "%s: %s\n", title, error.message);
         return EXIT_FAILURE;

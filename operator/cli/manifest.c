@@ -236,6 +236,8 @@ int manifest_apply(const struct manifest *manifest, struct kube_client *client, 
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
         bool created = false;
         if (document_apply(&to, item, &created, error) < 0) {
+            if (error)
+                refusal_shorten(error);
             if (item == manifest->job)
                 unknown_field_explain(manifest->is_sweep, error);
             return -1;

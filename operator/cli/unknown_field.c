@@ -14,6 +14,95 @@
 #define UNSUPPORTED "Unsupported value: "
 #define SUPPORTED ": supported values: "
 #define WORDS_MAX 64
+#define IS_INVALID "\" is invalid: "
+#define INVALID_VALUE ": Invalid value: "
+#define AN_OBJECT "\"object\": "
+#define OF_TYPE "must be of type "
+#define IN_VERSION " in version \""
+#define STRICT "strict decoding error: "
+
+/* ---------------------------------------------------------------- what a message repeats */
+
+static const char *word_start(const char *text, const char *at)
+{
+    while (at > text && !strchr(" [", at[-1]))
+        at--;
+    return at;
+}
+
+/* `TrainingJob.coxswain.dev "digits" is invalid: ` becomes `digits: `, or nothing where `TrainingJob digits: ` stands before it. */
+static const char *append_without_resource(const char *text, struct buffer *out)
+{
+    const char *end = strstr(text, IS_INVALID), *name = end;
+    while (name && name > text && name[-1] != '"')
+        name--;
+    if (!end || name < text + 2 || name[-2] != ' ')
+        return text;
+    const char *kind = word_start(text, name - 2);
+    SCOPED_FREE char *named = memory_format("%.*s %.*s: ", (int)strcspn(kind, ". "), kind, (int)(end - name), name);
+    size_t before = (size_t)(kind - text), length = strlen(named);
+    bool known = before >= length && strncmp(kind - length, named, length) == 0;
+    buffer_append(out, text, before, NULL);
+    buffer_format(out, known ? "" : "%.*s: ", (int)(end - name), name);
+    return end + strlen(IS_INVALID);
+}
+
+static const char *append_without_version(const char *text, struct buffer *out)
+{
+    const char *strict = strstr(text, STRICT), *version = strstr(text, IN_VERSION);
+    if (!strict)
+        return text;
+    const char *start = version && version < strict ? word_start(text, version) : strict;
+    buffer_append(out, text, (size_t)(start - text), NULL);
+    return strict + strlen(STRICT);
+}
+
+/* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, not "string"`, and
+ * `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
+static const char *append_value(const char *path, const char *value, struct buffer *out)
+{
+    SCOPED_FREE char *again = memory_format(": %s in body ", path);
+    const char *repeated = *path ? strstr(value, again) : NULL;
+    if (!repeated)
+        return strncmp(value, AN_OBJECT, strlen(AN_OBJECT)) == 0 ? value + strlen(AN_OBJECT) : value;
+    const char *rest = repeated + strlen(again);
+    if (strncmp(rest, OF_TYPE, strlen(OF_TYPE)) != 0) {
+        buffer_format(out, "%.*s ", (int)(repeated - value), value);
+        return rest;
+    }
+    size_t length = strcspn(rest, ":");
+    buffer_append(out, rest, length, NULL);
+    rest += length;
+    if (strncmp(rest, ": ", 2) != 0)
+        return rest;
+    buffer_append_string(out, ", not ", NULL);
+    return rest + 2;
+}
+
+static void append_values(const char *text, struct buffer *out)
+{
+    for (const char *at; (at = strstr(text, INVALID_VALUE));) {
+        const char *start = word_start(text, at);
+        SCOPED_FREE char *path = memory_copy_bytes(start, (size_t)(at - start));
+        buffer_format(out, "%.*s: ", (int)(at - text), text);
+        text = append_value(path, at + strlen(INVALID_VALUE), out);
+    }
+    buffer_append_string(out, text, NULL);
+}
+
+void refusal_shorten(struct error *error)
+{
+    SCOPED_FREE char *refusal = memory_copy_string(error->message);
+    SCOPED_BUFFER text;
+    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
+    const char *rest = append_without_resource(refusal, &text);
+    append_values(append_without_version(rest, &text), &text);
+    int status = error->http_status;
+    error_set(error, error->kind, "%s", buffer_text(&text));
+    error->http_status = status;
+}
+
+/* ---------------------------------------------------------------- what was meant */
 
 static const struct object_type *type_within(const struct object_type *type, const char *name)
 {

@@ -48,3 +48,36 @@ Test(unknown_field, what_is_like_no_field_stays_as_it_is)
            "unknown field \"spec.workers.replica; did you mean spec.workers.replicas?");
     expect(false, "the server is busy", "the server is busy");
 }
+
+Test(unknown_field, a_refusal_says_each_thing_once)
+{
+    static const char *const rows[][2] = {
+        {"TrainingJob a: TrainingJob.coxswain.dev \"a\" is invalid: spec.workers.replicas: Invalid value: 0: "
+         "spec.workers.replicas in body should be greater than or equal to 1",
+         "TrainingJob a: spec.workers.replicas: 0 should be greater than or equal to 1"},
+        {"TrainingJob.coxswain.dev \"a\" is invalid: spec.b: Invalid value: may change only once",
+         "a: spec.b: may change only once"},
+        {"TrainingJob a: TrainingJob.coxswain.dev \"a\" is invalid: [spec.b: Invalid value: \"string\": spec.b in body "
+         "must be of type integer: \"string\", spec.c: Invalid value: \"x y\": spec.c in body should match '^a$', "
+         "spec.d: Required value, spec: Invalid value: \"object\": one of b and c]",
+         "TrainingJob a: [spec.b: must be of type integer, not \"string\", spec.c: \"x y\" should match '^a$', spec.d: "
+         "Required value, spec: one of b and c]"},
+        {"TrainingJob a: TrainingJob in version \"v1beta1\" cannot be handled as a TrainingJob: strict decoding error: "
+         "unknown field \"spec.x\"",
+         "TrainingJob a: unknown field \"spec.x\""},
+        {"ConfigMap b: ConfigMap \"b\" is invalid: data: Invalid value: 3", "ConfigMap b: data: 3"},
+        {"TrainingJob b: TrainingJob.coxswain.dev \"a\" is invalid: spec", "TrainingJob b: a: spec"},
+        {"strict decoding error: ", ""},
+        {"\" is invalid: a", "\" is invalid: a"},
+        {": Invalid value: : in body must be of type ", ": : in body must be of type "},
+        {"admission webhook \"p\" denied the request: no", "admission webhook \"p\" denied the request: no"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error error = ERROR_INIT;
+        error_set(&error, ERROR_INVALID, "%s", rows[i][0]);
+        error.http_status = 422;
+        refusal_shorten(&error);
+        cr_expect_str_eq(error.message, rows[i][1], "%s", error.message);
+        cr_expect_eq(error.http_status, 422);
+    }
+}
