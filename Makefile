@@ -549,6 +549,12 @@ check-sweeps: all $(addprefix $(BUILD)/tests/unit-,common controller cli) ## Tra
 check-page: all ## the page of cox ui in a headless Chromium, which it installs if it can
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/page/check
 
+# The pictures of the page in docs are those that its test has taken.
+page_pictures := ui:job-light ui-sweep:search-light ui-crew:crew ui-layers:layers-text ui-classifier:use-classifier
+.PHONY: page-pictures
+page-pictures: check-page ## the pictures of the page in docs, taken anew
+	@for pair in $(page_pictures); do cp $(BUILD)/page/$${pair#*:}.png docs/images/$${pair%%:*}.png || exit 1; done
+
 .PHONY: chaos
 chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost
 	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py
