@@ -188,7 +188,7 @@ static int run(int count, char **words, bool sweeps_only)
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
-        if (code == EXIT_FAILURE && embedded && !outcome.deleted)
+        if (code == EXIT_FAILURE && embedded && !outcome.deleted && !outcome.advised)
             advise_again(resume, &outcome);
     }
     if (loop)

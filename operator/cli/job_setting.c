@@ -342,6 +342,50 @@ int job_setting_apply(struct json *job, const char *setting, struct error *error
     return 0;
 }
 
+/* ---------------------------------------------------------------- a parameter of a sweep */
+
+/* In these paths an element of a list is a number between dots. */
+static int parameter_descend(struct shape *shape, const char *part, const char *until, struct error *error)
+{
+    if (!shape_is_list(shape) || shape_is_free(shape))
+        return shape_member(shape, part, error);
+    if (part[strspn(part, "0123456789")] != '\0')
+        return error_set(error, ERROR_INVALID, "%s is a list: say which element, such as %s.0", shape->field->name,
+                         until);
+    return shape_element(shape, error);
+}
+
+static int parameter_check(const char *path, struct error *error)
+{
+    struct shape shape = {.type = &training_job_spec_type};
+    for (const char *at = path; at;) {
+        const char *dot = strchr(at, '.');
+        SCOPED_FREE char *part = dot ? memory_copy_bytes(at, (size_t)(dot - at)) : memory_copy_string(at);
+        SCOPED_FREE char *until = memory_copy_bytes(path, at > path ? (size_t)(at - path - 1) : 0);
+        if (at == path && strcmp(part, "spec") == 0)
+            return error_set(error, ERROR_INVALID, "a path begins within the template; leave out \"spec.\"");
+        if (parameter_descend(&shape, part, until, error) < 0)
+            return -1;
+        at = dot ? dot + 1 : NULL;
+    }
+    if (!shape_is_free(&shape) && shape_is_list(&shape))
+        return error_set(error, ERROR_INVALID, "%s is a list: say which element, such as %s.0", shape.field->name,
+                         path);
+    return shape.type ? error_set(error, ERROR_INVALID, "%s is a section; name one of its fields", path) : 0;
+}
+
+int job_setting_check_parameters(const struct json *sweep, struct error *error)
+{
+    size_t index = 0;
+    for (const struct json *item = json_first(json_at(sweep, "spec.parameters")); item; item = json_next(item)) {
+        const char *path = json_string_at(item, "path", "");
+        if (*path && parameter_check(path, error) < 0)
+            return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
+        index++;
+    }
+    return 0;
+}
+
 /* ---------------------------------------------------------------- all paths */
 
 struct path_walk {

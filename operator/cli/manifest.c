@@ -105,7 +105,8 @@ int manifest_read(const struct manifest_request *request, struct manifest *ret_m
     struct manifest manifest = {.documents = NULL};
     if (manifest_documents(request->path, &manifest.documents, error) < 0)
         return -1;
-    if (job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0) {
+    if (job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0 ||
+        (manifest.is_sweep && job_setting_check_parameters(manifest.job, error) < 0)) {
         manifest_release(&manifest);
         return error_wrap(error, "%s", request->path);
     }

@@ -42,6 +42,7 @@ struct run_outcome {
     bool deleted;                /* the job was deleted before it ended */
     bool plane_ended;            /* the control plane ended before the job did; run_job has failed */
     bool misfit;                 /* the job failed because its own checkpoints have another model's tensors */
+    bool advised;                /* what to run after a failure has been printed */
     bool own_checkpoints;        /* the checkpoints are in the state directory */
     double accuracy;             /* NAN: unknown */
     char *weights;               /* exported file; NULL: none, or in a cluster */

@@ -186,6 +186,8 @@ static void say_result(const struct run_place *place, const struct sweep_view *v
     say_path("best job", best);
     if (has_best && (best || !place->state))
         say_next(place, view->sweep, best);
+    if (place->state && !place->was_over && view->sweep->status.conditions[SWEEP_COMPLETE].status != CONDITION_TRUE)
+        printf("\nWhen the cause is corrected, run the sweep again:\n  %s --fresh\n", place->options->resume);
 }
 
 void run_sweep_conclude(const struct run_place *place, struct sweep_follow *follow, struct run_outcome *ret_outcome)
@@ -196,6 +198,7 @@ void run_sweep_conclude(const struct run_place *place, struct sweep_follow *foll
         .succeeded = view.sweep->status.conditions[SWEEP_COMPLETE].status == CONDITION_TRUE,
         .interrupted = place->interrupted,
         .deleted = sweep_follow_deleted(follow),
+        .advised = true,
         .accuracy = NAN,
         .killed_at_step = -1,
         .repeated_steps = -1,

@@ -141,6 +141,13 @@ manifest hopeless 'algorithm: {type: Grid}
   parameters: [{path: coxswain.data.validation.last, values: [400, 100]}]'
 cox 1 run hopeless.yaml --kubeconfig "$KUBECONFIG" && printed '^hopeless has failed: ' '^hopeless-0 failed: .*; with last 400$'
 verdict $? "a sweep that fails is exit code 1" "$(said)"
+cox 1 run hopeless.yaml --state failed && printed '^hopeless has failed: ' '^When the cause is corrected, run the sweep again:$' \
+    '^  .*cox run hopeless.yaml --state failed --fresh$' && ! grep -q 'run the job again' out &&
+    cox 1 run hopeless.yaml --state failed && printed '^hopeless had failed before this command' && ! grep -q 'When the cause' out
+verdict $? "and says how to run the sweep again" "$(said)"
+sed 's/validation.last/validation.lats/' hopeless.yaml >mistyped.yaml
+cox 1 run mistyped.yaml --state mistyped && grep -q 'there is no field lats; did you mean last?' err && [[ ! -e mistyped ]]
+verdict $? "a path that no job has is refused before anything starts" "$(said)"
 cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
 verdict $? "and has no best trial" "$(said)"
 cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no field trainnig; did you mean training? The fields are' err &&

@@ -154,3 +154,34 @@ Test(job_setting, fields_of_a_sweep_and_of_its_template)
                     "there is no field trainnig; did you mean training? The fields are ");
     expect_in_sweep("spec.workers.replicas=2", "there is no field workers; the fields are suspend, template, ");
 }
+
+/* `wanted` NULL: the path is right. */
+static void check_parameter(const char *path, const char *wanted)
+{
+    struct error error = ERROR_INIT;
+    char text[512];
+    snprintf(text, sizeof text, "{\"spec\":{\"parameters\":[{\"env\":\"A\"},{\"path\":\"%s\"}]}}", path);
+    SCOPED_JSON *sweep = parse(text);
+    int result = job_setting_check_parameters(sweep, &error);
+    cr_expect_eq(result, wanted ? -1 : 0, "%s: %s", path, error.message);
+    cr_expect(!wanted || strstr(error.message, wanted), "%s: %s", path, error.message);
+}
+
+Test(job_setting, parameters_of_a_sweep_are_fields_of_a_job)
+{
+    check_parameter("coxswain.training.optimizer.learningRate", NULL);
+    check_parameter("coxswain.model.layers.0.units", NULL);
+    check_parameter("workers.replicas", NULL);
+    check_parameter("workers.template.spec.containers.0.image", NULL);
+    check_parameter("coxswain.training.optimizer.lerningRate",
+                    "spec.parameters[1].path: coxswain.training.optimizer.lerningRate: there is no field lerningRate; "
+                    "did you mean learningRate? The fields are ");
+    check_parameter("elephant.x", "there is no field elephant; the fields are ");
+    check_parameter("coxswain.training.steps.x", "steps has nothing within it");
+    check_parameter("spec.coxswain.training.steps", "leave out \"spec.\"");
+    check_parameter("coxswain.training", "coxswain.training is a section; name one of its fields");
+    check_parameter("coxswain.model.layers.0", "is a section");
+    check_parameter("coxswain.model.layers", "such as coxswain.model.layers.0");
+    check_parameter("coxswain.model.layers.units",
+                    "layers is a list: say which element, such as coxswain.model.layers.0");
+}

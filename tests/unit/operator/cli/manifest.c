@@ -126,6 +126,13 @@ Test(manifest, a_setting_that_does_not_fit)
                            "--set: spec.wrokers: there is no field wrokers; did you mean workers? The fields are ");
 }
 
+Test(manifest, a_sweep_with_a_path_that_no_job_has)
+{
+    check_refused("apiVersion: coxswain.dev/v1beta1\nkind: TrainingSweep\nmetadata: {name: a}\n"
+                  "spec: {parameters: [{path: coxswain.training.step, values: [1]}]}\n",
+                  "spec.parameters[0].path: coxswain.training.step: there is no field step; did you mean steps?");
+}
+
 Test(manifest, a_setting_that_takes_the_name_away)
 {
     expect_refused_setting("metadata.name=null", "no metadata.name");
