@@ -126,7 +126,7 @@ static int get(struct cluster *cluster, const struct command_line *line, struct 
 /* ---------------------------------------------------------------- top */
 
 static const struct command_usage top_usage = {
-    .text = SWEEP_USAGE, .options = "O", .names_min = 1, .names_max = 1, .sweeps = true};
+    .text = SWEEP_USAGE, .options = "Os", .names_min = 1, .names_max = 1, .sweeps = true};
 
 static void draw(const struct sweep_follow *follow, struct terminal *terminal)
 {
@@ -162,7 +162,7 @@ static int top(struct cluster *cluster, const struct command_line *line, struct 
     if (cluster_get(cluster, &path, &object, error) < 0)
         return -1;
     struct sweep_follow *follow = sweep_follow_start(cluster->client, object, cluster->name_space);
-    int status = follow_trials(cluster, follow, line->once, error);
+    int status = follow_trials(cluster, follow, line->once || line->kept, error);
     sweep_follow_free(follow);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "common/job/training_class.h"
 #include "common/job/training_job.h"
 #include "common/memory.h"
+#include "common/nearest_word.h"
 #include "common/yaml.h"
 #include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
@@ -35,6 +36,14 @@ static int no_job_found(const struct json *documents, struct error *error)
         return error_set(error, ERROR_INVALID,
                          "it holds a %s (%s); write it as a TrainingJob (docs/migration.md has each of its fields)",
                          kind, version);
+    static const char *const kinds[] = {TRAINING_JOB_KIND, TRAINING_SWEEP_KIND};
+    for (const struct json *item = first; item; item = json_next(item)) {
+        const char *written = json_string_at(item, "kind", "");
+        const char *meant = nearest_word(written, kinds, sizeof kinds / sizeof *kinds);
+        if (meant)
+            return error_set(error, ERROR_INVALID,
+                             "it holds no TrainingJob or TrainingSweep: kind: %s; did you mean %s?", written, meant);
+    }
     if (first)
         return error_set(error, ERROR_INVALID, "it holds a %s (%s) and no TrainingJob or TrainingSweep", kind, version);
     return error_set(error, ERROR_INVALID, "it holds no TrainingJob or TrainingSweep");

@@ -110,6 +110,9 @@ cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yam
     grep -q 'An earlier run with this name was of another job' err
 verdict $? "a sweep of that name with another template is refused" "$(said)"
 
+(unset KUBECONFIG && cox 0 sweep top --state state && printed '^grid  Grid' ' 4/4 done' && cox 0 sweep top grid --state state && printed ' 4/4 done')
+verdict $? "top shows a run that is over" "$(said)"
+
 # In a cluster that has an operator already.
 plane_start
 operator_start

@@ -66,6 +66,24 @@ Test(manifest, without_a_job)
     check_refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "no TrainingJob");
 }
 
+Test(manifest, with_a_mistyped_kind)
+{
+    check_refused("apiVersion: coxswain.dev/v1beta1\nkind: TrainigJob\nmetadata: {name: a}\n",
+                  "kind: TrainigJob; did you mean TrainingJob?");
+}
+
+Test(manifest, with_a_mistyped_kind_behind_another_document)
+{
+    check_refused("apiVersion: v1\nkind: Secret\nmetadata: {name: c}\n---\n"
+                  "apiVersion: coxswain.dev/v1beta1\nkind: trainingsweeps\nmetadata: {name: a}\n",
+                  "kind: trainingsweeps; did you mean TrainingSweep?");
+}
+
+Test(manifest, with_a_job_of_another_kind)
+{
+    check_refused("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "it holds a Job (batch/v1) and no");
+}
+
 Test(manifest, reads_an_earlier_version)
 {
     check_refused("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a}\n",
