@@ -210,7 +210,7 @@ static int command_fetch(const struct command_line *line, struct error *error)
                                     .connections = (unsigned)line->options->connections};
     for (int i = 1; i < line->count; i++) /* at most FETCH_PATHS_MAX, see `commands` */
         request.paths[request.path_count++] = line->words[i];
-    struct fetch_result result;
+    struct fetch_result result = {0};
     int64_t begin_ms = clock_monotonic_ms();
     if ((line->restore ? sync_restore : fetch)(line->client, &request, &result, error) < 0)
         return -1;

@@ -284,7 +284,7 @@ static double rate_of(const struct preflight_figures *figures, unsigned size, un
 /* The median of the rates that were measured; 0: fewer than three ranks have measured one. */
 static double median_rate(const struct preflight_figures *figures, unsigned size, enum rate_kind kind)
 {
-    double rates[CREW_SIZE_MAX];
+    double rates[CREW_SIZE_MAX] = {0};
     unsigned count = 0;
     for (unsigned rank = 0; rank < size; rank++) {
         double rate = rate_of(figures, size, rank, kind);
