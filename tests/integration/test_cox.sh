@@ -208,6 +208,12 @@ cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml &
     cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.coxswain.training.steps=2 --set spec.coxswain.training.batchSize=2 &&
     printed '^numbers is done' && [[ -s numbers/volumes/default/runs/numbers/model.safetensors ]]
 verdict $? "from a folder to weights" "$(said)"
+mkdir pair && { printf '\0\0\10\3\0\0\0\24\0\0\0\34\0\0\0\34' && head -c $((20 * 28 * 28)) /dev/zero; } >pair/t10k-images-idx3-ubyte &&
+    { printf '\0\0\10\1\0\0\0\24' && for _ in {1..10}; do printf '\0\1'; done; } >pair/t10k-labels-idx1-ubyte
+cox 0 generate digits --data pair && grep -q '^# The folder has only files to test with\.' out && grep -q 'images: t10k-images-idx3-ubyte' out &&
+    grep -q '; these are files to test with, but no others are there$' err && printf 'a,b\n1,x\n2,y\n3,x\n4,y\n' >pair/rows.csv &&
+    cox 0 generate rows --data pair/rows.csv && grep -q -- '--volume data=pair$' out && ! grep -q 'only files to test with' out
+verdict $? "from a pair of files to test with, which is told, and from a table by its path" "$(said)"
 mv text $'two\nlines' && cox 0 generate numbers --data $'two\nlines' --strategy OneDevice && grep -q '^#   cox run numbers.yaml --volume data=FOLDER$' out &&
     ! grep -q '^lines' out
 verdict $? "a line break in a folder's name breaks no comment" "$(said)"
