@@ -24,7 +24,6 @@
 #define WORKER_USER 65532
 #define TEMPORARY_VOLUME "coxswain-temporary"
 #define TEMPORARY_FOLDER "/coxswain/temporary"
-#define TPU_FOLDER "/tmp" /* where libtpu writes its lock file, whatever TMPDIR is */
 
 char *pod_name(const struct training_job *job, enum role role, int64_t index)
 {
@@ -193,29 +192,28 @@ static const char *main_container_name(const struct json *template)
     return json_string_at(template_main_container(template), "name", TRAINER_CONTAINER);
 }
 
-static void mount_temporary(struct json *container, const char *path)
+/* libtpu writes its lock file to /tmp, whatever TMPDIR is, so workers with TPUs need a root file system that can be written. */
+static bool has_read_only_root(const struct training_job *job)
 {
-    struct json *mount = json_append(json_member(container, "volumeMounts"), json_new_object());
-    json_set_string(mount, "name", TEMPORARY_VOLUME);
-    json_set_string(mount, "mountPath", path);
+    return job->framework == FRAMEWORK_COXSWAIN && job->document.devices.type != DEVICE_TYPE_TPU;
 }
 
 /* Gives the worker a folder for temporary files, since its root file system is read-only. */
-static void set_temporary_folder(struct json *container, enum device_type devices)
+static void set_temporary_folder(struct json *container)
 {
-    mount_temporary(container, TEMPORARY_FOLDER);
-    if (devices == DEVICE_TYPE_TPU)
-        mount_temporary(container, TPU_FOLDER);
+    struct json *mount = json_append(json_member(container, "volumeMounts"), json_new_object());
+    json_set_string(mount, "name", TEMPORARY_VOLUME);
+    json_set_string(mount, "mountPath", TEMPORARY_FOLDER);
     struct json *variable = json_append(json_member(container, "env"), json_new_object());
     json_set_string(variable, "name", "TMPDIR");
     json_set_string(variable, "value", TEMPORARY_FOLDER);
 }
 
 /* A foreign image has its own command, or the template gives one; without a probe a pod is ready once it runs. */
-static void set_worker(struct json *container, enum device_type devices)
+static void set_worker(struct json *container)
 {
     json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
-    set_temporary_folder(container, devices);
+    set_temporary_folder(container);
     set_readiness(container);
     set_liveness(container);
 }
@@ -230,9 +228,9 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     set_ports(container, job, role);
     set_mounts(container, builder);
     if (job->framework == FRAMEWORK_COXSWAIN)
-        set_worker(container, job->document.devices.type);
+        set_worker(container);
     set_devices(container, job, role);
-    set_container_security(container, job->framework == FRAMEWORK_COXSWAIN);
+    set_container_security(container, has_read_only_root(job));
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
     return container;
 }
