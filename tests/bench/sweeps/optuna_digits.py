@@ -42,11 +42,8 @@ def accuracy(model, pixels, labels):
         return (model(pixels).argmax(1) == labels).float().mean().item()
 
 
-def train(trial, pixels, labels, steps):
-    """One trial; returns its accuracy on the examples that are held out."""
-    rate = trial.suggest_float("learning_rate", 0.00003, 0.1, log=True)
-    batch = trial.suggest_categorical("batch_size", [16, 32, 64])
-    decay = trial.suggest_float("weight_decay", 0.0001, 1, log=True)
+def accuracies(pixels, labels, rate, batch, decay, steps):
+    """Trains; yields a step and the accuracy on the examples that are held out, every EVERY_STEPS and at the end."""
     torch.manual_seed(1)
     model, learned = lenet(), len(labels) - HELD_OUT
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay)
@@ -58,10 +55,18 @@ def train(trial, pixels, labels, steps):
         loss.backward()
         optimizer.step()
         if step % EVERY_STEPS == 0 or step == steps:
-            reached = accuracy(model, pixels[-HELD_OUT:], labels[-HELD_OUT:])
-            trial.report(reached, step)
-            if step < steps and trial.should_prune():
-                raise optuna.TrialPruned
+            yield step, accuracy(model, pixels[-HELD_OUT:], labels[-HELD_OUT:])
+
+
+def train(trial, pixels, labels, steps):
+    """One trial; returns its accuracy on the examples that are held out."""
+    rate = trial.suggest_float("learning_rate", 0.00003, 0.1, log=True)
+    batch = trial.suggest_categorical("batch_size", [16, 32, 64])
+    decay = trial.suggest_float("weight_decay", 0.0001, 1, log=True)
+    for step, reached in accuracies(pixels, labels, rate, batch, decay, steps):
+        trial.report(reached, step)
+        if step < steps and trial.should_prune():
+            raise optuna.TrialPruned
     return reached
 
 

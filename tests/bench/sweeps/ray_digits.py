@@ -17,28 +17,17 @@ os.environ.update({"RAY_AIR_NEW_OUTPUT": "0", "RAY_USAGE_STATS_ENABLED": "0", "R
 
 import ray
 import torch
-from optuna_digits import EVERY_STEPS, HELD_OUT, accuracy, lenet, read_digits
+from optuna_digits import EVERY_STEPS, accuracies, read_digits
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
-from torch.nn import functional
 
 
 def train(config):
-    values, steps = config["values"], config["steps"]
+    values = config["values"]
     torch.set_num_threads(1)
-    torch.manual_seed(1)
     pixels, labels = read_digits(config["data"])
-    model, learned, batch = lenet(), len(labels) - HELD_OUT, int(values["batch_size"])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=values["learning_rate"], weight_decay=values["weight_decay"])
-    order = torch.cat([torch.randperm(learned) for _ in range(steps * batch // learned + 1)])
-    for step in range(1, steps + 1):
-        chosen = order[(step - 1) * batch : step * batch]
-        loss = functional.cross_entropy(model(pixels[chosen]), labels[chosen])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if step % EVERY_STEPS == 0 or step == steps:
-            tune.report({"accuracy": accuracy(model, pixels[-HELD_OUT:], labels[-HELD_OUT:]), "step": step})
+    for step, reached in accuracies(pixels, labels, values["learning_rate"], int(values["batch_size"]), values["weight_decay"], config["steps"]):
+        tune.report({"accuracy": reached, "step": step})
 
 
 def main():
