@@ -15,9 +15,7 @@ SCHEDULERS = "kueue.x-k8s.io", "scheduling.volcano.sh", "scheduling.x-k8s.io"
 ELSEWHERE = {
     "coxswain.dev trainingjobs get": "before an orphan is adopted",
     "coxswain.dev trainingjobs/finalizers update": "no request: an admission plugin asks for it where an owner reference blocks",
-    "coxswain.dev trainingjobs create": "a trial of a sweep",
     "coxswain.dev trainingjobs patch": "a sweep that is suspended",
-    "coxswain.dev trainingsweeps/status patch": "as of trials",
     "coxswain.dev trainingsweeps/finalizers update": "as of jobs",
     "core pods/log get": "a script whose progress is read from its log",
     "core secrets delete": "in whose place the next certificate of a crew comes, a day later",

@@ -117,6 +117,37 @@ verdict $? "at its limit" "$(status_of fails conditions)"
 status_is fails restarts.failures 2
 verdict $? "counted exactly" "$(status_of fails restarts)"
 
+# The finalizer keeps the sweep to be read until its deletion is proven, and keeps its trials as long.
+k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: brief, finalizers: [test.coxswain.dev/look]}
+spec:
+  algorithm: {type: Grid}
+  ttlSecondsAfterFinished: 5
+  parameters: [{path: coxswain.training.seed, values: [1, 2]}]
+  template:
+    workers: {template: {metadata: {annotations: {test.coxswain.dev/exit-code: "0", test.coxswain.dev/runs-for: 1s}}}}
+    coxswain:
+      strategy: {type: OneDevice}
+      model: {preset: mlp}
+      data: {format: Synthetic, examples: 1000}
+      training: {steps: 10, batchSize: 100}
+YAML
+until_true 60 k get tj brief-0 brief-1 >/dev/null 2>&1
+k wait tj/brief-0 tj/brief-1 --for=condition=Succeeded --timeout=90s >/dev/null
+verdict $? "the trials of a sweep end" "$(k get tj; k get trainingsweep brief -o yaml)"
+sweep_is_deleted() { [[ -n $(k get trainingsweep brief -o 'jsonpath={.metadata.deletionTimestamp}') ]]; }
+until_true 60 sweep_is_deleted
+verdict $? "a sweep with ttlSecondsAfterFinished is deleted" "$(k get trainingsweep brief -o yaml)"
+lived=$(($(stamp trainingsweep brief .metadata.deletionTimestamp) - $(stamp trainingsweep brief .status.completionTime)))
+((lived >= 4)) # both times are whole seconds
+verdict $? "and not before: $lived s after its end"
+k patch trainingsweep brief --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
+sweep_has_gone() { ! k get trainingsweep,tj -o name | grep -q /brief; }
+until_true 60 sweep_has_gone
+verdict $? "with its trials" "$(k get trainingsweep,tj)"
+
 k create service clusterip taken --tcp=80:80 >/dev/null
 played_job taken 2 '{}' >/dev/null
 k wait tj/taken '--for=jsonpath={.status.conditions[?(@.type=="Scheduled")].reason}=NameTaken' --timeout=90s >/dev/null
