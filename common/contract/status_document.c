@@ -47,11 +47,15 @@ static const struct member whole_numbers[] = {
     {"lastCheckpointStep", offsetof(struct status_document, last_checkpoint_step), 0},
     {"failedSaves", offsetof(struct status_document, failed_saves), 0},
     {"refusedPerMinute", offsetof(struct status_document, refused_per_minute), 0},
+    {"stragglerIndex", offsetof(struct status_document, straggler_index), 0},
+    {"stragglerSeconds", offsetof(struct status_document, straggler_seconds), 0},
 };
 
 static const struct member decimals[] = {
     {"examplesPerSecond", offsetof(struct status_document, examples_per_second), 0},
     {"goodput", offsetof(struct status_document, goodput), 0},
+    {"stragglerMilliseconds", offsetof(struct status_document, straggler_ms), 0},
+    {"stragglerDueMilliseconds", offsetof(struct status_document, straggler_due_ms), 0},
 };
 
 static const struct member strings[] = {
@@ -64,6 +68,8 @@ static const struct member strings[] = {
      sizeof((struct status_document *)NULL)->refused_from},
     {"refusedReason", offsetof(struct status_document, refused_reason),
      sizeof((struct status_document *)NULL)->refused_reason},
+    {"stragglerRole", offsetof(struct status_document, straggler_role),
+     sizeof((struct status_document *)NULL)->straggler_role},
 };
 
 #define EACH(member, table)                                                                                            \

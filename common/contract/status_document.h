@@ -12,6 +12,7 @@
  *    "lastCheckpointStep":1000,"goodput":0.987,
  *    "failedSaves":2,"saveFailure":"VolumeFull","saveMessage":"save step 1200: cannot write …: No space left on device",
  *    "refusedPerMinute":4872,"refusedFrom":"10.1.2.3","refusedReason":"data port: it did not prove in time that …",
+ *    "stragglerRole":"worker","stragglerIndex":2,"stragglerMilliseconds":512.4,"stragglerDueMilliseconds":50.1,"stragglerSeconds":310,
  *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
  *
  * Unknown numbers are left out. A reader must compare jobUID with the UID of its job, because pod addresses are reused.
@@ -91,6 +92,11 @@ struct status_document {
     int64_t refused_per_minute; /* connections that did not prove that they belong to the job; STATUS_UNKNOWN: none */
     char refused_from[48];      /* the address with the most of them */
     char refused_reason[192];   /* at which port it was refused last, and why */
+    char straggler_role[32];    /* of the member that is slower than the rest, as the chief finds; "": none is */
+    int64_t straggler_index;
+    double straggler_ms;       /* how long it takes for its own part of a step … */
+    double straggler_due_ms;   /* … and how long that should take */
+    int64_t straggler_seconds; /* for how long it has been the straggler */
     double goodput; /* share of the time since this process began that went into steps that were kept, 0 to 1 */
     char message[256];
     int64_t updated_at_ms;

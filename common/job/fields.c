@@ -1609,6 +1609,25 @@ static const struct field node_avoidance_fields[] = {
 };
 static OBJECT_TYPE(node_avoidance_type, "Node avoidance", node_avoidance_fields);
 
+static const struct field straggler_replacement_fields[] = {
+    {.name = "afterSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(straggler_replacement_spec, after_seconds),
+     LONE,
+     .flags = FIELD_REQUIRED | FIELD_MUTABLE,
+     RANGE(10, COUNT_MAX),
+     .description = "A worker's pod is replaced once the chief has reported the worker as a straggler for this number "
+                    "of seconds without a break."},
+    {.name = "maxPerHour",
+     .kind = FIELD_INTEGER,
+     MEMBER(straggler_replacement_spec, max_per_hour),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, STRAGGLER_REPLACEMENTS_MAX),
+     .description = "The most pods of the job that are replaced for this within an hour. Default: 2."},
+};
+static OBJECT_TYPE(straggler_replacement_type, "Straggler replacement", straggler_replacement_fields);
+
 /* The fields that a class may give, too. None has a default here, so the operator can see which of them a job leaves to its class. */
 static const struct field class_run_policy_fields[] = {
     {.name = "activeDeadlineSeconds",
@@ -1707,6 +1726,15 @@ static const struct field run_policy_fields[] = {
      .description =
          "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
          "framework (Auto)."},
+    {.name = "stragglerReplacement",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, straggler_replacement),
+     LONE,
+     .flags = FIELD_MUTABLE | FIELD_MUTABLE_INSIDE,
+     .type = &straggler_replacement_type,
+     .description = "Jobs with coxswain: a worker that takes much longer than the others for its part of a step is "
+                    "ended, so that it can save, and replaced on another node. Default: stragglers are only named, in "
+                    "the condition Straggling."},
     {.name = "disruptionBudget",
      .kind = FIELD_OBJECT,
      MEMBER(run_policy, disruption_budget),
@@ -2022,6 +2050,18 @@ static const struct field node_failure_fields[] = {
 };
 static OBJECT_TYPE(node_failure_type, "Node failure", node_failure_fields, .size = sizeof(struct node_failure));
 
+static const struct field replaced_straggler_fields[] = {
+    TEXT("pod", straggler_replacement, pod, 253, "Name of the pod."),
+    {.name = "at",
+     .kind = FIELD_TIME,
+     MEMBER(straggler_replacement, at_ms),
+     LONE,
+     .flags = FIELD_PRECISE,
+     .description = "When it was decided to replace the pod."},
+};
+static OBJECT_TYPE(replaced_straggler_type, "Replaced straggler", replaced_straggler_fields,
+                   .size = sizeof(struct straggler_replacement));
+
 static const struct field controller_state_fields[] = {
     COUNTER("attempt", job_status, attempt, "A number that is raised when all pods of the job start over."),
     COUNTER("incarnation", job_status, incarnation,
@@ -2081,6 +2121,14 @@ static const struct field controller_state_fields[] = {
      .type = &node_failure_type,
      .description = "The newest failures for which a node is blamed, oldest first. They decide which nodes new pods "
                     "avoid."},
+    {.name = "stragglerReplacements",
+     .kind = FIELD_LIST,
+     MEMBER(job_status, straggler_replacements),
+     COMPANION(job_status, straggler_replacement_count),
+     RANGE(0, STRAGGLER_REPLACEMENTS_MAX + 1),
+     .type = &replaced_straggler_type,
+     .description = "Jobs with stragglerReplacement: the pods of the last hour that are deleted because they were "
+                    "stragglers, oldest first. A pod is deleted once it is listed."},
     NUMBER(
         "admittedWorkers", job_status, admitted_workers,
         "Elastic jobs in a queue of Kueue: to how many workers the queue has admitted the job, until it is suspended "
@@ -2116,7 +2164,7 @@ static const struct field training_job_status_fields[] = {
      .type = &condition_type,
      .description = "State of the job. The operator lists its conditions in a fixed order, before those of others: "
                     "Succeeded, Failed, Suspended, Running, Restarting, Scheduled, Created, CheckpointsFailing, "
-                    "JoinBlocked, AvoidingNodes. The first that is True is the job's state."},
+                    "JoinBlocked, AvoidingNodes, Straggling. The first that is True is the job's state."},
     TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
     COUNTER("workers", job_status, workers, "The current number of workers; the scale subresource shows it."),
     TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),

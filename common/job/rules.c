@@ -323,6 +323,12 @@ static bool progress_deadline(const struct json *self, const struct json *old)
            rule_has(self, "jax.progress");
 }
 
+static bool straggler_replacement(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "runPolicy.stragglerReplacement") || rule_has(self, "coxswain");
+}
+
 static bool progress_source(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -1126,6 +1132,12 @@ const struct rule rules[] = {
             "(has(self.tensorflow) && has(self.tensorflow.progress)) || (has(self.jax) && has(self.jax.progress))",
      .message = "the operator does not learn the steps of the script: give progress in its section, such as "
                 "pytorch.progress.logPatterns, or leave this out"},
+    {.name = "StragglerReplacement",
+     .about = &training_job_spec_type,
+     .field = "runPolicy.stragglerReplacement",
+     .holds = straggler_replacement,
+     .cel = "!has(self.runPolicy.stragglerReplacement) || has(self.coxswain)",
+     .message = "the operator does not learn which worker of a script is slow; leave it out"},
     {.name = "ProgressSource",
      .about = &foreign_progress_type,
      .field = "logPatterns",

@@ -108,6 +108,13 @@ struct node_avoidance_spec {
     int64_t unschedulable_seconds;
 };
 
+/* Whether workers that are slower than the rest are replaced. FIELD_UNSET: after_seconds, never; max_per_hour, the default. */
+struct straggler_replacement_spec {
+    int64_t after_seconds;
+    int64_t max_per_hour;
+};
+
+#define STRAGGLER_REPLACEMENTS_MAX 16
 #define AVOIDED_CONDITIONS_MAX 8
 
 struct run_policy {
@@ -120,6 +127,7 @@ struct run_policy {
     int64_t force_delete_after_seconds; /* FIELD_UNSET: the framework's default */
     struct failure_policy failure_policy;
     struct node_avoidance_spec node_avoidance;
+    struct straggler_replacement_spec straggler_replacement;
     const char *avoided_conditions[AVOIDED_CONDITIONS_MAX]; /* types of conditions of nodes */
     unsigned avoided_condition_count;
     struct gang_spec gang;
@@ -140,7 +148,8 @@ struct run_policy {
     X(CONDITION_CREATED, "Created")                        /* True as soon as the operator has started the job */      \
     X(CONDITION_CHECKPOINTS_FAILING, "CheckpointsFailing") /* only of jobs whose saves have failed */                  \
     X(CONDITION_JOIN_BLOCKED, "JoinBlocked")               /* only of jobs that refused many foreign connections */    \
-    X(CONDITION_AVOIDING_NODES, "AvoidingNodes")           /* only of jobs whose pods failed repeatedly on a node */
+    X(CONDITION_AVOIDING_NODES, "AvoidingNodes")           /* only of jobs whose pods failed repeatedly on a node */   \
+    X(CONDITION_STRAGGLING, "Straggling")                  /* only of jobs with a member slower than the rest */
 #define X(name, text) name,
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
@@ -211,6 +220,12 @@ struct node_failure {
     bool sure;          /* this failure alone suffices to avoid the node */
 };
 
+/* A pod that is deleted because it was a straggler. */
+struct straggler_replacement {
+    const char *pod;
+    int64_t at_ms; /* when that was decided */
+};
+
 struct job_status {
     /* The contract: what users and other programs read. */
     int64_t observed_generation;
@@ -246,6 +261,8 @@ struct job_status {
     int64_t notice_since_ms; /* since when a notification of the job's end waits to be delivered; FIELD_UNSET: none */
     struct node_failure *node_failures; /* the newest ones, sorted by time; they decide which nodes new pods avoid */
     unsigned node_failure_count;
+    struct straggler_replacement *straggler_replacements; /* of the last hour, sorted by time */
+    unsigned straggler_replacement_count;
     int64_t admitted_workers; /* how many workers of an elastic job its queue has admitted; FIELD_UNSET: all */
 };
 

@@ -128,6 +128,13 @@ static void print_row(const struct top_row *row, unsigned width, bool with_names
     buffer_append_byte(out, '\n', NULL);
 }
 
+/* Prints a line below the job that names the worker which holds up the others. */
+static void print_straggler(const struct top_row *row, struct buffer *out)
+{
+    if (job_condition_true(row->job, "Straggling"))
+        buffer_format(out, "  %s\n", json_string_at(job_condition(row->job, "Straggling"), "message", ""));
+}
+
 void top_table_print(const struct top_row *rows, unsigned count, unsigned width, bool with_namespace,
                      struct buffer *out)
 {
@@ -136,7 +143,9 @@ void top_table_print(const struct top_row *rows, unsigned count, unsigned width,
     unsigned names = name_width(rows, count, with_namespace);
     buffer_format(&lines, "%-*s  %-10s %7s %7s %12s %8s %9s\n", (int)names, "NAME", "STATE", "READY", "DONE",
                   "EXAMPLES/S", "LEFT", "LOSS");
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         print_row(&rows[i], names, with_namespace, &lines);
+        print_straggler(&rows[i], &lines);
+    }
     view_print_clipped(buffer_text(&lines), width, out);
 }

@@ -510,6 +510,15 @@ static void print_avoided_nodes(const struct why_input *input, struct buffer *ou
     print_words(json_string_at(condition, "message", ""), out);
 }
 
+static void print_straggler(const struct why_input *input, struct buffer *out)
+{
+    const struct json *condition = job_condition(input->job, "Straggling");
+    if (!is(condition, "status", "True") || job_is_over(input->job))
+        return;
+    buffer_append_string(out, "; but its ", NULL);
+    print_words(json_string_at(condition, "message", ""), out);
+}
+
 /* Its pods run, and members cannot reach each other. */
 static bool strangers_keep_members_out(const struct why_input *input, struct buffer *out)
 {
@@ -575,6 +584,7 @@ void why_print(const struct why_input *input, struct buffer *out)
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i](input, out)) {
+            print_straggler(input, out);
             print_avoided_nodes(input, out);
             return;
         }

@@ -274,6 +274,20 @@ static struct strangers_input strangers_of(const struct status_document *documen
                                     .why = document->refused_reason};
 }
 
+/* A crew that evaluates or saves takes no step, so that the report is of no use then. */
+static struct straggler_input straggler_of(const struct status_document *document)
+{
+    bool any = document && *document->straggler_role;
+    if (!document || (any && document->phase != STATUS_TRAINING))
+        return (struct straggler_input){.reported = false};
+    return (struct straggler_input){.reported = true,
+                                    .role = any ? document->straggler_role : NULL,
+                                    .index = document->straggler_index,
+                                    .own_ms = document->straggler_ms,
+                                    .due_ms = document->straggler_due_ms,
+                                    .seconds = document->straggler_seconds};
+}
+
 static int64_t takes_reports_since(const struct controller *controller, int64_t now_ms)
 {
     int64_t since_ms = push_reachable_since(controller->options.plan.pods.push, now_ms);
@@ -355,6 +369,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .answers = answers_of(controller, entry, job, now_ms),
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
+        .straggler = straggler_of(entry->document),
         .notice = entry->notice,
         .hung = entry->hung,
         .hung_count = entry->hung_count,

@@ -33,6 +33,7 @@ struct stragglers {
     unsigned count;
     struct member_pace *members;
     double *sorted;
+    unsigned found; /* by stragglers_find */
     char again[48];
 };
 
@@ -232,6 +233,31 @@ const char *stragglers_again(struct stragglers *stragglers, unsigned member)
 const char *stragglers_measure(const struct stragglers *stragglers, unsigned member)
 {
     return stragglers->members[member].has_kin ? "the others'" : "usually";
+}
+
+static struct straggler describe(const struct stragglers *stragglers, unsigned member)
+{
+    struct record record = summarise(&stragglers->members[member]);
+    return (struct straggler){.member = member, .own_ns = (int64_t)record.own_ns, .due_ns = (int64_t)record.due_ns};
+}
+
+bool stragglers_find(struct stragglers *stragglers, struct straggler *ret_straggler)
+{
+    struct straggler worst = {.member = stragglers->found};
+    bool any = false;
+    for (unsigned i = 0; i < stragglers->count && !stragglers->members[stragglers->found].named; i++) {
+        if (!stragglers->members[i].named)
+            continue;
+        struct straggler one = describe(stragglers, i);
+        if (!any || one.own_ns - one.due_ns > worst.own_ns - worst.due_ns)
+            worst = one;
+        any = true;
+    }
+    stragglers->found = worst.member;
+    if (!stragglers->members[worst.member].named)
+        return false;
+    *ret_straggler = describe(stragglers, worst.member);
+    return true;
 }
 
 void stragglers_forget(struct stragglers *stragglers, unsigned member)

@@ -75,6 +75,14 @@ const char *stragglers_measure(const struct stragglers *stragglers, unsigned mem
 /* Returns "", or text that says how often the member has been a straggler; valid until the next
  * call. */
 const char *stragglers_again(struct stragglers *stragglers, unsigned member);
+/* A member that is slow now, and its mean time and the expected time. */
+struct straggler {
+    unsigned member;
+    int64_t own_ns, due_ns;
+};
+/* Returns whether a member is a straggler now, whether it was reported or not: the one that the last call returned if it
+ * still is one, else the one that loses the most time. */
+bool stragglers_find(struct stragglers *stragglers, struct straggler *ret_straggler);
 /* Discards a member's measurements, because it has left or another process has taken its place. */
 void stragglers_forget(struct stragglers *stragglers, unsigned member);
 

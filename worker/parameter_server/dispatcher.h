@@ -19,6 +19,7 @@
 #define COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
 
 #include "worker/coordination/member.h"
+#include "worker/coordination/stragglers.h"
 #include "worker/parameter_server/message.h"
 #include "worker/parameter_server/ticket_scheduler.h"
 
@@ -127,7 +128,9 @@ struct dispatcher_event {
     int64_t step; /* steps finished; asynchronous: tickets / per_step */
     double loss, gradient_norm;
     int64_t correct, targets, examples;
-    int64_t at_ns; /* CLOCK_MONOTONIC */
+    int64_t at_ns;              /* CLOCK_MONOTONIC */
+    bool has_straggler;         /* EVENT_STEP: a worker is a straggler, … */
+    struct straggler straggler; /* … this one */
     char text[PS_TEXT_MAX];
 };
 /* Waits for an event; EVENT_NONE after `timeout_ms`. Fails with ERROR_STALE or ERROR_CANCELLED,

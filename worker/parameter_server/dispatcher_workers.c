@@ -170,14 +170,15 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
 {
     const struct step_sums *sums = &dispatcher->sums;
     dispatcher->reported_step = step;
-    dispatcher_tell(dispatcher,
-                    &(struct dispatcher_event){.kind = EVENT_STEP,
-                                               .step = step,
-                                               .loss = sums->targets > 0 ? sums->loss / (double)sums->targets : 0,
-                                               .gradient_norm = norm,
-                                               .correct = sums->correct,
-                                               .targets = sums->targets,
-                                               .examples = sums->examples});
+    struct dispatcher_event event = {.kind = EVENT_STEP,
+                                     .step = step,
+                                     .loss = sums->targets > 0 ? sums->loss / (double)sums->targets : 0,
+                                     .gradient_norm = norm,
+                                     .correct = sums->correct,
+                                     .targets = sums->targets,
+                                     .examples = sums->examples};
+    event.has_straggler = stragglers_find(dispatcher->stragglers, &event.straggler);
+    dispatcher_tell(dispatcher, &event);
     dispatcher->sums = (struct step_sums){.squares = -1};
     if (dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS &&
         dispatcher->options.scheduler.backup_workers > 0)

@@ -47,10 +47,11 @@ struct report {
     struct status_document status;
     struct pace pace;
     struct sparkline losses;
-    int64_t line_ns, flush_ns; /* time of the last step line and of the last flush */
-    int64_t saved_line_ns;     /* of the last line about a checkpoint; 0: none yet */
-    int64_t saved_line_step;   /* the step of that checkpoint */
-    bool lacks_events;         /* it was reported that events are missing from the TensorBoard log */
+    int64_t line_ns, flush_ns;  /* time of the last step line and of the last flush */
+    int64_t saved_line_ns;      /* of the last line about a checkpoint; 0: none yet */
+    int64_t saved_line_step;    /* the step of that checkpoint */
+    bool lacks_events;          /* it was reported that events are missing from the TensorBoard log */
+    int64_t straggler_since_ns; /* when the present straggler was first reported */
     double flops_per_example, peak_flops;
     double perplexity; /* after the last evaluation; NAN: none */
 };
@@ -174,6 +175,8 @@ void report_free(struct report *report)
 static void publish(struct report *report)
 {
     report->status.updated_at_ms = clock_now_ms();
+    if (*report->status.straggler_role)
+        report->status.straggler_seconds = (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000;
     report->status.goodput = pace_goodput(&report->pace, clock_monotonic_ns());
     if (report->server)
         status_server_publish(report->server, &report->status);
@@ -382,6 +385,22 @@ void report_checkpoint(struct report *report, int64_t committed_step)
         report->status.last_checkpoint_step = committed_step;
         publish(report);
     }
+    pthread_mutex_unlock(&report->mutex);
+}
+
+void report_straggler(struct report *report, const char *role, int64_t index, int64_t own_ns, int64_t due_ns)
+{
+    struct status_document *status = &report->status;
+    pthread_mutex_lock(&report->mutex);
+    bool is_same = role && strcmp(status->straggler_role, role) == 0 && status->straggler_index == index;
+    if (!is_same)
+        report->straggler_since_ns = clock_monotonic_ns();
+    snprintf(status->straggler_role, sizeof status->straggler_role, "%s", role ? role : "");
+    status->straggler_index = role ? index : STATUS_UNKNOWN;
+    status->straggler_ms = role ? (double)own_ns / 1e6 : STATUS_UNKNOWN;
+    status->straggler_due_ms = role ? (double)due_ns / 1e6 : STATUS_UNKNOWN;
+    status->straggler_seconds =
+        role ? (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000 : STATUS_UNKNOWN;
     pthread_mutex_unlock(&report->mutex);
 }
 

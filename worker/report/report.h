@@ -69,6 +69,10 @@ void report_save(struct report *report, const struct error *cause);
  * chief prints it, at most every 5 seconds, but always for the last step. */
 void report_saved(struct report *report, int64_t step, int64_t bytes, int64_t ns);
 
+/* Publishes that this member takes `own_ns` for its part of a step, which should take `due_ns`. `role` NULL: nobody is slower than
+ * the rest. The status says since when the same member has been reported. */
+void report_straggler(struct report *report, const char *role, int64_t index, int64_t own_ns, int64_t due_ns);
+
 /* Reports how many bytes this process has sent to others over `steps` steps; published as a
  * metric, bytes per step. */
 void report_traffic(struct report *report, int64_t bytes, int64_t steps);

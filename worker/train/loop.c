@@ -159,6 +159,7 @@ static void forget_paces(struct loop *loop)
     stragglers_free(loop->stragglers);
     loop->stragglers = stragglers_new(trainer->crew.size, trainer->crew.size > 1 ? kin : NULL);
     crew_pace_clear(&loop->pace);
+    report_straggler(trainer->report, NULL, 0, 0, 0);
 }
 
 /* The chief prints every few seconds how long each member takes for its own part of a step. */
@@ -197,6 +198,18 @@ static void tell_stragglers(struct loop *loop, const struct strategy_result *res
             break;
         }
     }
+}
+
+/* The status has it with the next step. */
+static void publish_straggler(struct loop *loop)
+{
+    struct trainer *trainer = loop->trainer;
+    struct straggler straggler;
+    if (trainer_is_chief(trainer) && stragglers_find(loop->stragglers, &straggler))
+        report_straggler(trainer->report, trainer->crew.seats[straggler.member].role,
+                         trainer->crew.seats[straggler.member].index, straggler.own_ns, straggler.due_ns);
+    else
+        report_straggler(trainer->report, NULL, 0, 0, 0);
 }
 
 /* All ranks have the same figures. A rank that has failed ends; the others lose it in the first step, and wait for its successor. */
@@ -463,6 +476,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
         tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
     tell_stragglers(loop, &result);
+    publish_straggler(loop);
     tell_pace(loop, &result, result.step - number + 1, ns);
     if (saving_consider(trainer, &result, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);

@@ -208,6 +208,8 @@ static int follow(struct ps_chief *chief, struct error *error)
             report_say(chief->trainer->report, "%s", event.text);
             break;
         case EVENT_STEP:
+            report_straggler(chief->trainer->report, event.has_straggler ? "worker" : NULL, event.straggler.member,
+                             event.straggler.own_ns, event.straggler.due_ns);
             on_step(chief, &event);
             if (do_what_is_due(chief, error) < 0)
                 return -1;

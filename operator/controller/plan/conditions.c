@@ -214,12 +214,14 @@ void conditions_update(struct planning *planning)
         condition_end(planning, CONDITION_RESTARTING, reason, message);
         condition_end(planning, CONDITION_SUSPENDED, reason, message);
         condition_end(planning, CONDITION_JOIN_BLOCKED, reason, message);
+        condition_end(planning, CONDITION_STRAGGLING, reason, message);
         if (!failed)
             condition_end(planning, CONDITION_CHECKPOINTS_FAILING, reason, message);
     } else if (has_suspended(next)) {
         condition_end(planning, CONDITION_RUNNING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_RESTARTING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_JOIN_BLOCKED, "Suspended", "the job is suspended");
+        condition_end(planning, CONDITION_STRAGGLING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_SCHEDULED, "Suspended", "the job is suspended");
     } else if (deleting_is_asked(planning->job)) {
         if (next->attempt > 0)

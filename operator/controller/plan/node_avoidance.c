@@ -179,6 +179,12 @@ void node_avoidance_count(struct planning *planning, const struct slot *cause)
     }
 }
 
+void node_avoidance_blame(struct planning *planning, const struct pod_view *pod, const char *reason)
+{
+    if (limit_of(planning) > 0 && *pod->node)
+        count(planning, pod, &(struct node_blame){.reason = reason, .is_sure = true});
+}
+
 static bool was_not_charged(const struct planning *planning, const struct node_failure *failure)
 {
     return failure->at_ms != planning->old->charged_ms;

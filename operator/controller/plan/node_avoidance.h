@@ -32,6 +32,9 @@
  * whose pod ended first. Called by judge_plan. */
 void node_avoidance_count(struct planning *planning, const struct slot *cause);
 
+/* Blames the node of a pod that still runs: `reason` is a static phrase. This alone suffices to avoid the node. */
+void node_avoidance_blame(struct planning *planning, const struct pod_view *pod, const char *reason);
+
 /* Forgets failures that were counted together with the failure that take_back.h takes back: they followed from a disruption. */
 void node_avoidance_take_back(struct planning *planning);
 

@@ -19,6 +19,7 @@
 #include "operator/controller/plan/saves.h"
 #include "operator/controller/plan/script_progress.h"
 #include "operator/controller/plan/status_change.h"
+#include "operator/controller/plan/straggler.h"
 
 const struct plan_options plan_options_default = {
     .pods = {.worker_image = "coxswain-worker", .coscheduling_scheduler = "scheduler-plugins-scheduler"},
@@ -49,11 +50,13 @@ bool obstacle_is_objects_fault(enum obstacle_kind kind)
 }
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan,         deleting_plan,  adopt_plan,       ttl_plan,        clean_plan,
-    invalid_plan,           leftovers_plan, class_plan,       completion_plan, deadline_plan,
-    suspend_plan,           start_plan,     take_back_plan,   limit_plan,      pause_plan,
-    progress_deadline_plan, judge_plan,     scale_plan,       node_leave_plan, node_avoidance_plan,
-    replace_plan,           gang_plan,      certificate_plan, crew_key_plan,   create_plan,
+    dead_node_plan,      deleting_plan, adopt_plan,      ttl_plan,
+    clean_plan,          invalid_plan,  leftovers_plan,  class_plan,
+    completion_plan,     deadline_plan, suspend_plan,    start_plan,
+    take_back_plan,      limit_plan,    pause_plan,      progress_deadline_plan,
+    judge_plan,          scale_plan,    node_leave_plan, straggler_plan,
+    node_avoidance_plan, replace_plan,  gang_plan,       certificate_plan,
+    crew_key_plan,       create_plan,
 };
 
 static bool is_ours(const struct training_job *job)
@@ -147,6 +150,7 @@ static void update_status(struct planning *planning)
     progress_deadline_update(planning);
     saves_update(planning);
     join_update(planning);
+    straggler_update(planning);
     node_avoidance_update(planning);
     notice_update(planning);
     hang_report_update(planning);

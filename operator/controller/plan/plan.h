@@ -150,6 +150,15 @@ struct strangers_input {
     const char *from, *why; /* the address with the most such connections, and why they are refused */
 };
 
+/* The chief's report on the member that is slower than the rest. */
+struct straggler_input {
+    bool reported;    /* false: the chief has not reported */
+    const char *role; /* NULL: no member is */
+    int64_t index;
+    double own_ms, due_ms; /* how long its part of a step takes, and should take */
+    int64_t seconds;       /* for how long it has been the straggler */
+};
+
 /* The result of the last check whether the Secret with the crew's key exists. In memory only. */
 struct crew_key_look {
     int64_t incarnation; /* for which it was checked; 0: never */
@@ -235,6 +244,7 @@ struct plan_input {
     struct answers_input answers;
     struct saves_input saves;
     struct strangers_input strangers;
+    struct straggler_input straggler;
     enum notice_state notice;
     const struct hung_pod *hung; /* in memory only */
     size_t hung_count;

@@ -62,6 +62,8 @@ bool scale_plan(struct planning *planning);
 bool gang_plan(struct planning *planning); /* the PodGroup, and whether its pods may be created */
 /* Deletes pods on nodes that are about to be removed, or have a condition that the job avoids. */
 bool node_leave_plan(struct planning *planning);
+/* Deletes the pod of a worker that is slower than the rest. */
+bool straggler_plan(struct planning *planning);
 /* Nodes that failed pods are no longer avoided if pods find no other node. */
 bool node_avoidance_plan(struct planning *planning);
 bool replace_plan(struct planning *planning);     /* superseded pods are deleted */

@@ -54,6 +54,17 @@ static bool node_failures_differ(const struct job_status *before, const struct j
     return false;
 }
 
+static bool replacements_differ(const struct job_status *before, const struct job_status *after)
+{
+    unsigned count = after->straggler_replacement_count;
+    if (before->straggler_replacement_count != count)
+        return true;
+    for (unsigned i = 0; i < count; i++)
+        if (!same_text(before->straggler_replacements[i].pod, after->straggler_replacements[i].pod))
+            return true;
+    return false;
+}
+
 static bool counts_differ(const struct job_status *before, const struct job_status *after)
 {
     bool differ = !same_text(before->ready_summary, after->ready_summary) ||
@@ -82,7 +93,8 @@ static bool same_progress(const struct progress *before, const struct progress *
 enum status_change status_compare(const struct job_status *before, const struct job_status *after)
 {
     bool counts = counts_differ(before, after);
-    bool decided = numbers_decided(before, after) || node_failures_differ(before, after);
+    bool decided =
+        numbers_decided(before, after) || node_failures_differ(before, after) || replacements_differ(before, after);
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++) {
         bool changed = is_decided(&before->conditions[type], &after->conditions[type], &counts);
         if (type == CONDITION_SCHEDULED) /* a step on the way, told along with the next write */

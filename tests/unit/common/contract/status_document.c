@@ -140,6 +140,11 @@ Test(status_document, saves_that_fail)
     document.refused_per_minute = 4872;
     snprintf(document.refused_from, sizeof document.refused_from, "10.1.2.3");
     snprintf(document.refused_reason, sizeof document.refused_reason, "data port: it is mute");
+    snprintf(document.straggler_role, sizeof document.straggler_role, "worker");
+    document.straggler_index = 2;
+    document.straggler_ms = 512.5;
+    document.straggler_due_ms = 50.25;
+    document.straggler_seconds = 310;
     document.save_failure = SAVE_VOLUME_FULL;
     snprintf(document.save_message, sizeof document.save_message, "no space");
     cr_assert(status_document_print(&document, &out, NULL) == 0);
@@ -148,6 +153,9 @@ Test(status_document, saves_that_fail)
     cr_expect_eq(read.refused_per_minute, 4872);
     cr_expect_str_eq(read.refused_from, "10.1.2.3");
     cr_expect_str_eq(read.refused_reason, "data port: it is mute");
+    cr_expect_str_eq(read.straggler_role, "worker");
+    cr_expect(read.straggler_index == 2 && read.straggler_ms == 512.5 && read.straggler_due_ms == 50.25 &&
+              read.straggler_seconds == 310);
     cr_expect_str_eq(read.save_message, "no space");
     static const char newer[] = "{\"failedSaves\":1,\"saveFailure\":\"Melted\"}";
     cr_assert(status_document_parse(newer, sizeof newer - 1, &read, NULL) == 0);

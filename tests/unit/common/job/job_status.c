@@ -20,6 +20,7 @@ static const char full[] =
     "\"recoveredRestarts\":2,\"recoveredFailures\":0,\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
     "\"nodeFailures\":[{\"node\":\"gpu-7\",\"at\":\"2026-11-20T14:00:04.500000Z\",\"reason\":\"r\",\"sure\":true},"
     "{\"node\":\"gpu-8\",\"at\":\"2026-11-20T14:00:05.000000Z\",\"reason\":\"r\"}],"
+    "\"stragglerReplacements\":[{\"pod\":\"digits-worker-1-4\",\"at\":\"2026-11-20T14:00:06.000000Z\"}],"
     "\"roles\":[{\"role\":\"worker\",\"pending\":\"0-2,3\",\"backingOff\":\"3\","
     "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\"}]},"
     "\"conditions\":[{\"type\":\"Running\",\"status\":\"False\",\"observedGeneration\":2,"

@@ -142,6 +142,16 @@ Test(why, nodes_that_are_avoided)
            "[]", "[]", "digits waits for nothing: it has succeeded: done");
 }
 
+Test(why, a_straggler_is_named)
+{
+    expect(JOB("", "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+                   "{'type':'Straggling','status':'True','reason':'StragglerFound','message':'worker 2 is slow.'}]"),
+           "[]", "[]", "digits waits for nothing: it runs; but its worker 2 is slow");
+    expect(JOB("", "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+                   "{'type':'Straggling','status':'False','reason':'NoStraggler','message':'none'}]"),
+           "[]", "[]", "digits waits for nothing: it runs");
+}
+
 #define WITHOUT_STEP(seconds, message)                                                                                 \
     JOB("'runPolicy':{'progressDeadlineSeconds':" #seconds "}",                                                        \
         "'controllerState':{'progressedAt':'2026-11-20T14:00:20Z'},'progress':{'step':50,'totalSteps':100},"           \

@@ -69,6 +69,26 @@ Test(stragglers, a_successor_begins_anew)
         cr_expect(step(11 * MS) == STRAGGLER_AS_BEFORE);
 }
 
+Test(stragglers, the_one_that_was_found_first_stays_as_long_as_it_is_slow)
+{
+    struct straggler found;
+    open_for(5);
+    cr_assert_not(stragglers_find(stragglers, &found));
+    for (unsigned i = 0; i < 40; i++) {
+        for (unsigned member = 0; member < 3; member++)
+            stragglers_add(stragglers, member, 10 * MS, &own, &others);
+        stragglers_add(stragglers, 3, i < 30 ? 100 * MS : 10 * MS, &own, &others);
+        stragglers_add(stragglers, 4, i < 10 ? 10 * MS : 300 * MS, &own, &others);
+        if (i == 9 || i == 25)
+            cr_expect(stragglers_find(stragglers, &found) && found.member == 3, "step %u: member %u", i, found.member);
+    }
+    stragglers_forget(stragglers, 3);
+    cr_assert(stragglers_find(stragglers, &found));
+    cr_expect(found.member == 4 && found.own_ns == 300 * MS && found.due_ns == 10 * MS);
+    stragglers_forget(stragglers, 4);
+    cr_expect_not(stragglers_find(stragglers, &found));
+}
+
 #define ROUND 20 /* steps between two meetings */
 
 /* A round of two members, the second of which takes `ns` in each step and `more` in one of them: what changes for it. */

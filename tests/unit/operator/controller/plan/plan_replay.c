@@ -23,6 +23,7 @@
 #define STEPS 160
 #define CALM_STEPS 400
 #define WORKERS 3
+#define HOUR_MS (3600 * (int64_t)1000)
 #define JUMP_MS 1800000
 #define DELETIONS (IS_SANITIZED ? 10000 / 10 : 10000)
 #define PODS_MAX SCENE_PODS_MAX
@@ -556,6 +557,15 @@ static bool has_failure(const struct job_status *status, const struct node_failu
     return false;
 }
 
+static bool has_replacement(const struct job_status *status, const struct straggler_replacement *one)
+{
+    for (unsigned i = 0; i < status->straggler_replacement_count; i++)
+        if (status->straggler_replacements[i].at_ms == one->at_ms &&
+            strcmp(status->straggler_replacements[i].pod, one->pod) == 0)
+            return true;
+    return false;
+}
+
 /* A node is blamed only in the write that counts the event, for a pod that the operator saw to end there. */
 static void check_node_failures(const struct job_status *before, const struct job_status *after)
 {
@@ -568,7 +578,9 @@ static void check_node_failures(const struct job_status *before, const struct jo
         for (size_t pod = 0; pod < model.cache.count; pod++)
             found |= strcmp(model.cache.pods[pod].node, failure->node) == 0;
         CHECK(found, "a node is blamed on which no pod has ended");
-        CHECK(after->restart_count == before->restart_count + 1, "a node is blamed without an event");
+        CHECK(after->restart_count == before->restart_count + 1 ||
+                  after->straggler_replacement_count > before->straggler_replacement_count,
+              "a node is blamed without an event");
         CHECK(model.scene.job.run_policy.node_avoidance.failures != 0, "a node is blamed although none is avoided");
     }
 }
@@ -599,6 +611,29 @@ static void settle(const struct job_status *before, const struct job_status *nex
         pod->finished = true;
         CHECK(tells_of_completion(next, place_of(pod)), "a success that was seen is not told of");
     }
+}
+
+static unsigned stragglers_replaced; /* in all schedules */
+
+/* A write decides about one straggler at most, which runs while nobody is missing, and within the limit. */
+static void check_stragglers(const struct job_status *before, const struct job_status *after)
+{
+    const struct straggler_replacement_spec *spec = &model.scene.job.run_policy.straggler_replacement;
+    unsigned recent = 0, fresh = 0;
+    for (unsigned i = 0; i < after->straggler_replacement_count; i++) {
+        const struct straggler_replacement *one = &after->straggler_replacements[i];
+        recent += one->at_ms > model.now_ms - HOUR_MS;
+        if (has_replacement(before, one))
+            continue;
+        fresh++;
+        CHECK(one->at_ms == model.now_ms && spec->after_seconds != FIELD_UNSET, "nobody asked to replace stragglers");
+        CHECK(after->incarnation == before->incarnation && after->restart_count == before->restart_count,
+              "a straggler is replaced along with other pods");
+        CHECK(condition_is(before, CONDITION_RUNNING, CONDITION_TRUE), "a straggler of a crew that does not run");
+    }
+    CHECK(fresh <= 1, "two stragglers at once");
+    stragglers_replaced += fresh;
+    CHECK(fresh == 0 || recent <= spec->max_per_hour, "more stragglers than the limit allows");
 }
 
 /* No time is left out but what the job was suspended. */
@@ -638,6 +673,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!(status_terminal(status) && next->incarnation != status->incarnation), "an incarnation after the end");
     check_event(status, next);
     check_node_failures(status, next);
+    check_stragglers(status, next);
     check_deadline(status, next);
     int64_t spent = next->restarts.failures + next->restarts.out_of_memory;
     int64_t limit = model.scene.job.run_policy.backoff_limit;
@@ -735,6 +771,14 @@ static void create_pod(const struct action *action, const struct plan *plan)
         model.pods[count].view.avoided = nodes[strcmp(plan->avoided_nodes[0], nodes[0]) == 0 ? 0 : 1];
 }
 
+static bool is_replaced_straggler(const struct job_status *status, const char *pod)
+{
+    for (unsigned i = 0; i < status->straggler_replacement_count; i++)
+        if (strcmp(status->straggler_replacements[i].pod, pod) == 0)
+            return true;
+    return false;
+}
+
 static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
@@ -829,7 +873,8 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_DELETE_POD:
         if ((pod = find_pod(action->pod->uid)) != NULL) {
             CHECK(!pod->foreign, "a pod of somebody else is deleted");
-            pod->ended_by_operator = true;
+            pod->ended_by_operator =
+                !is_replaced_straggler(&job->status, pod->name) || is_superseded(pod, &job->status);
         }
         server_delete(action->pod->uid);
         model.must_see_pods = true;
@@ -896,6 +941,15 @@ static size_t operator_turn(void)
         .now_ms = model.now_ms,
         .options = &model.options,
     };
+    if (!model.calm && model.seed % 3 == 0 && chance(30)) {
+        input.answers.asked_ms = model.now_ms;
+        input.straggler = (struct straggler_input){.reported = true,
+                                                   .role = chance(80) ? "worker" : NULL,
+                                                   .index = (int64_t)draw(WORKERS + 1),
+                                                   .own_ms = 100,
+                                                   .due_ms = 10,
+                                                   .seconds = (int64_t)draw(30)};
+    }
     SCOPED(plan_release) struct plan plan = {0};
     plan_job(&input, &plan);
     if (!plan.counts_wait)
@@ -1168,6 +1222,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.run_policy.failure_policy = (struct failure_policy){&model.rule, chance(25)};
     model.scene.job.run_policy.active_deadline_seconds = chance(10) ? 30 + (int64_t)draw(300) : FIELD_UNSET;
     model.scene.job.run_policy.progress_deadline_seconds = chance(20) ? 10 + (int64_t)draw(100) : FIELD_UNSET;
+    model.scene.job.run_policy.straggler_replacement = (struct straggler_replacement_spec){
+        .after_seconds = seed % 2 ? 10 : FIELD_UNSET, .max_per_hour = 1 + (int64_t)(seed / 6 % 3)};
     model.clock_is_set = chance(50);
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
@@ -1220,6 +1276,7 @@ static void run_schedules(enum restart_scope scope)
 Test(plan_replay, pods_are_replaced_one_by_one)
 {
     run_schedules(RESTART_SCOPE_POD);
+    cr_expect(getenv("PLAN_REPLAY_LAST") || stragglers_replaced > 0, "the schedules replace no straggler");
 }
 
 Test(plan_replay, crews_start_over)

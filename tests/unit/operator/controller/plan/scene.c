@@ -45,6 +45,7 @@ void scene_init(struct scene *scene, int64_t workers)
                        .progress_deadline_seconds = FIELD_UNSET,
                        .ttl_seconds_after_finished = FIELD_UNSET,
                        .force_delete_after_seconds = FIELD_UNSET,
+                       .straggler_replacement = {FIELD_UNSET, FIELD_UNSET},
                        .clean_pod_policy = CLEAN_RUNNING},
         .document = {.workers = workers, .strategy = {.type = STRATEGY_MULTI_WORKER_MIRRORED}},
         .status = {.start_ms = FIELD_UNSET,
@@ -197,6 +198,13 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
             .at_ms = status->node_failures[i].at_ms,
             .reason = arena_copy_string(arena, status->node_failures[i].reason),
             .sure = status->node_failures[i].sure,
+        };
+    copy.straggler_replacements =
+        arena_allocate(arena, copy.straggler_replacement_count + 1, sizeof *copy.straggler_replacements);
+    for (unsigned i = 0; i < copy.straggler_replacement_count; i++)
+        copy.straggler_replacements[i] = (struct straggler_replacement){
+            .pod = arena_copy_string(arena, status->straggler_replacements[i].pod),
+            .at_ms = status->straggler_replacements[i].at_ms,
         };
     for (unsigned i = 0; i < copy.progress.metric_count; i++) {
         copy.progress.metrics[i].name = arena_copy_string(arena, status->progress.metrics[i].name);
