@@ -25,6 +25,7 @@
 #include "worker/train/announce.h"
 #include "worker/train/compilation.h"
 #include "worker/train/compute_threads.h"
+#include "worker/train/job_check.h"
 #include "worker/train/leaving.h"
 #include "worker/train/loop.h"
 #include "worker/train/parameter_server.h"
@@ -71,6 +72,8 @@ static int use(const struct arguments *arguments, const struct identity *identit
 {
     if (arguments->describe_model)
         return describe_run(job, ret_code, error);
+    if (arguments->check_job)
+        return job_check_run(arguments, identity, job, ret_code, error);
     if (arguments_generate(&arguments->inference))
         return generate_run(arguments, identity, job, ret_code, error);
     if (arguments->inference.example)

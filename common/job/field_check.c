@@ -87,9 +87,14 @@ static void check_integer(struct check *check, const struct field *field, const 
 static void check_decimal_bounds(struct check *check, const struct field *field, double number)
 {
     bool low = field->above ? number <= field->lowest : number < field->lowest;
-    if (low || number > field->highest)
-        violations_add(check->violations, NULL, "%g is out of bounds; give a number %s %g%s to %g", number,
-                       field->above ? "above" : "from", field->lowest, field->above ? ", up" : "", field->highest);
+    bool high = field->below ? number >= field->highest : number > field->highest;
+    if (low || high)
+        violations_add(check->violations, NULL, "%g is out of bounds; give a number %s %g%s %g", number,
+                       field->above ? "above" : "from", field->lowest,
+                       field->below   ? " and below"
+                       : field->above ? ", up to"
+                                      : " to",
+                       field->highest);
 }
 
 /* A number, or the same in quotes. */

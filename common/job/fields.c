@@ -124,6 +124,7 @@ static const struct field strategy_fields[] = {
      MEMBER(strategy_spec, outer_momentum),
      LONE,
      BETWEEN(0, 1),
+     .below = true,
      .description = "With localSteps: Nesterov momentum of the outer optimizer. Default: 0.9."},
 };
 OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
@@ -698,6 +699,7 @@ static const struct field optimizer_fields[] = {
      LONE,
      ONLY_FOR("SGD"),
      BETWEEN(0, 1),
+     .below = true,
      .fallback = "0.9",
      .description = "SGD: share of the last update that is kept."},
     {.name = "beta1",
@@ -706,6 +708,7 @@ static const struct field optimizer_fields[] = {
      LONE,
      ONLY_FOR("AdamW"),
      BETWEEN(0, 1),
+     .below = true,
      .fallback = "0.9",
      .description = "AdamW: decay of the gradient's running mean."},
     {.name = "beta2",
@@ -714,6 +717,7 @@ static const struct field optimizer_fields[] = {
      LONE,
      ONLY_FOR("AdamW"),
      BETWEEN(0, 1),
+     .below = true,
      .fallback = "0.999",
      .description = "AdamW: decay of the squared gradient's running mean."},
     {.name = "epsilon",

@@ -64,10 +64,11 @@ struct field {
     size_t size;      /* of the member */
     size_t companion; /* lists: offset of the count (unsigned); objects: of a bool; else NO_MEMBER */
 
-    int64_t min, max;       /* integers: value; strings: characters; lists: elements */
-    double lowest, highest; /* decimals and elements of integer lists; both included unless `above`. `highest` of a list
+    int64_t min, max; /* integers: value; strings: characters; lists: elements */
+    double lowest,
+        highest; /* decimals and elements of integer lists; both included unless `above` or `below`. `highest` of a list
                              * of strings: characters of an element; 0: LIST_TEXT_MAX */
-    bool above;             /* `lowest` itself is excluded */
+    bool above, below; /* `lowest` itself is excluded; `highest` itself is */
 
     enum string_format format;
     /* A check of a string, or of each element of a list of strings, that a CRD cannot express; NULL: none. Its message of ERROR_INVALID is

@@ -18,6 +18,7 @@
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
+#include "operator/cli/run_check.h"
 #include "operator/cli/run_keep.h"
 #include "operator/cli/run_list.h"
 #include "operator/cli/run_mark.h"
@@ -155,18 +156,35 @@ static int check_volumes(struct run *run, struct error *error)
                : volume_options_check_data(spec, volumes, count, own, error);
 }
 
-static int connect(struct run *run, struct error *error)
-{
-    if (!in_cluster(run) && (check_volumes(run, error) < 0 || plane_start(run, error) < 0))
-        return -1;
-    struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
-    return kube_client_new(run->loop, &run->config, &client, &run->client, error);
-}
-
 static struct storage_place place_of(const struct run *run)
 {
     return (struct storage_place){
         .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
+}
+
+/* A job that is in the state directory already was checked when it was created. */
+static int check_job(struct run *run, struct error *error)
+{
+    SCOPED_BUFFER warnings;
+    buffer_init(&warnings, RUN_WARNINGS_MAX);
+    if (state_directory_is_one(run->state) && !run->options->fresh)
+        return 0;
+    struct storage_place place = place_of(run);
+    if (run_check(&run->manifest, &place, run->loop, &run->interrupted, &warnings, error) < 0)
+        return -1;
+    for (char *line = warnings.data, *end; line && *line && !run->options->quiet; line = end + 1) {
+        end = strchr(line, '\n');
+        fprintf(stderr, "cox run: warning: %.*s\n", (int)(end - line), line);
+    }
+    return 0;
+}
+
+static int connect(struct run *run, struct error *error)
+{
+    if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_job(run, error) < 0 || plane_start(run, error) < 0))
+        return -1;
+    struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
+    return kube_client_new(run->loop, &run->config, &client, &run->client, error);
 }
 
 /* Whether --delete-volumes removes the directory, and with it no other volume, such as one with data. */

@@ -17,7 +17,7 @@ finish_also() {
 export XDG_STATE_HOME=$work/xdg XDG_CACHE_HOME=$work/cache
 unset COXSWAIN_DATA COXSWAIN_MIRROR
 
-# job NAME EPOCHS [IMAGES]
+# job NAME EPOCHS
 job() {
     cat >"$1.yaml" <<YAML
 apiVersion: coxswain.dev/v1beta1
@@ -34,7 +34,7 @@ spec:
     data:
       format: IDX
       storage: digits
-      train: {images: ${3:-images}, labels: labels}
+      train: {images: images, labels: labels}
       validation: {last: 100}
     training: {epochs: $2, batchSize: 50, optimizer: {type: SGD, learningRate: "0.05"}, seed: 7}
     checkpoint: {storage: runs, path: $1, everySteps: 20, keep: 2}
@@ -78,9 +78,9 @@ verdict $? "nothing of it runs afterwards" "$(pgrep -af "$work")"
 
 # ---- one that fails
 
-job broken 4 nowhere
-cox broken run broken.yaml --volume "digits=$work/data" --state "$work/broken"
-[[ $? == 1 ]] && grep -q 'broken has failed: worker [01]: .*nowhere.*exit code 65' broken.out
+job broken 4
+cox broken run broken.yaml --volume "digits=$work/data" --state "$work/broken" --set spec.coxswain.training.optimizer.weightDecay=1000
+[[ $? == 1 ]] && grep -q 'broken has failed: worker [01]: .*lower training.optimizer.learningRate.*exit code 71' broken.out
 verdict $? "a failing job ends with 1, its reason and its pod's error line" "$(why broken)"
 
 # ---- interrupted and resumed

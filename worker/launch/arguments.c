@@ -29,6 +29,7 @@ const char arguments_usage[] =
     "  --compile-program DIR  check that an exported program compiles, and say what it needs\n"
     "  --topology SLICE       with --compile-program: for TPUs that need not be here, such as v5e:2x2, by libtpu.so\n"
     "  --describe-model       print the layers of the job's model, their shapes and parameters, as JSON\n"
+    "  --check-job            open the job's model, plans and data without training, and print their sizes as JSON\n"
     "\n"
     "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
     "  --generate PROMPT      continue this text (of a model over bytes), or these tokens (\"17 4 250\")\n"
@@ -62,6 +63,7 @@ enum argument {
     OPTION_COMPILED_ON,
     OPTION_TOPOLOGY,
     OPTION_DESCRIBE,
+    OPTION_CHECK,
     OPTION_GENERATE,
     OPTION_PROMPT_FILE,
     OPTION_PREDICT,
@@ -96,6 +98,7 @@ static const struct option options[] = {
     {"top-k", required_argument, NULL, OPTION_TOP_K},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"describe-model", no_argument, NULL, OPTION_DESCRIBE},
+    {"check-job", no_argument, NULL, OPTION_CHECK},
     {"compile-program", required_argument, NULL, OPTION_PROGRAM},
     {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
     {"compiled-for", required_argument, NULL, OPTION_COMPILED_FOR},
@@ -201,6 +204,9 @@ static int apply_option(struct arguments *arguments, int option, const char *val
     case OPTION_DESCRIBE:
         arguments->describe_model = true;
         return 0;
+    case OPTION_CHECK:
+        arguments->check_job = true;
+        return 0;
     case OPTION_PROGRAM:
         arguments->program = value;
         return 0;
@@ -262,8 +268,10 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
             return -1;
         says_how |= option >= OPTION_TOKENS;
     }
-    if (arguments.describe_model && (arguments_generate(&arguments.inference) || arguments.inference.example))
-        return error_set(error, ERROR_INVALID, "--describe-model: not with --generate and --predict");
+    if ((arguments.describe_model || arguments.check_job) &&
+        (arguments_generate(&arguments.inference) || arguments.inference.example))
+        return error_set(error, ERROR_INVALID, "%s: not with --generate and --predict",
+                         arguments.describe_model ? "--describe-model" : "--check-job");
     if (arguments.topology != NULL && arguments.program == NULL)
         return error_set(error, ERROR_INVALID, "--topology: is for --compile-program");
     if (optind < count)
@@ -276,13 +284,13 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
 
 bool arguments_use_model(const struct arguments *arguments)
 {
-    return arguments->describe_model || arguments_generate(&arguments->inference) ||
+    return arguments->describe_model || arguments->check_job || arguments_generate(&arguments->inference) ||
            arguments->inference.example != NULL;
 }
 
 bool arguments_name_use(int count, char **values)
 {
-    static const char *const uses[] = {"--generate", "--prompt-file", "--predict", "--describe-model"};
+    static const char *const uses[] = {"--generate", "--prompt-file", "--predict", "--describe-model", "--check-job"};
     bool found = false;
     for (int i = 1; i < count; i++) {
         size_t length = strcspn(values[i], "="); /* names may be shortened */

@@ -40,6 +40,7 @@ struct arguments {
     int http_port;                    /* --http-port; -1: none, -2: not given */
     bool help, version;
     bool describe_model;  /* --describe-model */
+    bool check_job;       /* --check-job */
     const char *program;  /* --compile-program; NULL: not to compile one */
     const char *topology; /* --topology; NULL: for the devices of this machine */
     int compiled_on_tpus; /* --compiled-on-tpus; 0: on any device */
@@ -54,7 +55,7 @@ struct arguments {
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
 /* Returns whether a text is to be continued. */
 bool arguments_generate(const struct inference_arguments *inference);
-/* Returns whether a model is to be used or described rather than trained. */
+/* Returns whether a model is to be used or described, or a job checked, rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
 /* Returns whether a command line that arguments_parse has refused asks to use a model, so that the error is printed as a command's and not as a
  * training process's. */

@@ -124,6 +124,8 @@ static void decimal_schema(const struct field *field, struct json *schema)
     if (field->above)
         json_set_boolean(schema, "exclusiveMinimum", true);
     json_set_number(schema, "maximum", field->highest);
+    if (field->below)
+        json_set_boolean(schema, "exclusiveMaximum", true);
     json_set_integer(schema, "maxLength", DECIMAL_TEXT_MAX);
     json_set_string(schema, "pattern", string_format_expression(STRING_FORMAT_DECIMAL));
 }

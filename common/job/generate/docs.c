@@ -50,7 +50,8 @@ static void type_text(const struct field *field, struct buffer *out)
         bounds_text(field, out);
         return;
     case FIELD_DECIMAL:
-        buffer_format(out, "number, %s %g to %g", field->above ? "above" : "from", field->lowest, field->highest);
+        buffer_format(out, "number, %s %g %s %g", field->above ? "above" : "from", field->lowest,
+                      field->below ? "and below" : "to", field->highest);
         return;
     case FIELD_BOOLEAN:
         buffer_append_string(out, "boolean", NULL);

@@ -155,6 +155,8 @@ Test(job_document, names_the_field_and_what_to_write)
          "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: 0}}\n",
          "training.optimizer.learningRate: 0 is out of bounds; give a number above 0, up to 1000"},
+        {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {type: AdamW, beta2: 1}}\n",
+         "training.optimizer.beta2: 1 is out of bounds; give a number from 0 and below 1"},
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: [1]}}\n",
          "training.optimizer.learningRate: the value is of type array; give a number, such as 0.01 or 3e-4"},
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {type: adam}}\n",

@@ -61,6 +61,7 @@ Test(arguments, nonsense_is_named)
         {"--weights", "x", "init.path"},
         {"--outputs", NULL, "--outputs: is for --predict"},
         {"--describe-model", "--predict=1", "--describe-model: not with"},
+        {"--check-job", "--predict=1", "--check-job: not with"},
         {"--data", "x.npy", "--data: is for --predict"},
         {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
         {"--compile-program=x", "--compiled-on-tpus=65", "--compiled-on-tpus"},

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/run_check.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/contract/environment.h"
+#include "common/contract/exit_code.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/cli/trained_run.h"
+#include "operator/cli/worker_child.h"
+
+#define ANSWER_MAX 4096
+#define LINE_MAX_BYTES 256
+#define TURN_MS 10
+#define GIB ((double)(1 << 30))
+/* From here on nearly every model's loss rises to infinity. */
+#define SGD_RATE_SUSPICIOUS 10.0
+#define ADAMW_RATE_SUSPICIOUS 1.0
+/* More than a day at a thousand a second. */
+#define STEPS_SUSPICIOUS 100000000
+
+/* ---------------------------------------------------------------- the machine */
+
+static int64_t available_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[LINE_MAX_BYTES];
+    int64_t bytes = -1;
+    while (file && bytes < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            bytes = strtoll(line + 13, NULL, 10) * 1024;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+struct run_machine run_machine_read(void)
+{
+    cpu_set_t set;
+    return (struct run_machine){.memory = available_memory(),
+                                .processors = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1};
+}
+
+/* ---------------------------------------------------------------- warnings */
+
+static void warn_of_rate(const struct optimizer_spec *optimizer, struct buffer *warnings)
+{
+    double most = optimizer->type == OPTIMIZER_SGD ? SGD_RATE_SUSPICIOUS : ADAMW_RATE_SUSPICIOUS;
+    if (optimizer->learning_rate >= most)
+        buffer_format(warnings,
+                      "training.optimizer.learningRate: %g is very high for %s, whose rates are usually below %g; the "
+                      "loss may become infinite\n",
+                      optimizer->learning_rate, optimizer_type_name(optimizer->type), most);
+    if (optimizer->learning_rate * optimizer->weight_decay >= 1)
+        buffer_format(warnings,
+                      "training.optimizer.weightDecay: %g at a learning rate of %g removes the whole weight in each "
+                      "step; their product should be far below 1\n",
+                      optimizer->weight_decay, optimizer->learning_rate);
+}
+
+static void warn_of_processors(const struct training_job *job, int processors, struct buffer *warnings)
+{
+    int64_t pods = 0;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        pods += job->roles[role].count;
+    if (pods > processors)
+        buffer_format(warnings,
+                      "the job's %lld pods share %d processor%s, so it may train more slowly than with %d worker%s\n",
+                      (long long)pods, processors, processors == 1 ? "" : "s", processors, processors == 1 ? "" : "s");
+}
+
+static void warn_of_memory(const struct json *answer, int64_t available, struct buffer *warnings)
+{
+    int64_t members = json_integer_at(answer, "members", 1);
+    double needed = json_number_at(answer, "memory", 0) * (double)members;
+    if (available >= 0 && needed > (double)available)
+        buffer_format(
+            warnings,
+            "the job's %lld processes plan %.1f GiB of memory, but only %.1f GiB are available now; end other "
+            "programs, or lower training.batchSize or workers.replicas\n",
+            (long long)members, needed / GIB, (double)available / GIB);
+}
+
+void run_check_warn(const struct training_job *job, const struct json *answer, struct run_machine machine,
+                    struct buffer *warnings)
+{
+    int64_t batch = json_integer_at(answer, "batch", 0), examples = json_integer_at(answer, "examples", 0);
+    int64_t steps = json_integer_at(answer, "steps", 0);
+    if (examples > 0 && batch > examples)
+        buffer_format(warnings,
+                      "a batch of %lld is more than the %lld training examples, so each step takes all of them; for "
+                      "more than one step an epoch, lower training.batchSize\n",
+                      (long long)batch, (long long)examples);
+    if (steps >= STEPS_SUSPICIOUS)
+        buffer_format(warnings, "%lld steps take more than a day even at a thousand a second; training.%s says so\n",
+                      (long long)steps, job->document.training.steps == FIELD_UNSET ? "epochs" : "steps");
+    warn_of_rate(&job->document.training.optimizer, warnings);
+    warn_of_memory(answer, machine.memory, warnings);
+    warn_of_processors(job, machine.processors, warnings);
+}
+
+/* ---------------------------------------------------------------- the worker */
+
+/* Returns whether the pods run something before coxswain-worker, or instead of it. */
+static bool is_changed(const struct json *spec)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct json *pod = json_at(json_member(spec, role_section((enum role)role)), "template.spec");
+        if (json_count(json_member(pod, "initContainers")) > 0)
+            return true;
+        for (const struct json *item = json_first(json_member(pod, "containers")); item; item = json_next(item))
+            if (json_member(item, "command"))
+                return true;
+    }
+    return false;
+}
+
+/* Describes the job as its pods see it, in a crew on this machine. */
+static struct json *document_of(const struct training_job *job)
+{
+    struct job_document document = job->document; /* a view: nothing of it is released */
+    document.job_name = job->name;
+    document.crew = (struct crew_spec){.host_pattern = "localhost", .port = PORT_CREW};
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (job->roles[role].count > 0)
+            document.crew.roles[document.crew.role_count++] = (struct crew_role){.name = role_name((enum role)role),
+                                                                                 .count = job->roles[role].count,
+                                                                                 .min_count = FIELD_UNSET,
+                                                                                 .max_count = FIELD_UNSET};
+    return job_document_to_json(&document);
+}
+
+/* Returns the directory of a storage as coxswain-worker takes it; the directory may not be there yet. NULL: it is not on this machine. */
+static char *absolute_directory(const struct storage_place *place, const struct json *object, const char *name_space,
+                                const char *storage)
+{
+    char *path = storage_directory(place, object, name_space, storage);
+    SCOPED_FREE char *here = path && *path != '/' ? getcwd(NULL, 0) : NULL;
+    if (!here)
+        return path;
+    char *result = memory_format("%s/%s", here, path);
+    free(path);
+    return result;
+}
+
+static int start(const struct training_job *job, const struct json *object, const char *name_space,
+                 const struct storage_place *place, struct worker_child *ret_child, struct error *error)
+{
+    SCOPED_JSON *document = document_of(job);
+    SCOPED(worker_call_release) struct worker_call call = {.count = 0};
+    worker_call_add(&call, "--check-job", NULL);
+    for (unsigned i = 0; i < job->document.storage_count; i++) {
+        const char *name = job->document.storage[i].name;
+        SCOPED_FREE char *path = absolute_directory(place, object, name_space, name);
+        SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
+        if (pair)
+            worker_call_add(&call, "--storage", pair);
+    }
+    return worker_child_start(document, NULL, call.words, ret_child, error);
+}
+
+/* Returns the status as waitpid gives it; -1: the child was ended because of the time or the user. */
+static int await(pid_t child, struct event_loop *loop, const bool *interrupted)
+{
+    int64_t end_ms = clock_now_ms() + RUN_CHECK_SECONDS * 1000;
+    int status = -1;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (event_loop_turn(loop, TURN_MS, NULL) == 0 && !*interrupted && clock_now_ms() < end_ms)
+            continue;
+        kill(child, SIGKILL);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            continue;
+        return -1;
+    }
+    return status;
+}
+
+/* Whether a pod would end with this code, too. */
+static bool is_refusal(int status)
+{
+    int code = status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_CODE_INTERNAL;
+    return code == EXIT_CODE_BAD_JOB || code == EXIT_CODE_BAD_DATA || code == EXIT_CODE_NO_MEMORY;
+}
+
+static int ask_worker(const struct training_job *job, struct worker_child *child, struct event_loop *loop,
+                      const bool *interrupted, struct buffer *warnings, struct error *error)
+{
+    int status = await(child->pid, loop, interrupted);
+    SCOPED_BUFFER output;
+    struct json *answer;
+    buffer_init(&output, ANSWER_MAX);
+    if (is_refusal(status))
+        return worker_child_failure(child, "coxswain-worker refuses the job and printed no error", error);
+    if (status != 0 || worker_child_output(child, &output, NULL) < 0 ||
+        json_parse(buffer_text(&output), output.length, ANSWER_MAX, &answer, NULL) < 0)
+        return 0;
+    run_check_warn(job, answer, run_machine_read(), warnings);
+    json_free(answer);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* A job as the sweep makes it; without the values of its parameters. */
+static struct json *job_of(const struct manifest *manifest)
+{
+    if (!manifest->is_sweep)
+        return json_copy(manifest->effective);
+    struct json *job = json_new_object();
+    json_set_string(job, "apiVersion", json_string_at(manifest->effective, "apiVersion", ""));
+    json_set_string(job, "kind", TRAINING_JOB_KIND);
+    json_set(job, "metadata", json_copy(json_member(manifest->effective, "metadata")));
+    json_set(job, "spec", json_copy(json_at(manifest->effective, "spec.template")));
+    return job;
+}
+
+int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
+              const bool *interrupted, struct buffer *warnings, struct error *error)
+{
+    SCOPED_JSON *object = job_of(manifest);
+    SCOPED(training_job_release) struct training_job job;
+    struct worker_child child;
+    if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
+        is_changed(json_member(object, "spec")) || start(&job, object, manifest->name_space, place, &child, NULL) < 0)
+        return 0;
+    int result = ask_worker(&job, &child, loop, interrupted, warnings, error);
+    worker_child_release(&child);
+    return result;
+}

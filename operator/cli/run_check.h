@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks a job on this machine before `cox run` starts a control plane for it, so that a mistake costs no pods: whether the layers fit
+ * together, whether the files of the data are there and fit the model, and whether the memory is enough. coxswain-worker opens all of this,
+ * as the pods would (worker/train/job_check.h), and its error is returned. What is only suspicious, such as a learning rate of 50,
+ * is a warning.
+ */
+#ifndef COXSWAIN_CLI_RUN_CHECK_H
+#define COXSWAIN_CLI_RUN_CHECK_H
+
+#include "common/buffer.h"
+#include "common/event_loop.h"
+#include "common/job/training_job.h"
+#include "operator/cli/manifest.h"
+#include "operator/cli/summary.h"
+
+/* The worker is ended after this time; the job is then taken for good. */
+#define RUN_CHECK_SECONDS 20
+#define RUN_WARNINGS_MAX (16 * 1024)
+
+/* This machine. */
+struct run_machine {
+    int64_t memory; /* available bytes; -1: unknown */
+    int processors;
+};
+struct run_machine run_machine_read(void);
+
+/* Checks the manifest's job, or the job that a sweep makes its trials of. Appends a line for each warning to `warnings`. Runs the loop, and
+ * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is the better
+ * one; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
+int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
+              const bool *interrupted, struct buffer *warnings, struct error *error);
+
+/* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. Exported for tests. */
+void run_check_warn(const struct training_job *job, const struct json *answer, struct run_machine machine,
+                    struct buffer *warnings);
+
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cox run checks a job before it starts any pod: layers, files of the data, batches, memory. A job that cannot train leaves nothing behind,
+# and a suspicious one a warning. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+# shellcheck source=tests/integration/verdict.sh
+. "$root/tests/integration/verdict.sh"
+# shellcheck source=tests/integration/cox.sh
+. "$root/tests/integration/cox.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export HOME=$work
+# shellcheck disable=SC2034 # cox.sh calls it
+cox_command=(timeout 120 "$bin/cox")
+
+# refused TEXT: cox run has ended with one sentence that has TEXT, and nothing was created
+refused() {
+    [[ $(wc -l <err) == 1 && ! -s out && ! -e .local ]] && grep -qF -- "$1" err
+}
+
+cat >layers.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: layers}
+spec:
+  workers: {replicas: 2}
+  coxswain:
+    strategy: {type: MultiWorkerMirrored}
+    model:
+      inputShape: [28, 28, 1]
+      layers:
+        - {type: Conv2D, filters: 8, kernel: 3}
+        - {type: MaxPool, size: 2}
+        - {type: Flatten}
+        - {type: Dense, units: 10}
+    data: {format: Synthetic, examples: 200}
+    training: {steps: 3, batchSize: 20, optimizer: {type: SGD, learningRate: "0.1"}}
+YAML
+cox 1 run layers.yaml --set 'spec.coxswain.model.layers[1].size=40' &&
+    refused 'cox run: model.layers[1] (maxPool1): a window of 40 does not fit an image of 26x26'
+verdict $? "layers that do not fit together are refused before a pod starts" "$(said)"
+cox 1 run layers.yaml --set 'spec.coxswain.model.layers[0].filters=60000' --set spec.coxswain.training.batchSize=1000000 &&
+    refused 'cox run: the memory plan needs ' && grep -q 'it would fit with training.batchSize: ' err
+verdict $? "a job that needs more memory than the machine has" "$(said)"
+cox 1 run layers.yaml --set spec.coxswain.training.optimizer.learningRate=0 && [[ ! -e .local/state/coxswain/default-layers ]] &&
+    grep -q 'learningRate: 0 is out of bounds; give a number above 0' err
+verdict $? "a value that is always wrong is refused by the API" "$(said)"
+rm -rf .local
+
+mkdir data
+printf 'a,b,kind\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n9,9,x\n1,3,y\n' >data/table.csv
+cox 0 generate table --data data && mv out table.yaml
+claim=--volume=data=$work/data
+mv data/table.csv data/other.csv
+cox 1 run table.yaml "$claim" && refused "$work/data/table.csv"
+verdict $? "a file that is missing is named as it is called on this machine" "$(said)"
+mv data/other.csv data/table.csv
+cox 1 run table.yaml "$claim" --set 'spec.coxswain.model.inputShape=[3]' && refused 'training data: '
+verdict $? "data that does not fit the model" "$(said)"
+sed 's/,x$/,/' data/table.csv >data/hole.csv
+cox 1 run table.yaml "$claim" --set spec.coxswain.data.train.files=hole.csv && refused "$work/data/hole.csv"
+verdict $? "a table with a hole" "$(said)"
+cox 1 run table.yaml "$claim" --set spec.coxswain.init.path=/nowhere/model.safetensors && refused 'init.path: read the initial weights in /nowhere/model.safetensors'
+verdict $? "initial weights that are not there" "$(said)"
+
+cox 0 run table.yaml "$claim" --set spec.coxswain.training.batchSize=500 && grep -q '^cox run: warning: a batch of 500 is more than the [0-9]* training examples' err
+verdict $? "a batch larger than the data is told" "$(said)"
+cox 0 run layers.yaml --set spec.coxswain.training.optimizer.learningRate=1e-9 --set spec.workers.replicas=1 &&
+    ! grep -q warning err
+verdict $? "a usual job has no warning" "$(cat err)"
+cox 1 run layers.yaml --fresh --set spec.coxswain.training.optimizer.learningRate=1000 --set spec.coxswain.training.steps=50 &&
+    grep -q '^cox run: warning: training.optimizer.learningRate: 1000 is very high for SGD' err
+verdict $? "a suspicious learning rate is told, and the job runs" "$(said)"
+
+# A sweep, whose jobs are made of a template.
+cat >sweep.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: wide}
+spec:
+  objective: {metric: loss, goal: Minimize}
+  trials: 2
+  parameters:
+    - {path: coxswain.training.optimizer.learningRate, values: ["0.1", "0.2"]}
+  template:
+YAML
+sed -n '/^spec:/,$p' layers.yaml | sed '1d; s/^/  /; s/size: 2/size: 40/' >>sweep.yaml
+rm -rf .local
+cox 1 run sweep.yaml && refused 'model.layers[1] (maxPool1): a window of 40 does not fit'
+verdict $? "the template of a sweep is checked, too" "$(said)"

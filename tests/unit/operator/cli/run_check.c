@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/run_check.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIET ((struct run_machine){.memory = -1, .processors = 64})
+
+static const char job_text[] =
+    "{\"apiVersion\":\"coxswain.dev/"
+    "v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"},"
+    "\"spec\":{\"workers\":{\"replicas\":3},\"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},"
+    "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":100},"
+    "\"training\":{\"epochs\":2,\"batchSize\":10,\"optimizer\":%s}}}}";
+
+/* The warnings about a job with this optimizer, as the worker has measured it. */
+static const char *warnings(const char *optimizer, const char *answer_text, struct run_machine machine)
+{
+    static char text[RUN_WARNINGS_MAX];
+    struct training_job job;
+    struct json *object, *answer;
+    struct error error = ERROR_INIT;
+    struct buffer found;
+    snprintf(text, sizeof text, job_text, optimizer);
+    cr_assert_eq(json_parse(text, strlen(text), sizeof text, &object, NULL), 0);
+    cr_assert_eq(json_parse(answer_text, strlen(answer_text), sizeof text, &answer, NULL), 0);
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    buffer_init(&found, RUN_WARNINGS_MAX);
+    run_check_warn(&job, answer, machine, &found);
+    snprintf(text, sizeof text, "%s", buffer_text(&found));
+    buffer_release(&found);
+    training_job_release(&job);
+    json_free(object);
+    json_free(answer);
+    return text;
+}
+
+Test(run_check, says_nothing_about_a_usual_job)
+{
+    cr_assert_str_eq(warnings("{\"type\":\"SGD\",\"learningRate\":0.1,\"weightDecay\":0.0001}",
+                              "{\"batch\":10,\"examples\":100,\"steps\":20,\"memory\":1000,\"members\":3}",
+                              (struct run_machine){.memory = 3000, .processors = 3}),
+                     "");
+}
+
+Test(run_check, warns_of_rates_that_diverge)
+{
+    const struct {
+        const char *optimizer, *begin;
+    } cases[] = {
+        {"{\"type\":\"SGD\",\"learningRate\":10}", "training.optimizer.learningRate: 10 is very high for SGD"},
+        {"{\"type\":\"AdamW\",\"learningRate\":1}", "training.optimizer.learningRate: 1 is very high for AdamW"},
+        {"{\"type\":\"SGD\",\"learningRate\":0.1,\"weightDecay\":10}", "training.optimizer.weightDecay: 10 at a "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = warnings(cases[i].optimizer, "{}", QUIET);
+        cr_expect_eq(strncmp(found, cases[i].begin, strlen(cases[i].begin)), 0, "%s", found);
+    }
+    cr_expect_str_eq(warnings("{\"type\":\"SGD\",\"learningRate\":9.9}", "{}", QUIET), "");
+    cr_expect_str_eq(warnings("{\"type\":\"AdamW\",\"learningRate\":0.9}", "{}", QUIET), "");
+}
+
+Test(run_check, warns_of_what_the_data_and_the_machine_do_not_have)
+{
+    cr_expect(strstr(warnings("{}", "{\"batch\":500,\"examples\":100}", QUIET),
+                     "a batch of 500 is more than the 100 training examples"));
+    cr_expect(strstr(warnings("{}", "{\"steps\":100000000}", QUIET),
+                     "more than a day even at a thousand a second; training.epochs"));
+    const struct run_machine small = {.memory = (int64_t)3 << 30, .processors = 2};
+    cr_expect_str_eq(warnings("{}", "{\"memory\":2147483648,\"members\":3}", small),
+                     "the job's 3 processes plan 6.0 GiB of memory, but only 3.0 GiB are available now; end other "
+                     "programs, or lower training.batchSize or workers.replicas\n"
+                     "the job's 3 pods share 2 processors, so it may train more slowly than with 2 workers\n");
+}
+
+Test(run_check, knows_this_machine)
+{
+    const struct run_machine machine = run_machine_read();
+    cr_assert_gt(machine.processors, 0);
+    cr_assert_gt(machine.memory, 0);
+}
