@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -104,6 +106,10 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     }
     if (job_source_read(arguments, &identity, &job, error) < 0)
         return -1;
+    if (job.devices.plugin != NULL) { /* goes before what the image says, also in the process that compiles */
+        (void)setenv(ENV_PJRT_PLUGIN, job.devices.plugin, 1);
+        identity.pjrt_plugin = job.devices.plugin;
+    }
     if (job.model.program_path != NULL)
         compute_threads_set_environment(arguments, &identity, trains ? &job : NULL);
     int result = use(arguments, &identity, &job, ret_code, error);

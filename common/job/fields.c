@@ -159,6 +159,15 @@ static const struct field devices_fields[] = {
          "The extended resource by which a pod asks for a device, also one that has "
          "resource claims. Default: nvidia.com/gpu for GPU, google.com/tpu for TPU, and none if the container has "
          "resource claims, which then bring the devices."},
+    {.name = "plugin",
+     .kind = FIELD_STRING,
+     MEMBER(devices_spec, plugin),
+     LONE,
+     RANGE(2, 1024),
+     FORMAT(ABSOLUTE_PATH),
+     .description =
+         "The PJRT plugin that runs the program (model.program): the path of a shared library in the image. "
+         "Default: what the image's variable COXSWAIN_PJRT_PLUGIN says, or for TPU where libtpu.so is found."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 

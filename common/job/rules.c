@@ -185,6 +185,12 @@ static bool server_count(const struct json *self, const struct json *old)
     return !rule_has(self, "coxswain") || json_integer_at(self, "parameterServers.replicas", 1) <= CREW_SERVERS_MAX;
 }
 
+static bool plugin_runs_a_program(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "devices.plugin") || rule_has(self, "model.program");
+}
+
 static bool tpu_runs_a_program(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -974,6 +980,13 @@ const struct rule rules[] = {
      .holds = image_of_foreign_framework,
      .cel = "has(self.coxswain) || has(self.image) || has(self.trainingClass)",
      .message = "jobs of pytorch, tensorflow and jax need an image; name the one to run"},
+    {.name = "Plugin",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "devices.plugin",
+     .holds = plugin_runs_a_program,
+     .cel = "!has(self.devices.plugin) || (has(self.coxswain) && has(self.coxswain.model.program))",
+     .message = "is for programs and would be ignored here; leave it out, or name a program in model.program"},
     {.name = "Tpu",
      .in_documents = true,
      .about = &training_job_spec_type,

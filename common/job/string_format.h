@@ -30,6 +30,7 @@
       "a type of condition, such as Running or example.com/Billed")                                                    \
     X(REASON, "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$", "one word, such as CrewComplete")                            \
     X(PATH, "^" PATH_EXPRESSION "$", "a path without empty, '.' and '..' parts, such as mnist/train.gz")               \
+    X(ABSOLUTE_PATH, "^/" PATH_PART "(/" PATH_PART ")*$", "a path that begins with /, such as /opt/plugin.so")         \
     X(FIELD_PATH, "^[A-Za-z][-A-Za-z0-9_]*([.][-A-Za-z0-9_]+)*$",                                                      \
       "names of fields and numbers of elements joined by dots, such as coxswain.training.batchSize")                   \
     X(VARIABLE, "^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name, such as LEARNING_RATE")                                \

@@ -45,6 +45,19 @@ static int take_weights(struct trainer *trainer, const char *folder, struct erro
                : 0;
 }
 
+/* What was trained on TPUs is used on one of them, or on a machine without TPUs by the plugin that somebody has named. */
+static unsigned tpus_for(const struct trainer *trainer, unsigned uses)
+{
+    SCOPED_BUFFER here;
+    buffer_init(&here, 4096);
+    if (trainer->job->devices.type != DEVICE_TYPE_TPU)
+        return 0;
+    if (uses & PROGRAM_TRAINS)
+        return (unsigned)trainer->job->devices.count;
+    xla_append_tpus(&here);
+    return trainer->identity->pjrt_cpu_devices > 0 || (trainer->identity->pjrt_plugin == NULL && here.length > 0);
+}
+
 int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct error *error)
 {
     const struct model_spec *model = &trainer->job->model;
@@ -52,8 +65,7 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
     if (model->program_path == NULL)
         return 0;
     struct xla_options options;
-    bool on_tpus = trainer->job->devices.type == DEVICE_TYPE_TPU && (uses & PROGRAM_TRAINS);
-    xla_options_init(&options, trainer->identity->pjrt_plugin, on_tpus ? (unsigned)trainer->job->devices.count : 0,
+    xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, uses),
                      trainer->identity->pjrt_cpu_devices);
     if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
         program_open(folder, uses, xla_options_platform(&options), &trainer->program, error) < 0 ||
