@@ -47,6 +47,8 @@
  * (sick_node.h). */
 #define TAINT_SICK "coxswain.dev/sick"
 #define ANNOTATION_SICK_SINCE "coxswain.dev/sick-since"
+/* When the taint ends, as the operator that set it decided. */
+#define ANNOTATION_SICK_UNTIL "coxswain.dev/sick-until"
 
 /* Kubernetes' label of nodes by which affinities and topologies name them. */
 #define LABEL_HOST_NAME "kubernetes.io/hostname"

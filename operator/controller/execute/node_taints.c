@@ -15,10 +15,21 @@
 
 #define LOOK_MS 5000
 
+/* The operator's taint of a node, as it was when this process first saw it. */
+struct seen_taint {
+    char *node;
+    int64_t since_ms, until_ms; /* as the annotations say */
+    int64_t from_ms;            /* since_ms on the steady clock */
+};
+
 struct node_taints {
     struct node_taints_options options;
-    struct sick_failure failures[NODE_TAINTS_FAILURES_MAX];
+    int64_t started_ms, started_steady_ms;
+    struct sick_failure failures[NODE_TAINTS_FAILURES_MAX]; /* their times are those of the steady clock … */
+    int64_t noted_ms[NODE_TAINTS_FAILURES_MAX];             /* … and these are what the status says */
     size_t count;
+    struct seen_taint *seen; /* of nodes in the cache */
+    size_t seen_count;
     struct event_timer *timer;
     char *node;     /* the node that is being changed; NULL: none */
     bool removes;   /* the taint is removed from it, not set */
@@ -30,9 +41,73 @@ struct node_taints {
     bool stopped;
 };
 
+/* ---------------------------------------------------------------- time */
+
+/* The clock at the start, and since then a clock that nobody sets. */
+static int64_t steady_now_ms(const struct node_taints *taints)
+{
+    return taints->started_ms + clock_monotonic_ms() - taints->started_steady_ms;
+}
+
+/* A time of the machine's clock that is first seen now. If the clock is set later, the result stays right. */
+static int64_t steady_of(const struct node_taints *taints, int64_t at_ms)
+{
+    return steady_now_ms(taints) - (clock_now_ms() - at_ms);
+}
+
 static struct sick_failures failures_of(const struct node_taints *taints)
 {
-    return (struct sick_failures){taints->failures, taints->count, taints->options.window_ms, clock_now_ms()};
+    return (struct sick_failures){taints->failures, taints->count, taints->options.window_ms, steady_now_ms(taints)};
+}
+
+static struct seen_taint *find_seen(const struct node_taints *taints, const char *node, int64_t since_ms,
+                                    int64_t until_ms)
+{
+    for (size_t i = 0; i < taints->seen_count; i++)
+        if (strcmp(taints->seen[i].node, node) == 0 && taints->seen[i].since_ms == since_ms &&
+            taints->seen[i].until_ms == until_ms)
+            return &taints->seen[i];
+    return NULL;
+}
+
+/* Notes the taints of the cache. Those that it has no more are forgotten. */
+static void note_taints(struct node_taints *taints)
+{
+    const char *key;
+    const void *item;
+    size_t count = 0;
+    struct seen_taint *list = memory_allocate(informer_count(taints->options.nodes) + 1, sizeof *list);
+    for (size_t at = 0; informer_next(taints->options.nodes, &at, &key, &item);) {
+        const struct node_trouble *mark = item;
+        if (mark->sick_since_ms == 0)
+            continue;
+        const struct seen_taint *before = find_seen(taints, mark->name, mark->sick_since_ms, mark->sick_until_ms);
+        list[count++] = (struct seen_taint){memory_copy_string(mark->name), mark->sick_since_ms, mark->sick_until_ms,
+                                            before ? before->from_ms : steady_of(taints, mark->sick_since_ms)};
+    }
+    for (size_t i = 0; i < taints->seen_count; i++)
+        free(taints->seen[i].node);
+    free(taints->seen);
+    taints->seen = list;
+    taints->seen_count = count;
+}
+
+/* Returns when the taint was set, on the steady clock; 0: no operator has set one. */
+static int64_t set_ms(const struct node_taints *taints, const struct node_trouble *mark)
+{
+    if (!mark || mark->sick_since_ms == 0)
+        return 0;
+    const struct seen_taint *seen = find_seen(taints, mark->name, mark->sick_since_ms, mark->sick_until_ms);
+    return seen ? seen->from_ms : steady_of(taints, mark->sick_since_ms);
+}
+
+/* Another operator may have another window. */
+static bool is_over(const struct node_taints *taints, const struct node_trouble *mark)
+{
+    struct sick_failures failures = failures_of(taints);
+    bool known = mark->sick_until_ms > mark->sick_since_ms;
+    int64_t lasts_ms = known ? mark->sick_until_ms - mark->sick_since_ms : taints->options.window_ms;
+    return sick_node_is_over(&failures, set_ms(taints, mark), lasts_ms);
 }
 
 /* ---------------------------------------------------------------- failures */
@@ -46,9 +121,11 @@ static void remove_failure(struct node_taints *taints, size_t i)
     free(failure->node);
     free(failure->reason);
     *failure = taints->failures[--taints->count];
+    taints->noted_ms[i] = taints->noted_ms[taints->count];
 }
 
-static void add_failure(struct node_taints *taints, const struct training_job *job, const struct node_failure *failure)
+static void add_failure(struct node_taints *taints, const struct training_job *job, const struct node_failure *failure,
+                        int64_t at_ms)
 {
     size_t oldest = 0;
     for (size_t i = 1; i < taints->count; i++)
@@ -56,29 +133,44 @@ static void add_failure(struct node_taints *taints, const struct training_job *j
             oldest = i;
     if (taints->count == NODE_TAINTS_FAILURES_MAX)
         remove_failure(taints, oldest);
+    taints->noted_ms[taints->count] = failure->at_ms;
     taints->failures[taints->count++] = (struct sick_failure){
         .uid = memory_copy_string(job->uid),
         .program = memory_copy_string(job->sweep_uid ? job->sweep_uid : job->uid),
         .job = memory_format("%s/%s", job->namespace, job->name),
         .node = memory_copy_string(failure->node),
         .reason = memory_copy_string(failure->reason ? failure->reason : ""),
-        .at_ms = failure->at_ms,
+        .at_ms = at_ms,
     };
+}
+
+/* Returns the time of a failure on the steady clock. */
+static int64_t time_of(const struct node_taints *taints, const struct training_job *job,
+                       const struct node_failure *failure)
+{
+    for (size_t i = 0; i < taints->count; i++)
+        if (taints->noted_ms[i] == failure->at_ms && strcmp(taints->failures[i].uid, job->uid) == 0 &&
+            strcmp(taints->failures[i].node, failure->node) == 0)
+            return taints->failures[i].at_ms;
+    return steady_of(taints, failure->at_ms);
 }
 
 void node_taints_note(struct node_taints *taints, const struct training_job *job)
 {
     if (!taints)
         return;
-    int64_t now_ms = clock_now_ms();
+    unsigned count = job->status.node_failure_count;
+    int64_t *times = memory_allocate(count + 1, sizeof *times);
+    for (unsigned i = 0; i < count; i++)
+        if (job->status.node_failures[i].node)
+            times[i] = time_of(taints, job, &job->status.node_failures[i]);
     for (size_t i = taints->count; i-- > 0;)
         if (strcmp(taints->failures[i].uid, job->uid) == 0)
             remove_failure(taints, i);
-    for (unsigned i = 0; i < job->status.node_failure_count; i++) {
-        const struct node_failure *failure = &job->status.node_failures[i];
-        if (failure->node && now_ms - failure->at_ms < taints->options.window_ms)
-            add_failure(taints, job, failure);
-    }
+    for (unsigned i = 0; i < count; i++)
+        if (job->status.node_failures[i].node && steady_now_ms(taints) - times[i] < taints->options.window_ms)
+            add_failure(taints, job, &job->status.node_failures[i], times[i]);
+    free(times);
 }
 
 /* ---------------------------------------------------------------- a node is changed */
@@ -146,10 +238,12 @@ static void patch_node(struct node_taints *taints, const struct json *node)
     SCOPED_JSON *patch = json_new_object();
     struct json *metadata = json_set_object(patch, "metadata");
     json_set_string(metadata, "resourceVersion", json_string_at(node, "metadata.resourceVersion", ""));
-    char since[CLOCK_TEXT_MAX];
+    struct json *annotations = json_set_object(metadata, "annotations");
+    char since[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX];
     clock_format_seconds(clock_now_ms() + 999, since);
-    json_set(json_set_object(metadata, "annotations"), ANNOTATION_SICK_SINCE,
-             taints->removes ? json_new_null() : json_new_string(since));
+    clock_format_seconds(clock_now_ms() + 999 + taints->options.window_ms, until);
+    json_set(annotations, ANNOTATION_SICK_SINCE, taints->removes ? json_new_null() : json_new_string(since));
+    json_set(annotations, ANNOTATION_SICK_UNTIL, taints->removes ? json_new_null() : json_new_string(until));
     json_set(json_set_object(patch, "spec"), "taints", taints_list(node, !taints->removes));
     struct resource_path path = {KUBE_NODES, NULL, taints->node, NULL};
     struct kube_call_options options = call_options(taints, node_patched);
@@ -178,9 +272,8 @@ static void node_read(void *context, const struct kube_answer *answer)
         return;
     }
     SCOPED_FREE struct node_trouble *mark = node_trouble_new(answer->object);
-    int64_t since_ms = mark ? mark->sick_since_ms : 0;
-    struct sick_node sick = sick_node_count(&failures, taints->node, since_ms);
-    if (taints->removes && since_ms > 0 && sick_node_is_over(&failures, since_ms)) {
+    struct sick_node sick = sick_node_count(&failures, taints->node, set_ms(taints, mark));
+    if (taints->removes && mark && mark->sick_since_ms > 0 && is_over(taints, mark)) {
         taints->note = memory_format("pods may be scheduled on node %s again", taints->node);
         patch_node(taints, answer->object);
     } else if (!taints->removes && !(mark && mark->sick_taint) && sick_node_is_sick(&sick)) {
@@ -243,14 +336,13 @@ static bool is_sooner(const struct node_taints *taints, const char *a, const cha
     return !b || (a_follows != b_follows ? a_follows : strcmp(a, b) < 0);
 }
 
-static const char *find_over(const struct node_taints *taints, const struct sick_failures *failures)
+static const char *find_over(const struct node_taints *taints)
 {
     const char *key, *found = NULL;
     const void *item;
     for (size_t at = 0; informer_next(taints->options.nodes, &at, &key, &item);) {
         const struct node_trouble *mark = item;
-        if (mark->sick_since_ms > 0 && sick_node_is_over(failures, mark->sick_since_ms) &&
-            is_sooner(taints, mark->name, found))
+        if (mark->sick_since_ms > 0 && is_over(taints, mark) && is_sooner(taints, mark->name, found))
             found = mark->name;
     }
     return found;
@@ -264,7 +356,7 @@ static const char *find_sick(const struct node_taints *taints, const struct sick
         if (!is_sooner(taints, node, found))
             continue;
         const struct node_trouble *mark = informer_get(taints->options.nodes, node);
-        struct sick_node sick = sick_node_count(failures, node, mark ? mark->sick_since_ms : 0);
+        struct sick_node sick = sick_node_count(failures, node, set_ms(taints, mark));
         if (!(mark && mark->sick_taint) && sick_node_is_sick(&sick))
             found = node;
     }
@@ -293,12 +385,13 @@ static void look(void *context)
     if (taints->node || !informer_synced(taints->options.nodes) ||
         !informer_has_seen(taints->options.nodes, taints->write))
         return;
+    note_taints(taints);
     struct sick_failures failures = failures_of(taints);
     for (size_t i = taints->count; i-- > 0;)
         if (failures.now_ms - taints->failures[i].at_ms >= taints->options.window_ms)
             remove_failure(taints, i);
     failures.count = taints->count;
-    const char *over = find_over(taints, &failures), *sick = find_sick(taints, &failures);
+    const char *over = find_over(taints), *sick = find_sick(taints, &failures);
     bool removes = over && is_sooner(taints, over, sick);
     if (over || sick)
         change(taints, removes ? over : sick, removes);
@@ -310,6 +403,8 @@ struct node_taints *node_taints_start(const struct node_taints_options *options)
 {
     struct node_taints *taints = memory_allocate(1, sizeof *taints);
     taints->options = *options;
+    taints->started_ms = clock_now_ms();
+    taints->started_steady_ms = clock_monotonic_ms();
     if (taints->options.look_ms <= 0)
         taints->options.look_ms = LOOK_MS;
     taints->timer = event_timer_start(kube_client_loop(options->client), taints->options.look_ms, look, taints);
@@ -330,6 +425,9 @@ void node_taints_free(struct node_taints *taints)
         return;
     while (taints->count > 0)
         remove_failure(taints, taints->count - 1);
+    for (size_t i = 0; i < taints->seen_count; i++)
+        free(taints->seen[i].node);
+    free(taints->seen);
     end_change(taints);
     free(taints->last);
     free(taints);

@@ -96,6 +96,8 @@ struct node_trouble *node_trouble_new(const struct json *node)
     trouble->sick_since_ms = since != NULL;
     if (since)
         clock_parse(since, &trouble->sick_since_ms);
+    clock_parse(json_string(json_member(json_at(node, "metadata.annotations"), ANNOTATION_SICK_UNTIL), ""),
+                &trouble->sick_until_ms);
     return trouble;
 }
 

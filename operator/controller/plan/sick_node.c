@@ -58,9 +58,9 @@ bool sick_node_is_sick(const struct sick_node *node)
 }
 
 /* A time beyond the next window was written by another clock, or by hand. */
-bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms)
+bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms, int64_t lasts_ms)
 {
-    return failures->now_ms >= since_ms + failures->window_ms || since_ms > failures->now_ms + failures->window_ms;
+    return failures->now_ms >= since_ms + lasts_ms || since_ms > failures->now_ms + lasts_ms;
 }
 
 size_t sick_nodes_most(size_t total)

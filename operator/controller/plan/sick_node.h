@@ -10,7 +10,7 @@
  * An outage that ends pods of several jobs within a minute is one failure of the node, counted for the job
  * that noticed it first.
  *
- * The taint stays for a window. Failures before it count no more, so a taint that somebody removes by
+ * The taint stays for a window of the operator that set it. Failures before it count no more, so a taint that somebody removes by
  * hand does not come back by itself.
  */
 #ifndef COXSWAIN_CONTROLLER_SICK_NODE_H
@@ -48,8 +48,8 @@ struct sick_node {
 struct sick_node sick_node_count(const struct sick_failures *failures, const char *node, int64_t since_ms);
 bool sick_node_is_sick(const struct sick_node *node);
 
-/* Returns whether the window of a taint that was set at `since_ms` is over. */
-bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms);
+/* Returns whether a taint that was set at `since_ms`, for `lasts_ms`, is over. */
+bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms, int64_t lasts_ms);
 
 /* Returns how many of `total` nodes may have the taint at a time: a tenth, but at least one. */
 size_t sick_nodes_most(size_t total);

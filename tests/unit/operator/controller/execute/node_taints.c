@@ -3,9 +3,23 @@
 
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "operator/controller/observed/node_view.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
+
+/* The machine's clock in this program, instead of the C library's: a test may set it ahead. */
+static int64_t wall_clock_ahead_ms;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int status = (int)syscall(SYS_clock_gettime, clock, now);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += wall_clock_ahead_ms / 1000;
+    return status;
+}
 
 static struct node_taints *taints;
 static struct event_recorder *recorder;
@@ -171,6 +185,56 @@ Test(node_taints, a_taint_that_an_earlier_operator_has_set_ends)
     LOOP_UNTIL(patch_count > 0);
     cr_assert(strstr(patches[0], "\"coxswain.dev/sick-since\":null"), "%s", patches[0]);
     cr_assert(strstr(patches[0], "\"taints\":[{\"key\":\"theirs\"}]"), "%s", patches[0]);
+    stop();
+}
+
+/* A node whose taint was set, and ends, so many seconds from now. */
+static void start_tainted(int64_t since_s, int64_t until_s)
+{
+    char since[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX], node[1024];
+    clock_format_seconds(clock_now_ms() + 1000 * since_s, since);
+    clock_format_seconds(clock_now_ms() + 1000 * until_s, until);
+    snprintf(
+        node, sizeof node,
+        "{\"metadata\":{\"name\":\"n\",\"resourceVersion\":\"7\",\"annotations\":{\"coxswain.dev/sick-since\":\"%s\","
+        "\"coxswain.dev/sick-until\":\"%s\"}},\"spec\":{\"taints\":[{\"key\":\"coxswain.dev/sick\",\"effect\":"
+        "\"NoSchedule\"}]}}",
+        since, until);
+    start(node);
+    LOOP_UNTIL(informer_synced(nodes));
+}
+
+/* This operator's window is a minute. */
+Test(node_taints, a_taint_of_an_operator_with_another_window_ends_when_that_one_said)
+{
+    start_tainted(-120, 3480);
+    turn_for(200);
+    cr_expect_eq(patch_count, 0);
+    stop();
+    start_tainted(-20, -10);
+    LOOP_UNTIL(patch_count > 0);
+    cr_assert(strstr(patches[0], "\"coxswain.dev/sick-until\":null"), "%s", patches[0]);
+    stop();
+}
+
+Test(node_taints, a_clock_that_is_set_ends_no_taint_and_forgets_no_failure)
+{
+    start_tainted(-10, 50);
+    turn_for(100);
+    wall_clock_ahead_ms = 3600000;
+    turn_for(200);
+    cr_expect_eq(patch_count, 0);
+    stop();
+    wall_clock_ahead_ms = 0;
+    start(PLAIN_NODE);
+    LOOP_UNTIL(informer_synced(nodes));
+    note("a", 2);
+    turn_for(100);
+    wall_clock_ahead_ms = 3600000;
+    turn_for(100);
+    note("b", 1);
+    LOOP_UNTIL(patch_count > 0);
+    wall_clock_ahead_ms = 0;
     stop();
 }
 

@@ -94,6 +94,12 @@ Test(node_view, the_taint_of_sick_nodes_and_its_time_are_read)
         "\"spec\":{\"taints\":[{\"key\":\"a\"},{\"key\":\"coxswain.dev/sick\"}]}}");
     cr_assert(ours && ours->sick_taint && *ours->removal_taint == '\0' && *ours->conditions == '\0');
     cr_expect_eq(ours->sick_since_ms, 1795183200000);
+    cr_expect_eq(ours->sick_until_ms, 0);
+    SCOPED_FREE struct node_trouble *until = trouble_of(
+        "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"coxswain.dev/sick-since\":\"2026-11-20T14:00:00Z\","
+        "\"coxswain.dev/sick-until\":\"2026-11-20T14:00:10Z\"}},\"spec\":{}}");
+    cr_assert(until);
+    cr_expect_eq(until->sick_until_ms, 1795183210000);
     SCOPED_FREE struct node_trouble *flaw = trouble_of(
         "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"coxswain.dev/sick-since\":\"soon\"}},\"spec\":{}}");
     cr_assert(flaw && !flaw->sick_taint);

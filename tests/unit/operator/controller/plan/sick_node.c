@@ -85,10 +85,11 @@ Test(sick_node, failures_that_are_old_or_older_than_the_taint_or_in_the_future_c
 Test(sick_node, a_taint_ends_after_its_window)
 {
     struct sick_failures failures = {.window_ms = WINDOW_MS, .now_ms = NOW_MS};
-    cr_expect(sick_node_is_over(&failures, 900));
-    cr_expect_not(sick_node_is_over(&failures, 901));
-    cr_expect_not(sick_node_is_over(&failures, 1050), "a clock that goes a little ahead");
-    cr_expect(sick_node_is_over(&failures, 1101), "no clock of ours");
+    cr_expect(sick_node_is_over(&failures, 900, WINDOW_MS));
+    cr_expect_not(sick_node_is_over(&failures, 901, WINDOW_MS));
+    cr_expect_not(sick_node_is_over(&failures, 900, WINDOW_MS + 1), "set by an operator with another window");
+    cr_expect_not(sick_node_is_over(&failures, 1050, WINDOW_MS), "a clock that goes a little ahead");
+    cr_expect(sick_node_is_over(&failures, 1101, WINDOW_MS), "no clock of ours");
 }
 
 Test(sick_node, a_tenth_of_the_nodes_but_at_least_one)
