@@ -19,6 +19,7 @@ finish() {
     kubectl taint nodes --all node.kubernetes.io/out-of-service- >/dev/null 2>&1
     kubectl taint nodes --all aws-node-termination-handler/spot-itn- >/dev/null 2>&1
     for i in 0 1 2; do condition "node-$i" False; done
+    kubectl delete node slow-0 --wait=false >/dev/null 2>&1
     kubectl apply -k "$root/deploy/rbac" >/dev/null
     rm -rf "$work"
 }
@@ -98,6 +99,30 @@ until_true 20 told only NodeAvoidanceEnded
 verdict $? "which an event says" "$(k get events | tail -n 5)"
 [[ $(status_of only restarts.total) == 1 ]]
 verdict $? "and which costs no restart" "$(status_of only restarts)"
+
+# ---------------------------------------------------------------- a node whose pods take long to become ready
+kubectl get node node-1 -o json | python3 -c 'import json, sys
+node = json.load(sys.stdin)
+labels = {**node["metadata"]["labels"], "kubernetes.io/hostname": "slow-0"}
+node["metadata"] = {"name": "slow-0", "labels": labels, "annotations": node["metadata"].get("annotations", {})}
+node["spec"] = {}
+json.dump(node, sys.stdout)' | kubectl create -f - >/dev/null
+plain_job slow 'nodeAvoidance: {failures: 1}' 'nodeSelector: {kubernetes.io/hostname: slow-0}'
+starts() {
+    [[ $(k get pod "$(current slow 0)" -o 'jsonpath={.status.phase}' 2>/dev/null) == Running ]]
+}
+until_true 60 starts && until_true 10 status_is slow readySummary 0/1 && ! status_is slow state Running
+verdict $? "a crew on a slow node waits until its pod is ready" "$(status_of slow readySummary; status_of slow conditions)"
+expect slow state Running
+verdict $? "and then runs" "$(k get pods -o wide; status_of slow conditions)"
+old=$(current slow 0)
+k delete pod "$old" --wait=false >/dev/null
+until_true 60 replaced slow 0 "$old" && until_true 60 starts && status_is slow 'conditions[?(@.type=="Restarting")].status' True
+verdict $? "while a successor starts there, the job restarts" "$(status_of slow conditions)"
+expect slow state Running && [[ $(status_of slow restarts.total) == 1 && -z $(status_of slow controllerState.nodeFailures) ]]
+verdict $? "that is one restart, and the node is not blamed for being slow" "$(status_of slow restarts; status_of slow controllerState)"
+k delete tj slow --wait=false >/dev/null
+kubectl delete node slow-0 --wait=false >/dev/null
 
 # ---------------------------------------------------------------- a node that is about to be removed
 played_job spot 3 '{}' >/dev/null
