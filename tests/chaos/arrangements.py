@@ -25,6 +25,7 @@ class Arrangement:
     width: int = 32
     encrypted: bool = False  # by TLS
     program: bool = False  # its model is a program that XLA compiles (program.py)
+    bucket: bool = False  # its checkpoints are in object storage (bucket.py)
 
     @property
     def serves(self):
@@ -38,7 +39,8 @@ class Arrangement:
     def suffers(self, faults):
         """Names of those that can be done to such a crew."""
         alone = sum(self.roles.values()) == 1
-        return [name for name, fault in faults.items() if not (alone and fault.needs_several) and (self.elastic or not fault.needs_elastic)]
+        return [name for name, fault in faults.items() if not (alone and fault.needs_several) and (self.elastic or not fault.needs_elastic)
+                and (self.bucket or not fault.needs_bucket)]
 
     @property
     def epochs_are_exact(self):
@@ -100,6 +102,10 @@ ARRANGEMENTS = [
     peers(),
     peers("PeerToPeer, on 3 nodes", nodes=3),
     peers("PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
+    Arrangement("OneDevice, a bucket", {"type": "OneDevice"}, {"worker": 1}, steps=6000, bucket=True),
+    mirrored("MultiWorkerMirrored, Auto, 3, a bucket", 3, bucket=True),
+    mirrored("MultiWorkerMirrored, sharded optimizer, a bucket", 3, strategy={"shardedOptimizer": True}, mirrored=True, bucket=True),
+    servers("ParameterServer, Synchronous, a bucket", "Synchronous", training={"logicalShards": 4}, bucket=True),
 ]
 
 def document(arrangement):

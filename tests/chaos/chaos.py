@@ -27,6 +27,7 @@ from collections import Counter
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from arrangements import ARRANGEMENTS, document  # noqa: E402
 from crew import Crew, Nodes  # noqa: E402
+import bucket  # noqa: E402
 import faults  # noqa: E402
 from history import History  # noqa: E402
 import program  # noqa: E402
@@ -49,6 +50,7 @@ class Totals:
         self.kills, self.others, self.roles = Counter(), Counter(), Counter()
         self.delays, self.delays_among, self.wrong = [], [], []  # seconds until the next step; `among` strangers
         self.among = self.strangers = 0  # kills among them; connections that they made
+        self.spoilt = 0  # requests to the bucket
         self.lives = self.repeated = self.most_repeated = self.lost = self.resumed = 0
 
 
@@ -115,7 +117,7 @@ class Disturbance:
         fault.strike(self, victim)
         start, generation, lines = time.monotonic(), self.history.generation, len(self.history.applied)
         (self.totals.kills if fault.kills else self.totals.others)[name] += 1
-        if not fault.needs_elastic:
+        if not (fault.needs_elastic or fault.needs_bucket):
             self.totals.roles["chief" if (victim.role, victim.index) == self.crew.chief else victim.role] += 1
         among = fault.kills and self.crew.strangers is not None
         self.totals.among += among
@@ -191,9 +193,10 @@ def last_words(crew):
 class Trial:
     """All crews of one strategy."""
 
-    def __init__(self, arrangement, kills, seed, number, work, worker, compiled):
+    def __init__(self, arrangement, kills, seed, number, work, worker, compiled, server):
         self.arrangement, self.kills, self.work, self.number = arrangement, kills, work, number
         self.program = compiled if arrangement.program else None
+        self.server = server if arrangement.bucket else None
         self.worker = self.program.worker if self.program else worker
         self.random = random.Random(f"{seed} {arrangement.name}")
         self.totals = Totals()
@@ -202,7 +205,7 @@ class Trial:
     def crew(self, name):
         directory = os.path.join(self.work, f"{self.number}-{name}")
         return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives,
-                    nodes=self.arrangement.nodes, encrypted=self.arrangement.encrypted, program=self.program)
+                    nodes=self.arrangement.nodes, encrypted=self.arrangement.encrypted, program=self.program, server=self.server)
 
     def wants(self):
         done = self.totals.kills if KILLS_COUNT else self.totals.others
@@ -215,6 +218,8 @@ class Trial:
             self.live(self.crew(f"life-{self.totals.lives}"), self.wants, undisturbed)
         if self.totals.among and not self.totals.strangers:
             self.totals.wrong.append("no stranger was let connect")
+        if any(FAULTS[name].needs_bucket for name in self.totals.others) and not self.totals.spoilt:
+            self.totals.wrong.append("no request to the bucket was spoilt")
 
     def live(self, crew, wants, undisturbed):
         self.totals.lives += 1
@@ -230,6 +235,7 @@ class Trial:
         finally:
             crew.end()
         self.count(crew, disturbance.history)
+        self.totals.spoilt += crew.bucket.spoilt() if crew.bucket else 0
         self.totals.wrong += wrong
         if wrong:
             keep(crew.directory, wrong)
@@ -305,11 +311,19 @@ def main():
         except program.Missing as missing:
             print(f"no rows of programs: {missing} ({sum(a.program for a in chosen)} left out)")
             chosen = [a for a in chosen if not a.program]
+    minio = None
+    if any(a.bucket for a in chosen):
+        try:
+            minio = bucket.prepare()
+        except bucket.Missing as missing:
+            print(f"no rows of buckets: {missing} ({sum(a.bucket for a in chosen)} left out)")
+            chosen = [a for a in chosen if not a.bucket]
     kills = int(os.environ.get("CHAOS_KILLS", "1000"))
     print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
     shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]
     with tempfile.TemporaryDirectory(prefix="chaos-") as work:
-        trials = [Trial(a, n, seed, i, work, worker, compiled) for i, (a, n) in enumerate(zip(chosen, shares))]
+        server = bucket.Server(minio, os.environ["BUILD"], os.path.join(work, "bucket")) if minio else None
+        trials = [Trial(a, n, seed, i, work, worker, compiled, server) for i, (a, n) in enumerate(zip(chosen, shares))]
         waiting, lock = list(trials), threading.Lock()
 
         def work_off():
@@ -328,6 +342,8 @@ def main():
         for thread in threads:
             thread.start()
         follow(trials, threads, kills)
+        if server:
+            server.end()
     done = sum(sum(t.totals.kills.values()) for t in trials)
     print(f"\n{done} kills, {sum(sum(t.totals.others.values()) for t in trials)} other faults, seed {seed}\n")
     print(table(trials))

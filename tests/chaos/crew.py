@@ -16,6 +16,8 @@ import tempfile
 import time
 import uuid
 
+from bucket import Folder
+
 # Exit codes after which a successor takes the worker's place (docs/worker.md, exit codes). -SIGTERM: it
 # was asked to leave before it could handle the signal.
 REPLACED = {-signal.SIGKILL, -signal.SIGTERM, 138, 143, 160, 162, 163}
@@ -169,9 +171,9 @@ def make_certificate(directory):
 
 class Crew:
     """`encrypted`: it speaks TLS under a certificate, as with encryption type TLS. All crews have a key. `program`: what its model is
-    (program.py), if that is a program."""
+    (program.py), if that is a program. `server`: of the bucket (bucket.py) where its checkpoints are, if that is not the disk."""
 
-    def __init__(self, worker, job, directory, number, first_incarnation=0, nodes=0, encrypted=False, program=None):
+    def __init__(self, worker, job, directory, number, first_incarnation=0, nodes=0, encrypted=False, program=None, server=None):
         self.worker, self.job, self.directory = worker, job, directory
         self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
@@ -184,6 +186,7 @@ class Crew:
         open(self.record, "w").close()
         self.checkpoints = os.path.join(directory, "runs", "checkpoints")
         self.nodes = Nodes(nodes, directory) if nodes else None
+        self.bucket = Folder(server, directory) if server else None
         self.strangers = None
         self.security = self.make_secrets(encrypted)
         self.plugin = {"COXSWAIN_PJRT_PLUGIN": program.plugin} if program else {}
@@ -254,7 +257,7 @@ class Crew:
             "COXSWAIN_ATTEMPT": "1", "COXSWAIN_INCARNATION": str(incarnation), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
             "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
             "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
-            "COXSWAIN_RECORD": self.record, **self.security, **self.plugin,
+            "COXSWAIN_RECORD": self.record, **self.security, **self.plugin, **(self.bucket.environment(incarnation) if self.bucket else {}),
             "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{incarnation}"),
         }
         log = os.path.join(self.directory, f"{role}-{index}-{incarnation}.log")
@@ -311,7 +314,7 @@ class Crew:
         return self.spawn(process.role, process.index)
 
     def is_saving(self):
-        return self.matching(SAVING)
+        return self.bucket.is_uploading() if self.bucket else self.matching(SAVING)
 
     def matching(self, pattern):
         try:
@@ -320,6 +323,8 @@ class Crew:
             return []
 
     def newest_committed(self):
+        if self.bucket:
+            return self.bucket.newest_committed()
         return max((int(match.group(1)) for match in self.matching(COMMITTED)), default=0)
 
     def last_words(self, process, lines=1):
@@ -352,3 +357,5 @@ class Crew:
                 process.code, process.ended = process.child.returncode, time.monotonic()
         if self.nodes:
             self.nodes.end()
+        if self.bucket:
+            self.bucket.end()

@@ -117,6 +117,15 @@ def scale(disturbance, _):
     disturbance.crew.scale("worker", disturbance.random.choice([n for n in range(least, most + 1) if n != there]))
 
 
+def spoil(*rules):
+    """The bucket's answers are spoilt for a second or two."""
+    def strike(disturbance, _):
+        disturbance.crew.bucket.spoil(list(rules))
+        disturbance.rest(1 + disturbance.random.random())
+        disturbance.crew.bucket.spoil([])
+    return strike
+
+
 @dataclasses.dataclass(frozen=True)
 class Fault:
     strike: Callable
@@ -124,6 +133,7 @@ class Fault:
     kills: bool = False  # it is a SIGKILL
     needs_several: bool = False
     needs_elastic: bool = False
+    needs_bucket: bool = False
 
 
 FAULTS = {
@@ -141,6 +151,11 @@ FAULTS = {
     "frozen, replaced": Fault(replace_frozen, 1.5),
     "drain": Fault(drain, 3, needs_several=True),
     "scale": Fault(scale, 20, needs_elastic=True),
+    "bucket 503": Fault(spoil({"fault": "status", "status": 503, "every": 2}), 8, needs_bucket=True),
+    "bucket cut": Fault(spoil({"method": "PUT", "fault": "cut-request", "every": 3}, {"method": "GET", "fault": "cut-answer", "every": 3}), 8,
+                        needs_bucket=True),
+    "bucket silent": Fault(spoil({"method": "PUT", "fault": "lose-answer", "every": 2}, {"method": "POST", "fault": "lose-answer", "every": 2}), 8,
+                           needs_bucket=True),
 }
 
 

@@ -256,7 +256,10 @@ def seat(name):
 
 
 def incarnation(name):
-    """7 of "ps-0-7", and of a checkpoint's directory "step-00000040.attempt-1.incarnation-7"."""
+    """7 of "ps-0-7", and of a checkpoint's directory "step-00000040.attempt-1.incarnation-7"; and of ".saving-shards.1.7.3", in which the
+    third save of a chief of attempt 1 to a bucket is gathered."""
+    if name.startswith(".saving-shards.") and name.count(".") == 4:
+        return int(name.split(".")[3])
     return int(name.rsplit("-", 1)[1])
 
 

@@ -258,6 +258,8 @@ class Reading(unittest.TestCase):
         again = ["ps-0-5 applied 1 -", "ps-0-5 applied 3 -"]
         self.assertEqual(self.updates(*saved, *again), ([], 0))
         self.assertTrue(self.updates(*saved, *again, "ps-0-5 applied 2 -")[0])
+        in_bucket = [line.replace(".saving-shards.incarnation-4", ".saving-shards.1.4.2") for line in saved]
+        self.assertEqual(self.updates(*in_bucket, *again), ([], 0))
         self.assertTrue(self.updates(*saved[:-1], "ps-0-5 loaded 2 step-00000002.attempt-1.incarnation-4", *again)[0])
 
     def test_updates_that_a_server_lacks_are_counted(self):
