@@ -4,66 +4,79 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
 
-#define FULL_WEIGHT_VALUES 25 /* the newest values, which count in full */
+#define FULL_WEIGHT_TRIALS 25 /* the newest trials, which count in full */
 #define NARROWEST 100.0       /* a Gaussian is at least this part of the range wide */
-#define BISECTIONS 60
+#define STEPS_MAX 60
+#define NEAR_ENOUGH 1e-14 /* in widths */
 
-struct kernel {
-    double center, width;
-    double weight;
-    double mass; /* the part of the Gaussian that lies in the range */
-    size_t age;  /* its place among the values */
+/* What one kernel has of one parameter. */
+struct factor {
+    double center; /* NAN: of choices, all are equal */
+    union {
+        struct {
+            double width;
+            double mass;      /* the part of the Gaussian that lies in the range */
+            double log_scale; /* the logarithm of what the density at the center is divided by */
+        };
+        double elsewhere; /* the probability of each choice but the center */
+    };
 };
 
 struct parzen {
-    struct parzen_space space;
-    struct kernel *kernels; /* of the values by center, then the prior's; NULL: choices */
-    size_t kernel_count;
-    double *chances; /* of each choice; NULL: a range */
+    size_t parameters, kernels; /* the last kernel is the prior's */
+    struct parzen_space *spaces;
+    struct factor *factors; /* [kernel][parameter] */
+    double *weights;        /* of the kernels; their sum is 1 */
 };
 
-/* Value `i` of `count`, before all weights are divided by their sum. */
+/* Trial `i` of `count`, before all weights are divided by their sum. */
 static double weight_by_age(size_t i, size_t count)
 {
-    if (count <= FULL_WEIGHT_VALUES || i >= count - FULL_WEIGHT_VALUES)
+    if (count <= FULL_WEIGHT_TRIALS || i >= count - FULL_WEIGHT_TRIALS)
         return 1;
-    size_t faded = count - FULL_WEIGHT_VALUES;
+    size_t faded = count - FULL_WEIGHT_TRIALS;
     double least = 1 / (double)count;
     return faded == 1 ? least : least + (1 - least) * (double)i / (double)(faded - 1);
 }
 
-static double weight_sum(size_t count)
+static void fill_weights(struct parzen *parzen)
 {
+    size_t trials = parzen->kernels - 1;
     double sum = 1; /* the prior */
-    for (size_t i = 0; i < count; i++)
-        sum += weight_by_age(i, count);
-    return sum;
+    for (size_t i = 0; i < trials; i++)
+        sum += weight_by_age(i, trials);
+    for (size_t i = 0; i < trials; i++)
+        parzen->weights[i] = weight_by_age(i, trials) / sum;
+    parzen->weights[trials] = 1 / sum;
 }
 
 /* ---------------------------------------------------------------- choices */
 
-static void fill_chances(struct parzen *parzen, const double *values, size_t count)
+/* `own` trials of those had the parameter. */
+static void fill_choices(const struct parzen_space *space, struct factor *factor, size_t own)
 {
-    size_t choices = parzen->space.choices;
-    double sum = weight_sum(count), elsewhere = 1 / (double)(count + 1);
-    double whole = 1 + elsewhere * (double)choices;
-    parzen->chances = memory_allocate(choices, sizeof *parzen->chances);
-    double everywhere = (sum - 1) / sum * elsewhere / whole + 1 / sum / (double)choices;
-    for (size_t i = 0; i < choices; i++)
-        parzen->chances[i] = everywhere;
-    for (size_t i = 0; i < count; i++)
-        parzen->chances[(size_t)values[i]] += weight_by_age(i, count) / sum / whole;
+    double others = (double)space->choices;
+    factor->elsewhere = isnan(factor->center) ? 1 / others : 1 / ((double)own + 1 + others);
 }
 
-static double draw_choice(const struct parzen *parzen, double drawn)
+static double chance(const struct parzen_space *space, const struct factor *factor, double choice)
 {
-    size_t choice = 0;
-    for (; choice + 1 < parzen->space.choices && drawn >= parzen->chances[choice]; choice++)
-        drawn -= parzen->chances[choice];
-    return (double)choice;
+    if (choice != factor->center)
+        return factor->elsewhere;
+    return 1 - factor->elsewhere * (double)(space->choices - 1);
+}
+
+static double draw_choice(const struct parzen_space *space, const struct factor *factor, double place)
+{
+    double choice = floor(place / factor->elsewhere), last = (double)space->choices - 1;
+    if (choice <= last || isnan(factor->center))
+        return fmin(choice, last);
+    return factor->center;
 }
 
 /* ---------------------------------------------------------------- Gaussians */
@@ -73,38 +86,44 @@ static double normal_below(double distance)
     return erfc(-distance * M_SQRT1_2) / 2;
 }
 
-static double lower_end(const struct parzen *parzen)
+static double lower_end(const struct parzen_space *space)
 {
-    return parzen->space.low - parzen->space.step / 2;
+    return space->low - space->step / 2;
 }
 
-static double upper_end(const struct parzen *parzen)
+static double upper_end(const struct parzen_space *space)
 {
-    return parzen->space.high + parzen->space.step / 2;
+    return space->high + space->step / 2;
 }
 
 /* The part of a Gaussian that lies between two numbers. */
-static double mass_between(const struct kernel *kernel, double from, double to)
+static double mass_between(const struct factor *factor, double from, double to)
 {
-    return normal_below((to - kernel->center) / kernel->width) - normal_below((from - kernel->center) / kernel->width);
+    return normal_below((to - factor->center) / factor->width) - normal_below((from - factor->center) / factor->width);
+}
+
+static void fill_gaussian(const struct parzen_space *space, struct factor *factor, double width)
+{
+    factor->width = width;
+    factor->mass = mass_between(factor, lower_end(space), upper_end(space));
+    factor->log_scale = log(factor->mass) + (space->step > 0 ? 0 : log(width * sqrt(2 * M_PI)));
 }
 
 static int by_center(const void *one, const void *other)
 {
-    const struct kernel *a = one, *b = other;
-    if (a->center != b->center)
-        return a->center < b->center ? -1 : 1;
-    return (a->age > b->age) - (a->age < b->age);
+    const struct factor *const *a = one, *const *b = other;
+    if ((*a)->center != (*b)->center)
+        return (*a)->center < (*b)->center ? -1 : 1;
+    return (*a > *b) - (*a < *b);
 }
 
 /* The distance of value `i` of `count` to the farther neighbour. Outermost values have one only; a lone one has the ends of the
  * range. */
-static double distance_of(const struct parzen *parzen, size_t i, size_t count)
+static double distance_of(const struct parzen_space *space, struct factor *const *sorted, size_t i, size_t count)
 {
-    const struct kernel *kernels = parzen->kernels;
     bool first = i == 0, last = i + 1 == count;
-    double below = kernels[i].center - (first ? lower_end(parzen) : kernels[i - 1].center);
-    double above = (last ? upper_end(parzen) : kernels[i + 1].center) - kernels[i].center;
+    double below = sorted[i]->center - (first ? lower_end(space) : sorted[i - 1]->center);
+    double above = (last ? upper_end(space) : sorted[i + 1]->center) - sorted[i]->center;
     if (first && !last)
         return above;
     if (last && !first)
@@ -112,88 +131,125 @@ static double distance_of(const struct parzen *parzen, size_t i, size_t count)
     return fmax(below, above);
 }
 
-static void fill_kernels(struct parzen *parzen, const double *values, size_t count)
+/* The number below which `place` of what a Gaussian has in the range lies, by Newton's method from the center. The integral is convex below
+ * the center and concave above it, so no step goes too far but by rounding; then the remaining interval is halved. */
+static double place_in(const struct parzen_space *space, const struct factor *factor, double place)
 {
-    const struct parzen_space *space = &parzen->space;
-    double range = upper_end(parzen) - lower_end(parzen), sum = weight_sum(count);
-    parzen->kernel_count = count + 1;
-    parzen->kernels = memory_allocate(count + 1, sizeof *parzen->kernels);
-    for (size_t i = 0; i < count; i++)
-        parzen->kernels[i] = (struct kernel){.center = values[i], .weight = weight_by_age(i, count) / sum, .age = i};
-    qsort(parzen->kernels, count, sizeof *parzen->kernels, by_center);
-    double narrowest = range / fmin(NARROWEST, (double)count + 2);
-    for (size_t i = 0; i < count; i++)
-        parzen->kernels[i].width = fmin(fmax(distance_of(parzen, i, count), narrowest), range);
-    parzen->kernels[count] =
-        (struct kernel){.center = (space->low + space->high) / 2, .width = range, .weight = 1 / sum};
-    for (size_t i = 0; i <= count; i++)
-        parzen->kernels[i].mass = mass_between(&parzen->kernels[i], lower_end(parzen), upper_end(parzen));
-}
-
-/* The number below which `place` of what a kernel has in the range lies. */
-static double place_in(const struct parzen *parzen, const struct kernel *kernel, double place)
-{
-    double from = lower_end(parzen), to = upper_end(parzen), wanted = place * kernel->mass;
-    double low = from, high = to;
-    for (int i = 0; i < BISECTIONS; i++) {
-        double middle = (low + high) / 2;
-        if (mass_between(kernel, from, middle) < wanted)
-            low = middle;
+    double from = lower_end(space), low = from, high = upper_end(space), number = factor->center;
+    for (int i = 0; i < STEPS_MAX; i++) {
+        double missing = place * factor->mass - mass_between(factor, from, number);
+        double distance = (number - factor->center) / factor->width;
+        double next = number + missing * factor->width * sqrt(2 * M_PI) * exp(distance * distance / 2);
+        if (missing > 0)
+            low = number;
         else
-            high = middle;
+            high = number;
+        next = next >= low && next <= high ? next : (low + high) / 2;
+        if (fabs(next - number) <= NEAR_ENOUGH * factor->width)
+            return next;
+        number = next;
     }
-    return low;
+    return number;
 }
 
-static double draw_number(const struct parzen *parzen, double drawn, double place)
+static double draw_number(const struct parzen_space *space, const struct factor *factor, double place)
 {
-    const struct parzen_space *space = &parzen->space;
-    size_t i = 0;
-    for (; i + 1 < parzen->kernel_count && drawn >= parzen->kernels[i].weight; i++)
-        drawn -= parzen->kernels[i].weight;
-    double number = place_in(parzen, &parzen->kernels[i], place);
+    double number = place_in(space, factor, place);
     return fmin(fmax(space->step > 0 ? floor(number + 0.5) : number, space->low), space->high);
-}
-
-static double density(const struct parzen *parzen, double value)
-{
-    double sum = 0, half = parzen->space.step / 2;
-    for (size_t i = 0; i < parzen->kernel_count; i++) {
-        const struct kernel *kernel = &parzen->kernels[i];
-        double distance = (value - kernel->center) / kernel->width;
-        double there = half > 0 ? mass_between(kernel, value - half, value + half)
-                                : exp(-distance * distance / 2) / (kernel->width * sqrt(2 * M_PI));
-        sum += kernel->weight * there / kernel->mass;
-    }
-    return sum;
 }
 
 /* ---------------------------------------------------------------- both */
 
-struct parzen *parzen_new(const struct parzen_space *space, const double *values, size_t count)
+/* Fills the factors of one parameter in all kernels, of which the centers are known: NAN where the prior's comes. */
+static void fill_factors(struct parzen *parzen, size_t parameter)
+{
+    const struct parzen_space *space = &parzen->spaces[parameter];
+    SCOPED_FREE struct factor **own = memory_allocate(parzen->kernels, sizeof *own);
+    size_t count = 0;
+    double range = upper_end(space) - lower_end(space);
+    for (size_t i = 0; i < parzen->kernels; i++) {
+        struct factor *factor = &parzen->factors[i * parzen->parameters + parameter];
+        if (!isnan(factor->center)) {
+            own[count++] = factor;
+        } else if (space->choices == 0) {
+            factor->center = (space->low + space->high) / 2;
+            fill_gaussian(space, factor, range);
+        }
+    }
+    if (space->choices > 0) {
+        for (size_t i = 0; i < parzen->kernels; i++)
+            fill_choices(space, &parzen->factors[i * parzen->parameters + parameter], count);
+        return;
+    }
+    qsort(own, count, sizeof(struct factor *), by_center);
+    double narrowest = range / fmin(NARROWEST, (double)count + 2);
+    for (size_t i = 0; i < count; i++)
+        fill_gaussian(space, own[i], fmin(fmax(distance_of(space, own, i, count), narrowest), range));
+}
+
+struct parzen *parzen_new(const struct parzen_space *spaces, size_t parameters, const double *const *points,
+                          size_t count)
 {
     struct parzen *parzen = memory_allocate(1, sizeof *parzen);
-    parzen->space = *space;
-    if (space->choices > 0)
-        fill_chances(parzen, values, count);
-    else
-        fill_kernels(parzen, values, count);
+    *parzen = (struct parzen){.parameters = parameters, .kernels = count + 1};
+    parzen->spaces = memory_allocate(parameters, sizeof *parzen->spaces);
+    parzen->factors = memory_allocate(parzen->kernels * parameters, sizeof *parzen->factors);
+    parzen->weights = memory_allocate(parzen->kernels, sizeof *parzen->weights);
+    memcpy(parzen->spaces, spaces, parameters * sizeof *spaces);
+    fill_weights(parzen);
+    for (size_t i = 0; i < parzen->kernels; i++)
+        for (size_t j = 0; j < parameters; j++)
+            parzen->factors[i * parameters + j].center = i < count ? points[i][j] : NAN;
+    for (size_t j = 0; j < parameters; j++)
+        fill_factors(parzen, j);
     return parzen;
 }
 
 void parzen_free(struct parzen *parzen)
 {
-    free(parzen->kernels);
-    free(parzen->chances);
+    free(parzen->spaces);
+    free(parzen->factors);
+    free(parzen->weights);
     free(parzen);
 }
 
-double parzen_draw(const struct parzen *parzen, double kernel, double place)
+void parzen_draw(const struct parzen *parzen, const double *draws, double *ret_point)
 {
-    return parzen->chances ? draw_choice(parzen, kernel) : draw_number(parzen, kernel, place);
+    size_t kernel = 0;
+    double drawn = draws[0];
+    for (; kernel + 1 < parzen->kernels && drawn >= parzen->weights[kernel]; kernel++)
+        drawn -= parzen->weights[kernel];
+    for (size_t j = 0; j < parzen->parameters; j++) {
+        const struct parzen_space *space = &parzen->spaces[j];
+        const struct factor *factor = &parzen->factors[kernel * parzen->parameters + j];
+        ret_point[j] = (space->choices > 0 ? draw_choice : draw_number)(space, factor, draws[j + 1]);
+    }
 }
 
-double parzen_log_density(const struct parzen *parzen, double value)
+static double log_density_of(const struct parzen_space *space, const struct factor *factor, double value)
 {
-    return log(parzen->chances ? parzen->chances[(size_t)value] : density(parzen, value));
+    if (space->choices > 0)
+        return log(chance(space, factor, value));
+    double half = space->step / 2, distance = (value - factor->center) / factor->width;
+    return (half > 0 ? log(mass_between(factor, value - half, value + half)) : -distance * distance / 2) -
+           factor->log_scale;
+}
+
+/* The sum is kept divided by its largest term so far: a product of many factors may be too small for a number. */
+double parzen_log_density(const struct parzen *parzen, const double *point)
+{
+    double sum = 0, largest = -INFINITY;
+    for (size_t i = 0; i < parzen->kernels; i++) {
+        double term = log(parzen->weights[i]);
+        for (size_t j = 0; j < parzen->parameters; j++)
+            if (!isnan(point[j]))
+                term += log_density_of(&parzen->spaces[j], &parzen->factors[i * parzen->parameters + j], point[j]);
+        if (term > largest) {
+            sum = sum * exp(largest - term) + 1;
+            largest = term;
+        } else if (isfinite(term)) {
+            sum += exp(term - largest);
+        }
+    }
+    return largest + log(sum);
 }

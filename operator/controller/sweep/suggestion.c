@@ -78,36 +78,94 @@ static int64_t judged_count(const struct training_sweep *sweep)
     return count;
 }
 
-static double learned_place(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
+/* A trial's values as they are recorded; NAN: it has none. */
+static void recorded_point(const struct training_sweep *sweep, const struct parzen_space *spaces, unsigned trial,
+                           double *ret_point)
 {
-    const struct sweep_status *status = &sweep->status;
-    struct parzen_space space = space_of(&sweep->parameters[parameter]);
-    SCOPED_FREE struct tpe_trial *trials = memory_allocate(status->result_count + 1, sizeof *trials);
-    double draws[TPE_DRAWS], number;
-    size_t count = 0;
-    for (unsigned i = 0; i < status->result_count; i++) {
-        bool known = sweep_recorded_number(sweep, parameter, i, &number);
-        if (known || status->results[i].values)
-            trials[count++] =
-                (struct tpe_trial){.value = known ? place_of(&sweep->parameters[parameter], &space, number) : NAN,
-                                   .loss = loss_of(sweep, &status->results[i]),
-                                   .stopped = is_held_back(&status->results[i])};
-    }
-    for (size_t i = 0; i < TPE_DRAWS; i++)
-        draws[i] = sweep_draw(sweep, parameter, trial, i + 1);
-    return tpe_suggest(&space, trials, count, draws);
+    double number;
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        ret_point[i] =
+            sweep_recorded_number(sweep, i, trial, &number) ? place_of(&sweep->parameters[i], &spaces[i], number) : NAN;
 }
 
-static struct json *learned_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
+/* Implements tpe_search.clear_untried. */
+static void clear_untried(const void *context, double *point)
+{
+    const struct training_sweep *sweep = context;
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        int condition = sweep_condition_of(sweep, i);
+        bool is_known = condition >= 0 && !isnan(point[condition]);
+        SCOPED_JSON *value = is_known ? value_at(&sweep->parameters[condition], point[condition]) : NULL;
+        if (!sweep_applies(sweep, i, value))
+            point[i] = NAN;
+    }
+}
+
+static bool is_recorded(const struct training_sweep *sweep, int64_t trial)
+{
+    return trial < sweep->status.result_count && sweep->status.results[trial].values;
+}
+
+/* Returns the point that TPE proposes for a trial; NULL: its values are drawn in another way, or recorded. Free with free(). */
+static double *learned_point(const struct training_sweep *sweep, int64_t trial)
+{
+    if (sweep->algorithm.type != SWEEP_TPE || judged_count(sweep) < sweep->algorithm.startup_trials ||
+        is_recorded(sweep, trial))
+        return NULL;
+    const struct trial_record *records = sweep->status.results;
+    unsigned parameters = sweep->parameter_count, results = sweep->status.result_count;
+    SCOPED_FREE struct parzen_space *spaces = memory_allocate(parameters, sizeof *spaces);
+    SCOPED_FREE struct tpe_trial *trials = memory_allocate(results + 1, sizeof *trials);
+    SCOPED_FREE double *points = memory_allocate((size_t)results * parameters + 1, sizeof *points);
+    SCOPED_FREE double *draws = memory_allocate(tpe_draw_count(parameters), sizeof *draws);
+    size_t count = 0;
+    for (unsigned i = 0; i < parameters; i++)
+        spaces[i] = space_of(&sweep->parameters[i]);
+    for (unsigned i = 0; i < results; i++) {
+        double *point = points + count * parameters;
+        if (!is_recorded(sweep, i))
+            continue;
+        recorded_point(sweep, spaces, i, point);
+        trials[count++] = (struct tpe_trial){
+            .point = point, .loss = loss_of(sweep, &records[i]), .stopped = is_held_back(&records[i])};
+    }
+    for (size_t i = 0; i < tpe_draw_count(parameters); i++)
+        draws[i] = sweep_draw(sweep, (unsigned)(i % (parameters + 1)), trial, i / (parameters + 1) + 1);
+    double *point = memory_allocate(parameters, sizeof *point);
+    tpe_suggest(&(struct tpe_search){spaces, parameters, clear_untried, sweep}, trials, count, draws, point);
+    return point;
+}
+
+/* `point` is the learned one, or NULL. */
+static struct json *learned_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial,
+                                  const double *point)
 {
     struct json *recorded = sweep_trial_value(sweep, parameter, trial);
     if (recorded)
         return recorded;
     if (population_is_used(sweep))
         return population_value(sweep, parameter, trial);
-    if (judged_count(sweep) < sweep->algorithm.startup_trials)
-        return sweep_drawn_value(sweep, parameter, trial);
-    return value_at(&sweep->parameters[parameter], learned_place(sweep, parameter, trial));
+    if (point && !isnan(point[parameter]))
+        return value_at(&sweep->parameters[parameter], point[parameter]);
+    return sweep_drawn_value(sweep, parameter, trial);
+}
+
+/* ---------------------------------------------------------------- all algorithms */
+
+static struct json *value_in(const struct training_sweep *sweep, unsigned parameter, int64_t trial, const double *point)
+{
+    int condition = sweep_condition_of(sweep, parameter);
+    SCOPED_JSON *value = condition < 0 ? NULL : value_in(sweep, (unsigned)condition, trial, point);
+    if (!sweep_applies(sweep, parameter, value))
+        return NULL;
+    return sweep_values_are_recorded(sweep) ? learned_value(sweep, parameter, trial, point)
+                                            : sweep_drawn_value(sweep, parameter, trial);
+}
+
+struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
+{
+    SCOPED_FREE double *point = learned_point(sweep, trial);
+    return value_in(sweep, parameter, trial, point);
 }
 
 static int64_t position_in(const struct json *values, const struct json *wanted)
@@ -121,25 +179,14 @@ static int64_t position_in(const struct json *values, const struct json *wanted)
 char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
 {
     SCOPED_BUFFER text;
+    SCOPED_FREE double *point = learned_point(sweep, trial);
     buffer_init(&text, RECORD_MAX);
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         const struct json *values = sweep->parameters[i].values;
-        SCOPED_JSON *value = suggestion_value(sweep, i, trial);
+        SCOPED_JSON *value = value_in(sweep, i, trial, point);
         SCOPED_FREE char *number =
             value && values ? memory_format("%" PRId64, position_in(values, value)) : json_scalar_text(value);
         buffer_format(&text, "%s%s", i > 0 ? "," : "", number ? number : "");
     }
     return buffer_take(&text);
-}
-
-/* ---------------------------------------------------------------- all algorithms */
-
-struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
-{
-    int condition = sweep_condition_of(sweep, parameter);
-    SCOPED_JSON *value = condition < 0 ? NULL : suggestion_value(sweep, (unsigned)condition, trial);
-    if (!sweep_applies(sweep, parameter, value))
-        return NULL;
-    return sweep_values_are_recorded(sweep) ? learned_value(sweep, parameter, trial)
-                                            : sweep_drawn_value(sweep, parameter, trial);
 }

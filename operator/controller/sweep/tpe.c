@@ -3,12 +3,13 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
 #include "operator/controller/sweep/ranked_trial.h"
 
-#define GOOD_SHARE 10 /* one of so many trials is good */
+#define GOOD_PERCENT 15
 #define GOOD_MAX 25
 
 static size_t good_count(const struct tpe_trial *trials, size_t count)
@@ -18,7 +19,7 @@ static size_t good_count(const struct tpe_trial *trials, size_t count)
         succeeded += isfinite(trials[i].loss);
         stopped += trials[i].stopped;
     }
-    size_t good = (succeeded + stopped + GOOD_SHARE - 1) / GOOD_SHARE;
+    size_t good = ((succeeded + stopped) * GOOD_PERCENT + 99) / 100;
     size_t most = succeeded < GOOD_MAX ? succeeded : GOOD_MAX;
     return good < most ? good : most;
 }
@@ -36,40 +37,48 @@ static void mark_good(const struct tpe_trial *trials, size_t count, bool *is_goo
 }
 
 /* Makes the estimator of the trials that are good, or of those that are not. */
-static struct parzen *estimator_of(const struct parzen_space *space, const struct tpe_trial *trials, size_t count,
+static struct parzen *estimator_of(const struct tpe_search *search, const struct tpe_trial *trials, size_t count,
                                    const bool *is_good, bool good)
 {
     size_t found = 0;
-    SCOPED_FREE double *values = memory_allocate(count + 1, sizeof *values);
+    SCOPED_FREE const double **points = memory_allocate(count + 1, sizeof *points);
     for (size_t i = 0; i < count; i++)
-        if (is_good[i] == good && !isnan(trials[i].value))
-            values[found++] = trials[i].value;
-    return parzen_new(space, values, found);
+        if (is_good[i] == good)
+            points[found++] = trials[i].point;
+    return parzen_new(search->spaces, search->parameters, points, found);
 }
 
-static double best_candidate(const struct parzen *good, const struct parzen *others, const double draws[TPE_DRAWS])
+size_t tpe_draw_count(size_t parameters)
 {
-    double best = 0, best_score = -INFINITY;
+    return TPE_CANDIDATES * (parameters + 1);
+}
+
+static void best_candidate(const struct tpe_search *search, const struct parzen *good, const struct parzen *others,
+                           const double *draws, double *ret_point)
+{
+    size_t parameters = search->parameters;
+    SCOPED_FREE double *candidate = memory_allocate(parameters, sizeof *candidate);
+    double best_score = -INFINITY;
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {
-        double candidate = parzen_draw(good, draws[2 * i], draws[2 * i + 1]);
+        parzen_draw(good, draws + i * (parameters + 1), candidate);
+        if (search->clear_untried)
+            search->clear_untried(search->context, candidate);
         double score = parzen_log_density(good, candidate) - parzen_log_density(others, candidate);
-        if (score > best_score) {
-            best = candidate;
+        if (i == 0 || score > best_score) {
+            memcpy(ret_point, candidate, parameters * sizeof *candidate);
             best_score = score;
         }
     }
-    return best;
 }
 
-double tpe_suggest(const struct parzen_space *space, const struct tpe_trial *trials, size_t count,
-                   const double draws[TPE_DRAWS])
+void tpe_suggest(const struct tpe_search *search, const struct tpe_trial *trials, size_t count, const double *draws,
+                 double *ret_point)
 {
     SCOPED_FREE bool *is_good = memory_allocate(count + 1, sizeof *is_good);
     mark_good(trials, count, is_good);
-    struct parzen *good = estimator_of(space, trials, count, is_good, true);
-    struct parzen *others = estimator_of(space, trials, count, is_good, false);
-    double best = best_candidate(good, others, draws);
+    struct parzen *good = estimator_of(search, trials, count, is_good, true);
+    struct parzen *others = estimator_of(search, trials, count, is_good, false);
+    best_candidate(search, good, others, draws, ret_point);
     parzen_free(good);
     parzen_free(others);
-    return best;
 }

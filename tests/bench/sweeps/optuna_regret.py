@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the regret of Optuna's TPE on the functions of bench_tpe.c after as many trials, of as many seeds.
+"""Prints the regret of Optuna's TPESampler, with its defaults, on two functions of sweep_search.h after as many trials as bench_tpe.c.
 
-    optuna_regret.py SEEDS independent|default [FUNCTION]
-
-independent: each parameter by itself, as Coxswain's TPE takes them; default: what TPESampler does of itself.
+    optuna_regret.py SEEDS [FUNCTION]
 """
 import math
 import statistics
@@ -47,9 +45,9 @@ PROBLEMS = {
 }
 
 
-def regret(name, seed, options):
+def regret(name, seed):
     function, ranges, lowest = PROBLEMS[name]
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, **options))
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     study.optimize(
         lambda trial: function([trial.suggest_float(f"x{i}", *ends) for i, ends in enumerate(ranges)]),
         n_trials=TRIALS,
@@ -58,14 +56,13 @@ def regret(name, seed, options):
 
 
 def main():
-    seeds, which = int(sys.argv[1]), sys.argv[2]
-    options = {"multivariate": False} if which == "independent" else {}
+    seeds = int(sys.argv[1])
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    for name in sys.argv[3:] or PROBLEMS:
-        regrets = [regret(name, seed, options) for seed in range(seeds)]
+    for name in sys.argv[2:] or PROBLEMS:
+        regrets = [regret(name, seed) for seed in range(seeds)]
         low, median, high = statistics.quantiles(regrets, n=4, method="inclusive")
         print(
-            f"{name:9}  Optuna {optuna.__version__} {which}  regret after {TRIALS} trials: median {median:.4g}, "
+            f"{name:9}  Optuna {optuna.__version__}  regret after {TRIALS} trials: median {median:.4g}, "
             f"quartiles {low:.4g} and {high:.4g}, of {seeds} seeds",
             flush=True,
         )

@@ -8,6 +8,7 @@
 
 #include "common/job/sweep_value.h"
 #include "sweep_scene.h"
+#include "sweep_search.h"
 
 static void expect_text(const struct training_sweep *sweep, unsigned parameter, int64_t trial, const char *text)
 {
@@ -318,4 +319,39 @@ Test(suggestion, tpe_learns_a_conditional_parameter_from_trials_that_had_it)
         found += strncmp(learned.results[i].values, "0,2,", 4) == 0;
     cr_expect(found >= 12, "%d of the last 20", found);
     learned_release(&learned);
+}
+
+/* ---------------------------------------------------------------- how good the values of TPE are */
+
+#define SEEDS 21
+
+static double median_regret(const struct search_problem *problem)
+{
+    SCOPED_FREE double *regrets = search_regrets(problem, SWEEP_TPE, SEEDS, 100);
+    return regrets[SEEDS / 2];
+}
+
+static double mean_regret(const struct search_problem *problem, enum sweep_algorithm type)
+{
+    SCOPED_FREE double *regrets = search_regrets(problem, type, SEEDS, 100);
+    double sum = 0;
+    for (int i = 0; i < SEEDS; i++)
+        sum += regrets[i];
+    return sum / SEEDS;
+}
+
+/* With an estimator that takes each parameter by itself the medians of 200 seeds were 0.040 and 0.34. */
+Test(suggestion, tpe_finds_values_that_are_good_together)
+{
+    double flat = median_regret(search_branin), deep = median_regret(search_hartmann6);
+    cr_expect(flat < 0.015 && deep < 0.15, "%g and %g", flat, deep);
+}
+
+Test(suggestion, tpe_is_better_than_random_with_noise_and_with_conditions)
+{
+    const struct search_problem *const problems[] = {search_noisy, search_mixed};
+    for (int i = 0; i < 2; i++) {
+        double learned = mean_regret(problems[i], SWEEP_TPE), random = mean_regret(problems[i], SWEEP_RANDOM);
+        cr_expect_lt(learned, random, "%s: %g, and at random %g", problems[i]->name, learned, random);
+    }
 }
