@@ -31,35 +31,32 @@ static struct json *child_of(const struct json *parent, const char *part)
     return element >= 0 ? json_element(parent, (size_t)element) : json_member(parent, part);
 }
 
-static int no_place(const struct sweep_parameter *parameter, const char *part, struct error *error)
+/* `offset`: where the part begins in the parameter's path. */
+static int no_place(const struct sweep_parameter *parameter, const struct json *parent, const char *part, size_t offset,
+                    struct error *error)
 {
+    size_t count = json_count(parent);
+    if (json_type(parent) == JSON_ARRAY && count > 0 && part[strspn(part, "0123456789")] == '\0')
+        return error_set(error, ERROR_INVALID,
+                         "spec.parameters: path %s leads nowhere: %.*s has %zu element%s in the template, counted from "
+                         "0; correct the path",
+                         parameter->path, (int)offset - 1, parameter->path, count, count == 1 ? "" : "s");
     return error_set(error, ERROR_INVALID,
                      "spec.parameters: path %s leads nowhere: the template has no place for \"%s\" there; correct the "
                      "path",
                      parameter->path, part);
 }
 
-/* Takes `value` over. */
-static int set_part(const struct sweep_parameter *parameter, struct json *parent, const char *part, struct json *value,
-                    struct json **ret_value, struct error *error)
+/* Takes `value` over. Returns it in its place; NULL: the parent has no such place. */
+static struct json *set_part(struct json *parent, const char *part, struct json *value)
 {
     int64_t element = json_type(parent) == JSON_ARRAY ? element_number(parent, part) : -1;
-    if (json_type(parent) == JSON_OBJECT) {
-        *ret_value = json_set(parent, part, value);
-    } else if (element >= 0) {
-        *ret_value = json_set_element(parent, (size_t)element, value);
-    } else {
-        json_free(value);
-        return no_place(parameter, part, error);
-    }
-    return 0;
-}
-
-static int enter_part(const struct sweep_parameter *parameter, struct json *parent, const char *part,
-                      struct json **ret_child, struct error *error)
-{
-    *ret_child = child_of(parent, part);
-    return *ret_child ? 0 : set_part(parameter, parent, part, json_new_object(), ret_child, error);
+    if (json_type(parent) == JSON_OBJECT)
+        return json_set(parent, part, value);
+    if (element >= 0)
+        return json_set_element(parent, (size_t)element, value);
+    json_free(value);
+    return NULL;
 }
 
 static int set_field(const struct sweep_parameter *parameter, const struct json *value, struct json *spec,
@@ -67,13 +64,16 @@ static int set_field(const struct sweep_parameter *parameter, const struct json 
 {
     SCOPED_FREE char *path = memory_copy_string(parameter->path);
     struct json *at = spec;
-    char *part = path;
-    for (char *dot = strchr(part, '.'); dot; part = dot + 1, dot = strchr(part, '.')) {
-        *dot = '\0';
-        if (enter_part(parameter, at, part, &at, error) < 0)
-            return -1;
+    char *rest = path, *part;
+    while ((part = strsep(&rest, "."))) {
+        struct json *child = rest ? child_of(at, part) : NULL;
+        if (!child)
+            child = set_part(at, part, rest ? json_new_object() : json_copy(value));
+        if (!child)
+            return no_place(parameter, at, part, (size_t)(part - path), error);
+        at = child;
     }
-    return set_part(parameter, at, part, json_copy(value), &at, error);
+    return 0;
 }
 
 static const struct json *find_field(const char *parameter_path, const struct json *spec)

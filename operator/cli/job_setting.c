@@ -7,6 +7,7 @@
 
 #include "common/contract/labels.h"
 #include "common/job/fields.h"
+#include "common/job/sweep_parameter.h"
 #include "common/memory.h"
 #include "common/yaml.h"
 
@@ -377,10 +378,15 @@ static int parameter_check(const char *path, struct error *error)
 int job_setting_check_parameters(const struct json *sweep, struct error *error)
 {
     size_t index = 0;
+    SCOPED_JSON *value = json_new_null();
     for (const struct json *item = json_first(json_at(sweep, "spec.parameters")); item; item = json_next(item)) {
         const char *path = json_string_at(item, "path", "");
         if (*path && parameter_check(path, error) < 0)
             return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
+        SCOPED_JSON *template = json_copy(json_at(sweep, "spec.template"));
+        if (*path && template &&
+            sweep_parameter_put(&(struct sweep_parameter){.path = path}, value, template, error) < 0)
+            return -1;
         index++;
     }
     return 0;

@@ -20,8 +20,8 @@
 /* Applies a setting. ERROR_INVALID quotes the path and says what is allowed there; `job` may then be partly changed. */
 int job_setting_apply(struct json *job, const char *setting, struct error *error);
 
-/* Checks that each `path` of a TrainingSweep's parameters is a field of a job that holds one value. ERROR_INVALID names the path and says what is
- * allowed there. Other mistakes are left to the API server. */
+/* Checks that each `path` of a TrainingSweep's parameters is a field of a job that holds one value, and that the template has the list
+ * elements that it names. ERROR_INVALID names the path and says what is allowed there. Other mistakes are left to the API server. */
 int job_setting_check_parameters(const struct json *sweep, struct error *error);
 
 /* Calls `take` with every PATH of the table below spec, in the table's order, with [0] for list elements. */

@@ -61,6 +61,10 @@ cox 2 sweep && cox 2 sweep fred && cox 2 sweep get a b && cox 2 sweep best && co
     cox 0 sweep --help && printed '^usage: cox sweep' && cox 0 sweep best --help && printed 'Exit code: 0'
 verdict $? "wrong usage is told" "$(said)"
 
+manifest beyond 'parameters: [{path: workers.template.spec.containers.1.image, values: [a]}]'
+cox 1 sweep run beyond.yaml --state beyond && grep -q 'path workers.template.spec.containers.1.image leads nowhere: workers.template.spec.containers has 1 element in the template, counted from 0; correct the path$' err && [[ ! -e beyond ]]
+verdict $? "a path to an element past the end of a list is refused before anything starts" "$(said)"
+
 run_sweep grid.yaml
 has_best() { cox 0 sweep get grid && printed ' best$'; }
 until_true 120 has_best && echo 2000 >delay # the other trials are still under way when the sweep is stopped

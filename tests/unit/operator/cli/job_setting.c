@@ -160,7 +160,10 @@ static void check_parameter(const char *path, const char *wanted)
 {
     struct error error = ERROR_INIT;
     char text[512];
-    snprintf(text, sizeof text, "{\"spec\":{\"parameters\":[{\"env\":\"A\"},{\"path\":\"%s\"}]}}", path);
+    snprintf(text, sizeof text,
+             "{\"spec\":{\"parameters\":[{\"env\":\"A\"},{\"path\":\"%s\"}],\"template\":{\"coxswain\":{\"model\":"
+             "{\"layers\":[{\"units\":1},{\"units\":2},{\"units\":3}]}}}}}",
+             path);
     SCOPED_JSON *sweep = parse(text);
     int result = job_setting_check_parameters(sweep, &error);
     cr_expect_eq(result, wanted ? -1 : 0, "%s: %s", path, error.message);
@@ -171,6 +174,10 @@ Test(job_setting, parameters_of_a_sweep_are_fields_of_a_job)
 {
     check_parameter("coxswain.training.optimizer.learningRate", NULL);
     check_parameter("coxswain.model.layers.0.units", NULL);
+    check_parameter("coxswain.model.layers.2.units", NULL);
+    check_parameter("coxswain.model.layers.3.units",
+                    "spec.parameters: path coxswain.model.layers.3.units leads nowhere: coxswain.model.layers has 3 "
+                    "elements in the template, counted from 0; correct the path");
     check_parameter("workers.replicas", NULL);
     check_parameter("workers.template.spec.containers.0.image", NULL);
     check_parameter("coxswain.training.optimizer.lerningRate",

@@ -132,7 +132,13 @@ Test(trial_build, what_makes_no_job)
                    "spec.template, with the values of trial s-0: spec.coxswain.training.batchSize");
     expect_refused("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {a: [1, 2]}\n"
                    "  parameters: [{path: a.2, values: [0]}]\n",
-                   "no place for \"2\"");
+                   "path a.2 leads nowhere: a has 2 elements in the template, counted from 0; correct the path");
+    expect_refused("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {a: {b: [{c: 1}]}}\n"
+                   "  parameters: [{path: a.b.1.c, values: [0]}]\n",
+                   "path a.b.1.c leads nowhere: a.b has 1 element in the template");
+    expect_refused("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {a: [1, 2]}\n"
+                   "  parameters: [{path: a.b, values: [0]}]\n",
+                   "no place for \"b\"");
 }
 
 #define PAUSING                                                                                                        \
