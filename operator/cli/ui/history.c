@@ -13,7 +13,8 @@ _Static_assert(sizeof((struct history *)0)->unit == CHIEF_UNIT_MAX, "a unit fits
 void history_init(struct history *history)
 {
     memset(history, 0, sizeof *history);
-    history->stride = history->pace_stride = 1;
+    history->points.group_lines = history->tests.group_lines = HISTORY_GROUP;
+    history->pace_stride = 1;
     history->last_step = -1;
     history->version = 1;
 }
@@ -25,26 +26,75 @@ void history_begin_log(struct history *history)
 
 /* ---------------------------------------------------------------- points */
 
-/* The beginnings stay: a line through two crews would show steps that never were. */
-static void halve(struct history *history)
+/* A loss that is no number is an extreme that has to stay. */
+static double height(double loss)
 {
-    unsigned kept = 0;
-    for (unsigned i = 0; i < history->point_count; i++)
-        if (i % 2 == 0 || history->points[i].begins)
-            history->points[kept++] = history->points[i];
-    history->point_count = kept;
-    history->stride *= 2;
+    return isnan(loss) ? INFINITY : loss;
 }
 
-static void add_point(struct history *history, const struct history_point *point)
+/* Keeps exactly HISTORY_GROUP of more points, in their order: those with the lowest and the highest loss and figure, and where these
+ * coincide, the first, the last and others. Exactly as many, because thin() takes groups by their number of points. */
+static unsigned keep_extremes(struct history_point *points, unsigned count)
 {
-    if (++history->skipped < history->stride && !point->begins)
+    bool stays[2 * HISTORY_GROUP] = {false};
+    unsigned low = 0, high = 0, least = 0, most = 0, kept = 0, chosen = 0;
+    if (count <= HISTORY_GROUP)
+        return count;
+    for (unsigned i = 1; i < count; i++) {
+        low = height(points[i].loss) < height(points[low].loss) ? i : low;
+        high = height(points[i].loss) > height(points[high].loss) ? i : high;
+        least = !(points[least].figure <= points[i].figure) && !isnan(points[i].figure) ? i : least;
+        most = !(points[most].figure >= points[i].figure) && !isnan(points[i].figure) ? i : most;
+    }
+    const unsigned wanted[] = {low, high, least, most, 0, count - 1, 1, 2, 3};
+    for (unsigned i = 0; chosen < HISTORY_GROUP; i++) {
+        chosen += !stays[wanted[i]];
+        stays[wanted[i]] = true;
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (stays[i])
+            points[kept++] = points[i];
+    return kept;
+}
+
+/* Merges pairs of groups. The beginnings stay: a line through two crews would show steps that never were. */
+static void thin(struct history_curve *curve)
+{
+    unsigned kept = 0, end;
+    for (unsigned start = 0; start < curve->count; start = end) {
+        for (end = start + 1; end < curve->count && end - start < 2 * HISTORY_GROUP; end++)
+            if (curve->points[start].begins || curve->points[end].begins)
+                break;
+        unsigned stay = keep_extremes(&curve->points[start], end - start);
+        memmove(&curve->points[kept], &curve->points[start], stay * sizeof *curve->points);
+        kept += stay;
+    }
+    if (kept < curve->count)
+        curve->group_lines *= 2;
+    curve->count = kept;
+}
+
+static void close_group(struct history_curve *curve)
+{
+    curve->count = curve->closed + keep_extremes(&curve->points[curve->closed], curve->count - curve->closed);
+    if (curve->count > HISTORY_POINTS_MAX - 3 * HISTORY_GROUP)
+        thin(curve);
+    curve->closed = curve->count;
+    curve->lines = 0;
+}
+
+/* The newest points are those of a group that is open. When beginnings alone fill the curve, later points are lost. */
+static void add_point(struct history_curve *curve, const struct history_point *point)
+{
+    if (point->begins)
+        close_group(curve);
+    if (curve->count == HISTORY_POINTS_MAX)
         return;
-    history->skipped = 0;
-    if (history->point_count == HISTORY_POINTS_MAX)
-        halve(history);
-    if (history->point_count < HISTORY_POINTS_MAX)
-        history->points[history->point_count++] = *point;
+    curve->points[curve->count++] = *point;
+    if (curve->count - curve->closed == 2 * HISTORY_GROUP)
+        curve->count = curve->closed + keep_extremes(&curve->points[curve->closed], 2 * HISTORY_GROUP);
+    if (point->begins || ++curve->lines >= curve->group_lines)
+        close_group(curve);
 }
 
 static void thin_checkpoints(struct history *history)
@@ -71,9 +121,9 @@ static void take_step(struct history *history, const char *line, const struct ch
     bool begins = history->chief_is_new || history->last_step < 0;
     if (history->chief_is_new && history->last_step >= 0)
         add_mark(history, HISTORY_RESTART, step->step);
-    struct history_point point = {.step = step->step, .loss = step->loss, .rate = NAN, .begins = begins};
-    chief_line_rate(line, &point.rate, history->unit);
-    add_point(history, &point);
+    struct history_point point = {.step = step->step, .loss = step->loss, .figure = NAN, .begins = begins};
+    chief_line_rate(line, &point.figure, history->unit);
+    add_point(&history->points, &point);
     history->chief_is_new = false;
     history->last_step = step->step;
     history->version++;
@@ -81,12 +131,8 @@ static void take_step(struct history *history, const char *line, const struct ch
 
 static void take_test(struct history *history, const struct chief_validation *test)
 {
-    if (history->test_count == HISTORY_TESTS_MAX) {
-        for (unsigned i = 0; i < HISTORY_TESTS_MAX / 2; i++)
-            history->tests[i] = history->tests[2 * i];
-        history->test_count = HISTORY_TESTS_MAX / 2;
-    }
-    history->tests[history->test_count++] = (struct history_test){test->step, test->loss, test->accuracy};
+    add_point(&history->tests,
+              &(struct history_point){.step = test->step, .loss = test->loss, .figure = test->accuracy});
     history->version++;
 }
 
@@ -163,25 +209,16 @@ static void append_figure(struct json *row, double figure)
     json_append(row, isfinite(figure) ? json_new_number(figure) : json_new_null());
 }
 
-static void write_points(const struct history *history, struct json *points)
+static void write_curve(const struct history_curve *curve, bool with_beginnings, struct json *points)
 {
-    for (unsigned i = 0; i < history->point_count; i++) {
-        const struct history_point *point = &history->points[i];
+    for (unsigned i = 0; i < curve->count; i++) {
+        const struct history_point *point = &curve->points[i];
         struct json *row = json_append(points, json_new_array());
         json_append(row, json_new_integer(point->step));
         append_figure(row, point->loss);
-        append_figure(row, point->rate);
-        json_append(row, json_new_integer(point->begins));
-    }
-}
-
-static void write_tests(const struct history *history, struct json *tests)
-{
-    for (unsigned i = 0; i < history->test_count; i++) {
-        struct json *row = json_append(tests, json_new_array());
-        json_append(row, json_new_integer(history->tests[i].step));
-        append_figure(row, history->tests[i].loss);
-        append_figure(row, history->tests[i].accuracy);
+        append_figure(row, point->figure);
+        if (with_beginnings)
+            json_append(row, json_new_integer(point->begins));
     }
 }
 
@@ -218,8 +255,8 @@ struct json *history_json(const struct history *history, uint64_t known_version)
     if (known_version == history->version)
         return document;
     json_set_string(document, "unit", *history->unit ? history->unit : "examples");
-    write_points(history, json_set_array(document, "points"));
-    write_tests(history, json_set_array(document, "tests"));
+    write_curve(&history->points, true, json_set_array(document, "points"));
+    write_curve(&history->tests, false, json_set_array(document, "tests"));
     write_marks(history, json_set_array(document, "marks"));
     write_crew(history, json_set_object(document, "crew"));
     return document;

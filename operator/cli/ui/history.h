@@ -12,21 +12,25 @@
 
 #include "common/json.h"
 
-/* When there are more points, every second one is dropped, and from then on only every second new point is kept. */
-#define HISTORY_POINTS_MAX 2048
-#define HISTORY_TESTS_MAX 1024
+/* Of a long curve the points are kept in groups. A group covers a number of lines that follow each other, and keeps those with the lowest
+ * and the highest loss and figure, so that a single peak stays. When the curve is full, pairs of groups are merged, and from then on a
+ * group covers twice as many lines. The newest points are an open group. */
+#define HISTORY_GROUP 4
+#define HISTORY_POINTS_MAX (2048 + 2 * HISTORY_GROUP)
 /* When there are more marks, every second checkpoint is dropped or, if there are no checkpoints, the oldest mark. */
 #define HISTORY_MARKS_MAX 256
 
 struct history_point {
     int64_t step;
-    double loss, rate; /* rate: NAN when the line has none */
-    bool begins;       /* the first of a chief: no line leads to it */
+    double loss;   /* not finite: as the line has it; it counts as higher than any number */
+    double figure; /* rate of a training step, or accuracy on held-out examples (0 to 1); NAN: the line has none */
+    bool begins;   /* the first of a chief: no line leads to it */
 };
 
-struct history_test {
-    int64_t step;
-    double loss, accuracy; /* NAN: unknown */
+struct history_curve {
+    struct history_point points[HISTORY_POINTS_MAX];
+    unsigned count, closed;      /* the points from `closed` on are the open group */
+    unsigned lines, group_lines; /* what the open group covers, and a full one */
 };
 
 enum history_event { HISTORY_RESTART, HISTORY_WHOLE_AGAIN, HISTORY_CHECKPOINT };
@@ -37,7 +41,7 @@ struct history_mark {
 };
 
 /* How long the members of the crew took over their own parts of a step (chief_line.h). */
-#define HISTORY_PACES_MAX 512 /* more are halved, as points are */
+#define HISTORY_PACES_MAX 512 /* when there are more, every second one is dropped */
 #define HISTORY_MEMBERS_MAX 64
 struct history_pace {
     int64_t step;
@@ -49,15 +53,13 @@ struct history {
     char members[HISTORY_MEMBERS_MAX][24];
     unsigned pace_count, member_count;
     unsigned pace_stride, paces_skipped; /* every pace_stride-th line is kept */
-    struct history_point points[HISTORY_POINTS_MAX];
-    struct history_test tests[HISTORY_TESTS_MAX];
+    struct history_curve points, tests;  /* training, held-out examples */
     struct history_mark marks[HISTORY_MARKS_MAX];
-    unsigned point_count, test_count, mark_count;
-    unsigned stride, skipped; /* every stride-th point is kept */
-    char unit[32];            /* of the rate */
-    int64_t last_step;        /* -1: none yet */
-    bool chief_is_new;        /* its log has no step yet */
-    uint64_t version;         /* changes with every change */
+    unsigned mark_count;
+    char unit[32];     /* of the rate */
+    int64_t last_step; /* -1: none yet */
+    bool chief_is_new; /* its log has no step yet */
+    uint64_t version;  /* changes with every change */
 };
 
 void history_init(struct history *history);

@@ -523,9 +523,9 @@ function tabs(names, chosen) {
 const writeConditions = (host, conditions) => writeTable(host, "Conditions", ["Condition", "Status", "Since", "Reason", "Message"],
     conditions.map((one) => [one.type, one.status, since(one.time), one.reason, one.message]), "No operator has looked at it yet.");
 
-// The points of a job's charts: loss, throughput, loss and accuracy on held-out examples.
+// The points of a job's charts: loss, throughput, loss and accuracy on held-out examples. Where the loss is no number, the line is broken.
 const pointsOf = (curves) => ({
-    training: curves.points.map((p) => [p[0], p[1], p[3]]),
+    training: curves.points.map((p, i, all) => [p[0], p[1], p[3] || i > 0 && all[i - 1][1] === null]),
     rates: curves.points.map((p) => [p[0], p[2], p[3]]),
     held: curves.tests.map((p) => [p[0], p[1]]),
     right: curves.tests.filter((p) => p[2] !== null).map((p) => [p[0], 100 * p[2]])});

@@ -25,13 +25,15 @@ Test(ui_history, lines_become_points_and_tests)
     history_take_line(history, "step 40/100 loss 0.25");
     history_take_line(history, "validation after step 40: loss 0.3, accuracy 92.50 %");
     history_take_line(history, "validation after step 60: loss 0.2");
-    cr_assert_eq(history->point_count, 2);
-    cr_expect(history->points[0].step == 20 && history->points[0].loss == 0.5 && history->points[0].rate == 12861);
-    cr_expect(history->points[0].begins && !history->points[1].begins && isnan(history->points[1].rate));
+    cr_assert_eq(history->points.count, 2);
+    cr_expect(history->points.points[0].step == 20 && history->points.points[0].loss == 0.5 &&
+              history->points.points[0].figure == 12861);
+    cr_expect(history->points.points[0].begins && !history->points.points[1].begins &&
+              isnan(history->points.points[1].figure));
     cr_expect_str_eq(history->unit, "tokens");
-    cr_assert_eq(history->test_count, 2);
-    cr_expect(history->tests[0].step == 40 && fabs(history->tests[0].accuracy - 0.925) < 1e-9);
-    cr_expect(isnan(history->tests[1].accuracy));
+    cr_assert_eq(history->tests.count, 2);
+    cr_expect(history->tests.points[0].step == 40 && fabs(history->tests.points[0].figure - 0.925) < 1e-9);
+    cr_expect(isnan(history->tests.points[1].figure));
     cr_expect_eq(history->mark_count, 0);
 }
 
@@ -52,7 +54,7 @@ Test(ui_history, another_chief_is_a_restart_where_it_begins)
     cr_expect(history->marks[1].event == HISTORY_RESTART && history->marks[1].step == 31);
     cr_expect(history->marks[2].event == HISTORY_WHOLE_AGAIN && history->marks[2].step == 32);
     cr_expect(history->marks[3].event == HISTORY_CHECKPOINT && history->marks[3].step == 50);
-    cr_expect(history->points[1].begins);
+    cr_expect(history->points.points[1].begins);
 }
 
 /* The status is written every few seconds, and may lag behind the log. */
@@ -92,15 +94,67 @@ Test(ui_history, a_long_run_is_thinned_out)
         snprintf(line, sizeof line, "step %d/999999 loss %d", step, step);
         history_take_line(history, line);
     }
-    cr_assert(history->point_count <= HISTORY_POINTS_MAX && history->point_count > HISTORY_POINTS_MAX / 4);
+    cr_assert(history->points.count <= HISTORY_POINTS_MAX && history->points.count > HISTORY_POINTS_MAX / 4);
     bool has_restart = false;
-    for (unsigned i = 0; i < history->point_count; i++) {
-        has_restart |= history->points[i].step == 777 && history->points[i].begins;
-        cr_assert(i == 0 || history->points[i].step > history->points[i - 1].step);
-        cr_assert(i == 0 || history->points[i].step - history->points[i - 1].step <= 2 * history->stride);
+    for (unsigned i = 0; i < history->points.count; i++) {
+        has_restart |= history->points.points[i].step == 777 && history->points.points[i].begins;
+        cr_assert(i == 0 || history->points.points[i].step > history->points.points[i - 1].step);
+        cr_assert(i == 0 || history->points.points[i].step - history->points.points[i - 1].step <=
+                                2 * history->points.group_lines);
     }
     cr_expect(has_restart);
-    cr_expect_eq(history->points[0].step, 1);
+    cr_expect_eq(history->points.points[0].step, 1);
+}
+
+/* 1,000,000 lines of a smooth curve, with a spike and a NaN, a slow and a fast step; the memory is that of the struct. */
+Test(ui_history, peaks_among_a_million_points_stay)
+{
+    SCOPED_FREE struct history *history = history_new();
+    bool spike = false, gap = false, slow = false, fast = false;
+    for (int step = 1; step <= 1000000; step++) {
+        char line[96];
+        const char *loss = step == 345678 ? "99.5" : step == 500001 ? "nan" : "1.25";
+        int rate = step == 77777 ? 3 : step == 654321 ? 90000 : 5000 + step % 100;
+        snprintf(line, sizeof line, "step %d/1000000 loss %s  2.1 ms  %d examples/s", step, loss, rate);
+        history_take_line(history, line);
+        if (step % 5000 == 0) {
+            snprintf(line, sizeof line, "validation after step %d: loss %s, accuracy 50.00 %%", step,
+                     step == 600000 ? "0.01" : "2");
+            history_take_line(history, line);
+        }
+    }
+    const struct history_curve *curve = &history->points;
+    cr_assert(curve->count <= HISTORY_POINTS_MAX && curve->count > HISTORY_POINTS_MAX / 4);
+    for (unsigned i = 0; i < curve->count; i++) {
+        const struct history_point *point = &curve->points[i];
+        cr_assert(i == 0 || point->step > curve->points[i - 1].step, "in the order of steps");
+        cr_assert(i == 0 || point->step - curve->points[i - 1].step <= 2 * curve->group_lines, "each part has points");
+        spike |= point->step == 345678 && point->loss == 99.5;
+        gap |= point->step == 500001 && isnan(point->loss);
+        slow |= point->step == 77777 && point->figure == 3;
+        fast |= point->step == 654321 && point->figure == 90000;
+    }
+    cr_expect(spike, "a spike of the loss stays");
+    cr_expect(gap, "a loss that is no number stays");
+    cr_expect(slow && fast, "the slowest and the fastest step stay");
+    cr_expect_eq(curve->points[curve->count - 1].step, 1000000, "the newest step is shown");
+    cr_expect_eq(history->tests.count, 200, "few results are all kept");
+}
+
+Test(ui_history, the_best_of_many_results_stays)
+{
+    SCOPED_FREE struct history *history = history_new();
+    bool best = false;
+    for (int step = 1; step <= 10 * HISTORY_POINTS_MAX; step++) {
+        char line[64];
+        snprintf(line, sizeof line, "validation after step %d: loss %s, accuracy %s %%", step,
+                 step == 4321 ? "0.01" : "0.3", step == 4321 ? "99.00" : "90.00");
+        history_take_line(history, line);
+    }
+    for (unsigned i = 0; i < history->tests.count; i++)
+        best |= history->tests.points[i].step == 4321;
+    cr_expect(best);
+    cr_expect(history->tests.count <= HISTORY_POINTS_MAX && history->tests.count > HISTORY_POINTS_MAX / 4);
 }
 
 Test(ui_history, beginnings_alone_never_overflow)
@@ -110,7 +164,7 @@ Test(ui_history, beginnings_alone_never_overflow)
         history_begin_log(history);
         history_take_line(history, "step 1/2 loss 1");
     }
-    cr_expect_eq(history->point_count, HISTORY_POINTS_MAX);
+    cr_expect_eq(history->points.count, HISTORY_POINTS_MAX);
     cr_expect_eq(history->mark_count, HISTORY_MARKS_MAX);
 }
 
