@@ -149,6 +149,12 @@ def gate():
     check("names that nothing can have, and other paths, are refused", wrong == [400, 404, 400], wrong)
 
 
+# JavaScript: the fewest milliseconds that a function takes in some tries, since other programs run beside the browser. The bounds below are
+# three to four times what two processors take that other programs use, too.
+FASTEST = """const fastest = (count, act) => Math.min(...Array.from({length: count}, () => { const begun = performance.now(); act(); return performance.now() - begun; }));
+"""
+
+
 def the_list(page):
     page.get(URL)
     check("the token leaves the address", until(lambda: "token" not in page.current_url), page.current_url)
@@ -666,17 +672,15 @@ def search(page):
         const box = document.querySelector("#parallel svg").getBoundingClientRect();
         document.querySelector("#parallel svg").dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width / 2, clientY: box.top + 150}));""")
     check("the trial under the pointer is named", "search-" in text(page, "#parallel .value") and "best" not in text(page, "#parallel .value"), text(page, "#parallel"))
-    large = page.execute_script("""
+    large = page.execute_script(FASTEST + """
         const random = (() => { let at = 1; return () => (at = at * 48271 % 2147483647) / 2147483647; })(), trials = [];
         for (let i = 0; i < 1000; i++) {
             const parameters = {rate: 10 ** (-4 * random()), units: [16, 32, 64][Math.floor(3 * random())], kind: random() < 0.5 ? "a" : "b", noise: random()};
             trials.push({trial: i, name: "t-" + i, state: "Succeeded", parameters, objective: (Math.log10(parameters.rate) + 2) ** 2 + 0.3 * (parameters.kind === "a") + 0.1 * random(), seconds: 1, best: false});
         }
         const column = (name) => trials.map((trial) => trial.parameters[name]), objectives = trials.map((trial) => trial.objective), ranks = ranksOf(objectives);
-        const figure = document.getElementById("parallel"), begun = performance.now();
-        parallel(figure, {title: "large", lines: trials.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: ranks[i]})),
-            axes: [...["rate", "units", "kind", "noise"].map((name) => ({name, logarithmic: name === "rate", values: column(name)})), {name: "loss", values: objectives}]});
-        const took = performance.now() - begun;
+        const figure = document.getElementById("parallel"), took = fastest(5, () => parallel(figure, {title: "large", lines: trials.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: ranks[i]})),
+            axes: [...["rate", "units", "kind", "noise"].map((name) => ({name, logarithmic: name === "rate", values: column(name)})), {name: "loss", values: objectives}]}));
         return {shares: ["rate", "units", "kind", "noise"].map((name) => explainedShare(column(name), objectives)), elements: figure.querySelectorAll("*").length, took, words: explainedShare([1, 2, 3], [1, 2, 3])};""")
     gap = page.execute_script("""
         const figure = document.getElementById("parallel");
@@ -690,7 +694,7 @@ def search(page):
     check("marks that would overlap are left out", close == ["1", "5", "1", "5"], close)
     rate, units, kind, noise = large["shares"]
     check("what explains the objective is found, and what does not is not", rate > 0.7 and 0.01 < kind < 0.3 and units < 0.02 and noise < 0.02 and large["words"] is None, large)
-    check("1,000 trials are a few elements, drawn in a fraction of a second", large["elements"] < 80 and large["took"] < 500, large)
+    check("1,000 trials are a few elements, drawn in a fraction of a second", large["elements"] < 80 and large["took"] < 35, large)
     print("# elements, and milliseconds of 1,000 trials:", large["elements"], round(large["took"], 1))
     page.refresh()
 
@@ -699,34 +703,26 @@ def many(page):
     """10,000 rows, made in the page: only those that can be seen are elements."""
     page.get(URL.split("?")[0] + "#/")
     until(lambda: text(page, ".rows"))
-    figures = page.execute_script("""
+    figures = page.execute_script(FASTEST + """
         for (let i = 0; i < 10000; i++) rows.set("job/default/many-" + i, {kind: "job", NAME: "many-" + i, NAMESPACE: "default", STATE: i % 3 ? "Running" : "Succeeded",
             STEP: i + "/10000", LOSS: String(i / 100), RESTARTS: "0", ETA: "", created: "2026-01-01T00:00:00Z", finished: "", step: i, total: 10000});
-        const times = [];
-        for (let i = 0; i < 5; i++) {
-            document.querySelector(".rows").scrollTop = i * 1000 * 40;
-            const begun = performance.now();
-            view.listChanged();
-            times.push(performance.now() - begun);
-        }
-        return [document.querySelectorAll(".rows .row").length, Math.min(...times)];""")
-    check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and figures[1] < 250, figures)
+        let at = 0;
+        const took = fastest(5, () => { document.querySelector(".rows").scrollTop = at++ * 1000 * 40; view.listChanged(); });
+        return [document.querySelectorAll(".rows .row").length, took];""")
+    check("10,000 jobs are a few elements, and an update takes a fraction of a second", figures[0] < 80 and figures[1] < 100, figures)
     print("# elements, and milliseconds of an update:", figures)
-    points = page.execute_script("""
+    points = page.execute_script(FASTEST + """
         const points = Array.from({length: 1000000}, (_, i) => [i, Math.sin(i / 5000) + (i === 777777 ? 9 : 0), false]);
         const figure = document.createElement("figure");
         document.getElementById("main").append(figure);
-        const begun = performance.now();
-        chart(figure, {title: "large", series: [{name: "a", className: "first", points}]});
-        const took = performance.now() - begun, path = figure.querySelector("path.curve").getAttribute("d"), ys = path.match(/ [0-9.]+/g).map(Number);
-        const pointed = performance.now();
-        figure.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: 300, clientY: 100}));
-        const result = {drawn: path.match(/[ML]/g).length, elements: figure.querySelectorAll("*").length, took, moved: performance.now() - pointed, peak: Math.min(...ys) < 40, said: figure.querySelector(".value").textContent};
+        const took = fastest(5, () => chart(figure, {title: "large", series: [{name: "a", className: "first", points}]})), path = figure.querySelector("path.curve").getAttribute("d"), ys = path.match(/ [0-9.]+/g).map(Number);
+        const moved = fastest(5, () => figure.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: 300, clientY: 100})));
+        const result = {drawn: path.match(/[ML]/g).length, elements: figure.querySelectorAll("*").length, took, moved, peak: Math.min(...ys) < 40, said: figure.querySelector(".value").textContent};
         figure.remove();
         return result;""")
     check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 2404 and points["elements"] < 60 and points["peak"]
-          and points["took"] < 30000 and points["moved"] < 1000 and points["said"].startswith("step "), points)
-    print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"]))
+          and points["took"] < 1500 and points["moved"] < 5 and points["said"].startswith("step "), points)
+    print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"], 1))
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()
 
