@@ -3,7 +3,7 @@
 #
 # Jobs in the queues of the real Kueue manager: admitted and placed by its flavor, waiting for quota, a lost pod while Kueue
 # limits recovery, preempted by a WorkloadPriorityClass, deactivated, finished, admitted with fewer workers, placed in one rack
-# by its topology, with the queue of a training class. Only nodes and the lives of pods are played
+# by its topology, with the queue of a training class; the trials of a sweep that pause. Only nodes and the lives of pods are played
 # (KWOK). The script brings a control plane of its own, in which it calls itself.
 #
 #   make check-kueue                (builds the manager from its Go module the first time: minutes)
@@ -244,6 +244,93 @@ YAML
 until_true 60 runs classy && [[ $(workload classy .spec.queueName) == research ]] && workload_is classy Admitted True
 verdict $? "a job of a class waits in the class's queue" "$(workload classy .) $(status_of classy conditions)"
 k delete tj classy >/dev/null
+
+# ---------------------------------------------------------------- the trials of a sweep
+# The queue has room for two of the trials. No pod runs a trainer, so that the script writes what trials report into their jobs' status.
+k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: rates, labels: {kueue.x-k8s.io/queue-name: research}}
+spec:
+  algorithm: {type: Grid}
+  parallelism: 3
+  objective: {metric: loss}
+  earlyStopping: {type: ASHA, minSteps: 10, reductionFactor: 2, action: Pause}
+  parameters: [{env: LR, values: [0.1, 0.2, 0.3, 0.4]}]
+  template:
+    image: torch
+    pytorch: {}
+    workers: {replicas: 1, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "4"}}}]}}}
+YAML
+
+trial_runs() {
+    status_is "$1" readySummary 1/1 && workload_is "$1" Admitted True
+}
+
+# reports TRIAL LOSS: after 12 steps, past the rung
+reports() {
+    k patch tj "$1" --subresource=status --type=merge -p "{\"status\": {\"progress\": {\"step\": 12, \"metrics\": [{\"name\": \"loss\", \"value\": \"$2\", \"step\": 12}]}}}" >/dev/null
+}
+
+# is_seen TRIAL LOSS: by the sweep
+is_seen() {
+    [[ $(k get trainingsweep rates -o "jsonpath={.status.results[${1##*-}].rungs}") == "$2" ]]
+}
+
+# sorted: the trials that run, in `running`, and those that wait for the queue, in `waiting`
+sorted() {
+    local trial
+    running=() waiting=()
+    for trial in $(k get tj -l coxswain.dev/sweep-name=rates -o 'jsonpath={.items[*].metadata.name}'); do
+        if trial_runs "$trial"; then running+=("$trial"); elif [[ $(workload_condition "$trial" QuotaReserved) == False ]]; then waiting+=("$trial"); fi
+    done
+}
+# runs_and_waits COUNT COUNT
+runs_and_waits() {
+    sorted
+    ((${#running[@]} == $1 && ${#waiting[@]} == $2))
+}
+# A paused trial has no pods, no quota, and asks for none.
+gives_back() {
+    [[ $(status_of "$1" 'conditions[?(@.type=="Suspended")].status') == True && $(workload_condition "$1" Admitted) != True ]] && pods_are "$1" 0
+}
+what_is() {
+    echo "$(k get tj,workloads.v1beta2.kueue.x-k8s.io 2>&1) $(k get trainingsweep rates -o 'jsonpath={.status}')"
+}
+
+until_true 90 runs_and_waits 2 1
+verdict $? "two trials of a sweep are admitted, and the third waits" "$(what_is)"
+last=${waiting[0]:-rates-2}
+until_true 60 why_is "$last" "$last waits for its queue to admit it: waiting in queue research: *insufficient unused quota*" && pods_are "$last" 0
+verdict $? "cox why names the trial's queue" "$why"
+worst=${running[0]:-rates-0} middle=${running[1]:-rates-1}
+reports "$worst" 0.9
+until_true 60 gives_back "$worst"
+verdict $? "a trial that pauses gives its quota back" "$worst: $(what_is)"
+until_true 60 runs_and_waits 2 1
+verdict $? "another is admitted, and the fourth is in the queue, too" "$(what_is)"
+best=${running[0]:-rates-2} last=${waiting[0]:-rates-3}
+[[ $best != "$middle" ]] || best=${running[1]:-rates-2}
+reports "$best" 0.5
+until_true 60 is_seen "$best" 0.5
+reports "$middle" 0.6
+until_true 60 gives_back "$middle" && until_true 60 trial_runs "$last" && trial_runs "$best"
+verdict $? "of two values the better one's trial goes on, and the other's quota is the last trial's" "$(what_is)"
+reports "$last" 0.95
+until_true 60 gives_back "$last" && until_true 60 trial_runs "$middle"
+verdict $? "a paused trial that is among the best after all is admitted again" "$(what_is)"
+reports "$middle" 0.55 # its next pods begin without figures
+for trial in "$best" "$middle"; do
+    k annotate pod "$(current "$trial" 0)" test.coxswain.dev/runs-for=1s test.coxswain.dev/exit-code=0 >/dev/null
+done
+is_complete() {
+    [[ $(k get trainingsweep rates -o 'jsonpath={.status.conditions[?(@.type=="Complete")].status} {.status.trials.total} {.status.trials.succeeded} {.status.trials.paused} {.status.best.trial}') == "True 4 2 2 $best" ]]
+}
+until_true 90 is_complete
+verdict $? "the sweep ends with all of its trials" "$(what_is)"
+workload_is "$best" Finished True && workload_is "$middle" Finished True && gives_back "$worst" && gives_back "$last"
+verdict $? "and holds no quota" "$(what_is)"
+k delete trainingsweep rates >/dev/null
 
 # ---------------------------------------------------------------- racks
 mapfile -t nodes < <(kubectl get nodes -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}')
