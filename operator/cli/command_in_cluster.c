@@ -6,11 +6,13 @@
 #include "common/job/rules.h"
 #include "common/job/string_format.h"
 #include "common/job/training_sweep.h"
+#include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/run_list.h"
 #include "operator/cli/unknown_field.h"
+#include "operator/kube/credentials.h"
 
 #define NAMESPACE_MAX 63
 
@@ -61,16 +63,40 @@ int command_parse(int count, char **words, const struct command_usage *usage, st
     return code < 0 && !can_exist(words[0], usage, ret_line) ? EXIT_USAGE : code;
 }
 
+static bool cluster_is_configured(const struct command_line *line)
+{
+    SCOPED(kube_config_release) struct kube_config config = {0};
+    const char *paths = getenv("KUBECONFIG");
+    struct error error = ERROR_INIT;
+    return line->kubeconfig || line->context || (paths && *paths) ||
+           kube_config_load(NULL, NULL, &config, &error) == 0 || error.kind != ERROR_NOT_FOUND;
+}
+
+/* Without a cluster only a run on this machine can be meant. Returns its state directory, to be freed with free(); NULL: there is no
+ * run of a job with that name, or several. */
+static char *run_that_is_meant(const struct command_usage *usage, const struct command_line *line)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    if (line->state || line->name_count != 1 || !strchr(usage->options, 's') || cluster_is_configured(line) ||
+        run_list_read(NULL, &list, NULL) < 0 || run_list_find(&list, line->names[0], &entry, NULL) < 0 ||
+        strcmp(entry->record.name, line->names[0]) != 0)
+        return NULL;
+    return memory_copy_string(entry->directory);
+}
+
 /* A job that is not in the cluster may be one of `cox run` on this machine. */
 static void hint_at_run(const char *title, const struct command_line *line)
 {
     SCOPED(run_list_release) struct run_list list = {.count = 0};
     const struct run_entry *entry;
-    if (line->name_count == 0 || run_list_read(NULL, &list, NULL) < 0 ||
-        run_list_find(&list, line->names[0], &entry, NULL) < 0)
+    if (run_list_read(NULL, &list, NULL) < 0 || list.count == 0)
         return;
-    fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, line->names[0],
-            line->names[0]);
+    if (line->name_count == 0 && !cluster_is_configured(line))
+        fprintf(stderr, "%s: to see a run on this machine, name it: `cox runs` lists them\n", title);
+    else if (line->name_count > 0 && run_list_find(&list, line->names[0], &entry, NULL) == 0)
+        fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, line->names[0],
+                line->names[0]);
 }
 
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
@@ -79,6 +105,9 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
     int code = command_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
+    SCOPED_FREE char *state = run_that_is_meant(usage, &line);
+    if (state)
+        line.state = state;
     if (line.state)
         return command_run_in_state(words[0], &line, action, action);
     code = command_run_in_cluster(words[0], &line, action);

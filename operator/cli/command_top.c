@@ -10,6 +10,7 @@
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_follow.h"
 #include "operator/cli/terminal.h"
 #include "operator/cli/top_table.h"
@@ -35,7 +36,7 @@ static const struct command_usage usage = {
         "  --once                 print once\n"
         "\n"
         "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
-    .options = "AlO",
+    .options = "AlOs",
     .names_min = 0,
     .names_max = 1};
 
@@ -72,7 +73,10 @@ static void job_seen(void *context, const char *key, const void *item)
         row = &top->rows[top->count++];
         *row = (struct top_row){.job = NULL};
     }
-    top_row_take(row, item);
+    SCOPED_JSON *shown = json_copy(item);
+    if (top->line->kept)
+        job_mark_interrupted(shown);
+    top_row_take(row, shown);
 }
 
 static void job_changed(void *context, const char *key, const void *old, const void *item)
@@ -124,7 +128,7 @@ static int show_jobs(struct cluster *cluster, const struct informer *jobs, struc
     show(top);
     int64_t shown_ms = clock_now_ms();
     struct access access = {0};
-    while (top->terminal.live && !top->line->once && !cluster->interrupted) {
+    while (top->terminal.live && !top->line->once && !top->line->kept && !cluster->interrupted) {
         if (event_loop_turn(cluster->loop, REFRESH_MS, error) < 0 ||
             access_check(&access, jobs, clock_now_ms(), error) < 0)
             return -1;
@@ -167,6 +171,14 @@ static void nothing(void *context)
     (void)context;
 }
 
+static void print_once(const struct terminal *terminal, const struct job_view *view)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, TOP_TEXT_MAX);
+    view_print_block(view, terminal->live ? terminal->width : UINT_MAX, terminal->colour, &text);
+    fputs(buffer_text(&text), stdout);
+}
+
 /* Runs until the job is over and its log is read; once: until there is something to show. */
 static int follow_job(struct cluster *cluster, struct job_follow *follow, struct job_view *view, bool once,
                       struct error *error)
@@ -184,29 +196,40 @@ static int follow_job(struct cluster *cluster, struct job_follow *follow, struct
         if (!once)
             terminal_show(&terminal, view, clock_now_ms());
     }
-    if (!once) {
+    if (once)
+        print_once(&terminal, view);
+    else
         terminal_keep(&terminal, view, clock_now_ms());
-        return 0;
-    }
-    SCOPED_BUFFER text;
-    buffer_init(&text, TOP_TEXT_MAX);
-    view_print_block(view, terminal.live ? terminal.width : UINT_MAX, terminal.colour, &text);
-    fputs(buffer_text(&text), stdout);
     return 0;
+}
+
+/* What a run has left does not change. */
+static void show_kept(struct json *job, struct job_view *view)
+{
+    struct terminal terminal;
+    terminal_init(&terminal);
+    job_mark_interrupted(job);
+    job_view_take_job(view, job);
+    print_once(&terminal, view);
 }
 
 static int top_job(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     struct resource_path path = cluster_job_path(cluster, line->names[0]);
     SCOPED_JSON *job = NULL;
+    int status = 0;
     if (cluster_get(cluster, &path, &job, error) < 0)
         return -1;
     struct job_view *view = memory_allocate(1, sizeof *view);
     job_view_init(view, cluster->name_space, line->names[0]);
-    job_view_take_job(view, job);
-    struct job_follow *follow = job_follow_start(cluster->client, view, nothing, NULL);
-    int status = follow_job(cluster, follow, view, line->once, error);
-    job_follow_free(follow);
+    if (cluster->kept) {
+        show_kept(job, view);
+    } else {
+        job_view_take_job(view, job);
+        struct job_follow *follow = job_follow_start(cluster->client, view, nothing, NULL);
+        status = follow_job(cluster, follow, view, line->once, error);
+        job_follow_free(follow);
+    }
     job_view_release(view);
     free(view);
     return status;

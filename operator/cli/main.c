@@ -43,7 +43,7 @@ static void print_help(const char *title)
          "machine. With --kubeconfig the same file runs in a cluster. The other commands use the cluster of the\n"
          "kubeconfig, as kubectl does (--kubeconfig, --context, --namespace). For a run of `cox run` on this machine "
          "use\n"
-         "--state, or the file kubeconfig in its state directory.\n"
+         "--state, which may be left out if no cluster is configured, or the file kubeconfig in its state directory.\n"
          "\n"
          "Examples:\n"
          "  cox demo\n"
@@ -56,9 +56,9 @@ static void print_help(const char *title)
          "  cox wait digits --timeout 2h && cox delete digits\n"
          "  cox sweep best learning-rate | cox run -\n"
          "\n"
-         "`cox COMMAND --help` explains a command and its exit codes. On a terminal the output is redrawn in place, "
-         "elsewhere\n"
-         "plain lines.");
+         "`cox COMMAND --help`, or `cox help COMMAND`, explains a command and its exit codes. On a terminal the output "
+         "is\n"
+         "redrawn in place, elsewhere it is plain lines.");
 }
 
 static void tell_unknown(const char *title, const char *name)
@@ -73,7 +73,13 @@ static void tell_unknown(const char *title, const char *name)
 
 int main(int count, char **words)
 {
+    static char asked[] = "--help";
     const char *title = program_title(words[0]), *name = count > 1 ? words[1] : "";
+    if (count > 2 && strcmp(name, "help") == 0) {
+        name = words[1] = words[2];
+        words[2] = asked;
+        count = 3;
+    }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(title);
         return 0;

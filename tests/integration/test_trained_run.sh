@@ -101,18 +101,34 @@ mkdir points
 # shellcheck disable=SC2016 # backticks of the message
 cox 0 get --state points && printed '^points  *Succeeded ' && cox 1 get --state nosuch && grep -q 'there is no run "nosuch"; `cox runs` lists them' err && [[ ! -e nosuch ]]
 verdict $? "a folder of a run's name does not hide the run, and a name that is none is said" "$(said)"
-cox 1 why points && grep -q 'there is a run points on this machine; to see it, add --state points' err && cox 1 why nothing && ! grep -q 'on this machine' err
-verdict $? "without --state they say that there is such a run" "$(said)"
+cox 0 top --state points && printed '^NAME  *STATE' '^points  *Succeeded ' && cox 0 top points --state points --once && printed '^points ' 'Succeeded'
+verdict $? "cox top shows it once" "$(said)"
+cox 0 why points && printed '^points waits for nothing: it has succeeded' && cox 0 get points && printed '^points  *Succeeded ' && cox 0 logs bytes --tail 1 && printed 'worker-0 | ' &&
+    cox 0 describe points && cox 0 top points && printed '^points ' && cox 1 why nothing && ! grep -q 'on this machine' err
+verdict $? "without a cluster a name alone is that of a run" "$(said)"
+# shellcheck disable=SC2016 # backticks of the message
+cox 1 get && grep -q '^cox get: to see a run on this machine, name it: `cox runs` lists them$' err && cox 1 top && grep -q 'name it: `cox runs`' err
+verdict $? "without a name they say where the names are" "$(said)"
+no_cluster=(--kubeconfig "$work/no.kubeconfig")
+printf 'apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n' >no.kubeconfig
+cox 1 why points "${no_cluster[@]}" && grep -q 'there is a run points on this machine; to see it, add --state points' err && ! printed 'succeeded'
+verdict $? "with one they ask the cluster, and then say that there is such a run" "$(said)"
 cox 0 logs --state bytes --tail 3 -f && printed 'worker-0 | '
 verdict $? "cox logs, which ends though -f was said" "$(said)"
 cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is not a state directory of cox run' err &&
-    cox 2 suspend points --state points && cox 0 logs --help && printed '^  --state RUN'
+    cox 2 suspend points --state points && cox 0 logs --help && printed '^  --state RUN' &&
+    cox 0 help top && printed '^usage: cox top' '^  --state RUN' && cox 2 help nothing && grep -q 'there is no command "nothing"' err && cox 0 help && printed '^usage: cox COMMAND'
 verdict $? "wrong usage" "$(said)"
 running() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Running '
 }
+shown_by_name() {
+    "$bin/cox" top long >out 2>err && printed '^long ' 'Running' && "$bin/cox" why long >out 2>err && printed '^long '
+}
 long_start points.yaml --volume points=data && until_true 30 running && cox 1 predict nothing
 verdict $? "and one that goes on" "$(said; cat long.log)"
+until_true 20 shown_by_name
+verdict $? "also by its name alone" "$(said)"
 used() {
     "$bin/cox" predict long --data new.npy >out 2>err
 }
@@ -122,6 +138,6 @@ long_kill
 stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
-until_true 30 stopped && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
+until_true 30 stopped && cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
     printed '^State  *Interrupted, 0 ready$'
 verdict $? "one that was killed is shown as interrupted" "$(said)"
