@@ -141,18 +141,32 @@ const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned p
 
 /* ---------------------------------------------------------------- time left */
 
-/* Of the trials that have succeeded; NAN: none has. */
-static double mean_ms(const struct sweep_view *view)
+/* How long a trial takes from its start to its end: as long as it took, or expects to take in all; NAN: unknown. Its first steps are slow,
+ * so that a trial that runs counts after a tenth of its steps. */
+static double whole_ms(const struct trial_line *line, bool succeeded, int64_t now_ms)
+{
+    if (line->succeeded != succeeded || line->failed || line->stopped || line->paused || line->start_ms == FIELD_UNSET)
+        return NAN;
+    if (succeeded)
+        return line->end_ms == FIELD_UNSET ? NAN : (double)(line->end_ms - line->start_ms);
+    bool is_known = line->seconds_left >= 0 && line->total_steps > 0 && line->step >= line->total_steps / 10;
+    return is_known ? (double)(now_ms - line->start_ms) + 1000 * (double)line->seconds_left : NAN;
+}
+
+/* Of the trials that have succeeded or, as long as none has, of those that run; NAN: unknown. */
+static double mean_ms(const struct sweep_view *view, bool succeeded, int64_t now_ms)
 {
     double sum = 0;
     unsigned count = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const struct trial_line *line = view->trials[i];
-        if (!line->succeeded || line->start_ms == FIELD_UNSET || line->end_ms == FIELD_UNSET)
+        double whole = whole_ms(view->trials[i], succeeded, now_ms);
+        if (isnan(whole))
             continue;
-        sum += (double)(line->end_ms - line->start_ms);
+        sum += whole;
         count++;
     }
+    if (count == 0 && succeeded)
+        return mean_ms(view, false, now_ms);
     return count > 0 ? sum / count : NAN;
 }
 
@@ -168,7 +182,7 @@ static double trial_left_ms(const struct trial_line *line, double mean, int64_t 
 int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms)
 {
     const struct training_sweep *sweep = view->sweep;
-    double mean = mean_ms(view), work = 0, longest = 0;
+    double mean = mean_ms(view, true, now_ms), work = 0, longest = 0;
     int64_t waiting = sweep->status.trials.total - sweep_done(sweep) - sweep->status.trials.paused;
     if (isnan(mean) || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
         return -1;

@@ -42,8 +42,8 @@ int64_t sweep_done(const struct training_sweep *sweep);
 /* Returns the last part of a parameter's name if no other parameter has the same, such as learningRate, otherwise the whole name. */
 const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter);
 
-/* Estimates the time left from the trials that have succeeded: their mean duration for each trial that has not started. -1: unknown,
- * since none has succeeded yet, or the sweep does not run. */
+/* Estimates the time left from the trials that have succeeded or, as long as none has, from what those that run expect of themselves: the
+ * mean duration for each trial that has not started. -1: unknown, or the sweep does not run. */
 int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms);
 
 #endif

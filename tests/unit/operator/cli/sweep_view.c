@@ -94,15 +94,28 @@ Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)
     scene_release(&scene);
 }
 
-Test(sweep_view, before_a_trial_has_succeeded_the_end_is_unknown)
+/* `progress` of the only trial, which runs for 30 s. */
+static int64_t left_of_first(const char *progress)
 {
-    struct training_sweep sweep = sweep_of(SWEEP_RUNS);
-    struct trial_line *line = trial_of(&sweep, 0, "0.5", "one", TRIAL_RUNS);
+    struct training_sweep sweep = sweep_of(
+        SWEEP_SPEC "status: {conditions: [{type: Running, status: 'True'}], trials: {total: 6, running: 1}}\n");
+    SCOPED_FREE char *status = memory_format(
+        "{conditions: [{type: Running, status: 'True'}], startTime: '2026-11-20T14:00:30Z', progress: {%s}}", progress);
+    struct trial_line *line = trial_of(&sweep, 0, "0.5", "one", status);
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
     sweep_view_add(&view, line);
-    cr_expect_eq(sweep_view_left_ms(&view, SWEEP_NOW), -1);
+    int64_t left_ms = sweep_view_left_ms(&view, SWEEP_NOW);
     trial_line_free(line);
     training_sweep_release(&sweep);
+    return left_ms;
+}
+
+Test(sweep_view, before_a_trial_has_succeeded_those_that_run_say_what_one_takes)
+{
+    /* 30 s of 50 s are over, and five more trials are to come: 20 + 5 * 50 s, two at a time. */
+    cr_expect_eq(left_of_first("step: 36, totalSteps: 60, secondsRemaining: 20"), 135000);
+    cr_expect_eq(left_of_first("step: 5, totalSteps: 60, secondsRemaining: 900"), -1, "its first steps say little");
+    cr_expect_eq(left_of_first("step: 36, totalSteps: 60"), -1);
 }
 
 Test(sweep_view, states)
