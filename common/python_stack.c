@@ -50,7 +50,7 @@ static const char *last_thread(const char *text)
     return found;
 }
 
-bool python_stack_append(const char *text, struct buffer *out)
+static bool append_faulthandler(const char *text, struct buffer *out)
 {
     const char *at = last_thread(text);
     struct frame frame;
@@ -64,6 +64,100 @@ bool python_stack_append(const char *text, struct buffer *out)
         at += *at == '\n';
     }
     return at != NULL;
+}
+
+/* ---------------------------------------------------------------- what the hook prints (hang_hook.h) */
+
+static const char *next_line(const char *at)
+{
+    at += strcspn(at, "\n");
+    return at + (*at == '\n');
+}
+
+/* Lines `    wait (train.py:31)` below `Thread 1 (idle): "MainThread"`, as py-spy prints them. */
+static bool append_spy(const char *text, struct buffer *out)
+{
+    static const char title[] = "\"MainThread\"\n", indent[] = "    ";
+    const char *at = strstr(text, title);
+    size_t before = out->length;
+    int count = 0;
+    for (at = at ? next_line(at) : ""; count < PYTHON_STACK_FRAMES && strncmp(at, indent, strlen(indent)) == 0;
+         at = next_line(at)) {
+        buffer_append_string(out, count++ > 0 ? " < " : "", NULL);
+        failure_line_clean(at + strlen(indent), strcspn(at + strlen(indent), "\n"), 2 * NAME_MAX_BYTES, out);
+    }
+    return out->length > before;
+}
+
+/* Lines `#1  0x00007ff3a1315ada in pysleep (timeout=5) at timemodule.c:2159`, as gdb prints them. The address may be missing. */
+static bool append_gdb(const char *text, struct buffer *out)
+{
+    const char *at = strncmp(text, "#0 ", 3) == 0 ? text : strstr(text, "\n#0 ");
+    size_t before = out->length;
+    int count = 0;
+    for (at = at ? at + (*at == '\n') : ""; count < PYTHON_STACK_FRAMES && *at == '#'; at = next_line(at)) {
+        const char *end = at + strcspn(at, "\n"), *name = at + strcspn(at, " \n"), *in = strstr(at, " in ");
+        const char *arguments = strstr(at, " (");
+        if (!arguments || arguments >= end)
+            break;
+        name = in && in < arguments ? in + strlen(" in ") : name + strspn(name, " ");
+        if (name >= arguments)
+            break;
+        buffer_append_string(out, count++ > 0 ? " < " : "", NULL);
+        failure_line_clean(name, (size_t)(arguments - name), NAME_MAX_BYTES, out);
+    }
+    return out->length > before;
+}
+
+/* A line `process 1, thread 7 (python3): T (stopped) at do_signal_stop, system call 202` of /proc. */
+struct kernel_line {
+    const char *state, *where, *call;
+    size_t state_length, where_length, call_length;
+};
+
+static bool kernel_line_read(const char *text, struct kernel_line *ret_line)
+{
+    const char *end = text + strcspn(text, "\n"), *state, *where, *call;
+    if (strncmp(text, "process ", strlen("process ")) != 0 || !(state = strstr(text, "): ")) || state >= end ||
+        !(where = strstr(state, " at ")) || where >= end || !(call = strstr(where, ", system call ")) || call >= end)
+        return false;
+    state += strlen("): ");
+    if (state > where)
+        return false;
+    ret_line->state = state;
+    ret_line->state_length = (size_t)(where - state);
+    ret_line->where = where + strlen(" at ");
+    ret_line->where_length = (size_t)(call - ret_line->where);
+    ret_line->call = call + strlen(", ");
+    ret_line->call_length = (size_t)(end - ret_line->call);
+    return call >= ret_line->where;
+}
+
+/* The first thread that is stopped or waits in the kernel without being interrupted; else the first of all. */
+static bool append_kernel(const char *text, struct buffer *out)
+{
+    struct kernel_line line, chosen = {.state = NULL};
+    for (const char *at = text; *at; at = next_line(at)) {
+        bool stuck = kernel_line_read(at, &line) && (*line.state == 'T' || *line.state == 'D');
+        if (stuck || (!chosen.state && kernel_line_read(at, &line)))
+            chosen = line;
+        if (stuck)
+            break;
+    }
+    if (!chosen.state)
+        return false;
+    failure_line_clean(chosen.where, chosen.where_length, 2 * NAME_MAX_BYTES, out);
+    buffer_append_string(out, " (", NULL);
+    failure_line_clean(chosen.state, chosen.state_length, NAME_MAX_BYTES, out);
+    buffer_append_string(out, ", ", NULL);
+    failure_line_clean(chosen.call, chosen.call_length, NAME_MAX_BYTES, out);
+    buffer_append_string(out, ")", NULL);
+    return true;
+}
+
+bool python_stack_append(const char *text, struct buffer *out)
+{
+    return append_faulthandler(text, out) || append_spy(text, out) || append_gdb(text, out) || append_kernel(text, out);
 }
 
 bool python_stack_is_collective(const char *line)

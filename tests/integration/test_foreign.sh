@@ -194,6 +194,44 @@ hanging() {
             \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\",\"$2\"]}]}}}}}" >answer.json
 }
 
+# run_hook PROCESS POD: runs the preStop hook of its container in it, as a kubelet does before it sends SIGTERM; the image has neither py-spy nor
+# gdb
+run_hook() {
+    local hook
+    hook=$(api GET "$pods_path/$2" | python3 -c 'import json, sys; print(json.load(sys.stdin)["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][2])')
+    PATH=$work/image "$(command -v nsenter)" -t "$1" -p -m "$work/image/sh" -c "$hook"
+}
+
+# A script that says nothing when it is asked to end, and is frozen: process 1 of a namespace, as in a container.
+a_script_that_says_nothing() {
+    local process
+    if ! unshare --pid --fork --mount-proc true 2>/dev/null; then
+        echo "skip what a frozen script's pod says: no PID namespace can be made here"
+        return
+    fi
+    mkdir -p image
+    ln -sf "$(command -v sh)" "$(command -v head)" image/
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"silent\"},
+        \"spec\":{\"image\":\"none\",
+        \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1,\"progressDeadlineSeconds\":8},
+        \"pytorch\":{\"progress\":{\"logPatterns\":[\"step (?<step>\\\\d+)\"]}},
+        \"workers\":{\"replicas\":1,\"template\":{\"spec\":{\"terminationGracePeriodSeconds\":2,\"containers\":[{
+            \"name\":\"trainer\",\"command\":[\"unshare\",\"--pid\",\"--fork\",\"--mount-proc\",\"--kill-child=KILL\",\"sh\",\"-c\",
+            \"echo step 50; test \$COXSWAIN_ATTEMPT != 1 || exec sleep 1000\"]}]}}}}}" >answer.json
+    until_true 60 progress_has silent '"step":50'
+    verdict $? "a script that is about to be frozen has made a step ($1)" "$(cat answer.json; api GET "$jobs_path/silent")"
+    process=$(process_of "$(member silent 0)")
+    process=$(tr -d ' ' <"/proc/$process/task/$process/children")
+    kill -STOP "$process"
+    run_hook "$process" "$(member silent 0)"
+    says "$(member silent 0)" '^process 1, thread 1 (sleep): T (stopped) at .*, system call '
+    verdict $? "the preStop hook writes what /proc says of the frozen process to the log ($1)" "$(log_of "$(member silent 0)" | tail -n 5)"
+    wait_for silent state Succeeded 60 && [[ $(field silent attempt) == 2 ]]
+    verdict $? "the job starts over and succeeds ($1)" "$(api GET "$jobs_path/silent")"
+    has_note 'pod silent-worker-0-1 was at [A-Za-z_0-9?< ]* (T (stopped), system call [0-9a-z?-]*)'
+    verdict $? "and the event quotes it ($1)" "$(api GET apis/events.k8s.io/v1/namespaces/default/events)"
+}
+
 # A rank that is frozen says nothing, and its peer waits for it in the sum of a step. Neither ends by itself.
 a_frozen_rank() {
     hanging frozen 50
@@ -258,6 +296,7 @@ for isolation in auto rewrite; do
     [[ $isolation != auto ]] || stop_a_script_early "$isolation"
     [[ $isolation != auto ]] || a_frozen_rank "$isolation"
     [[ $isolation != auto ]] || a_rank_that_waits_elsewhere "$isolation"
+    [[ $isolation != auto ]] || a_script_that_says_nothing "$isolation"
 
     plane_stop
     operator='' standalone=''

@@ -16,6 +16,7 @@
 #include "operator/controller/objects/environment_build.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/gang.h"
+#include "operator/controller/objects/hang_hook.h"
 #include "operator/controller/objects/object_storage.h"
 #include "operator/controller/objects/progress_push.h"
 #include "operator/controller/objects/queue_build.h"
@@ -229,6 +230,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     set_mounts(container, builder);
     if (job->framework == FRAMEWORK_COXSWAIN)
         set_worker(container);
+    hang_hook_add(container, job, role);
     set_devices(container, job, role);
     set_container_security(container, has_read_only_root(job));
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");

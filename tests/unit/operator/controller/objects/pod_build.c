@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/memory.h"
 #include "operator/controller/objects/service_build.h"
 #include "operator/controller/plan/plan.h"
 #include "tests/unit/json_of.h"
@@ -390,6 +391,40 @@ Test(pod_build, every_container_is_told_and_what_a_user_sets_wins)
     cr_assert_str_eq(variable(container_of(pod, "log"), "PYTHONUNBUFFERED"), "0");
     cr_assert_str_eq(variable(container_of(pod, "log"), "PET_NPROC_PER_NODE"), "1");
     cr_assert_str_eq(variable(json_first(json_at(pod, "spec.initContainers")), "WORLD_SIZE"), "2");
+}
+
+/* Returns the preStop hook of a foreign job's container. */
+static const struct json *hook_of(const char *run_policy, const char *pod_fields, const char *container_fields)
+{
+    SCOPED_FREE char *text = memory_format(
+        "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","
+        "\"pytorch\":{"
+        "\"progress\":{\"logPatterns\":[\"step (?<step>\\\\d+)\"]}},\"runPolicy\":{%s},\"workers\":{\"replicas\":2,"
+        "\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"trainer\"%s}]}}}" STATUS,
+        run_policy, pod_fields, container_fields);
+    struct training_job job = parse(text);
+    struct error error = ERROR_INIT;
+    static struct json *pod;
+    json_free(pod);
+    pod = build(&job, 1, &error);
+    training_job_release(&job);
+    cr_assert(pod, "%s", error.message);
+    return json_at(container_of(pod, "trainer"), "lifecycle.preStop");
+}
+
+Test(pod_build, a_foreign_pod_with_a_progress_deadline_says_where_it_stands_before_it_ends)
+{
+    const char *deadline = "\"progressDeadlineSeconds\":60";
+    const struct json *hook = hook_of(deadline, "", "");
+    cr_assert_str_eq(json_string(json_first(json_at(hook, "exec.command")), ""), "sh");
+    cr_assert(strstr(json_string(json_next(json_next(json_first(json_at(hook, "exec.command")))), ""), "/syscall"));
+    cr_expect_null(hook_of("", "", ""), "nothing would quote it");
+    cr_expect_null(hook_of(deadline, "\"shareProcessNamespace\":true,", ""), "process 1 is the pause container's");
+    cr_expect_null(hook_of(deadline, "\"hostPID\":true,", ""));
+    hook = hook_of(deadline, "", ",\"lifecycle\":{\"preStop\":{\"sleep\":{\"seconds\":5}}}");
+    cr_expect(json_member(hook, "sleep") && !json_member(hook, "exec"), "the template's own");
+    hook = hook_of(deadline, "", ",\"lifecycle\":{\"postStart\":{\"sleep\":{\"seconds\":5}}}");
+    cr_expect(json_member(hook, "exec"));
 }
 
 Test(pod_build, a_foreign_crew_is_not_broken_by_its_template)
