@@ -448,6 +448,7 @@ static int try_out(struct program *program, struct error *error)
 void program_set_environment(int threads)
 {
     xla_set_environment(threads);
+    xla_keep_freed_memory();
 }
 
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error)

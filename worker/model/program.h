@@ -56,7 +56,8 @@ const struct output_format *program_output_format(const struct program *program)
 /* Returns the name, relative to the folder, of the safetensors file with the initial values; NULL if there is none. */
 const char *program_weights(const struct program *program);
 
-/* Sets with how many threads a CPU's plugin computes (xla_set_environment). Call it from main, before any thread starts. */
+/* Sets with how many threads a CPU's plugin computes (xla_set_environment), and that its memory is kept from run to run
+ * (xla_keep_freed_memory). Call it from main, before any thread starts. */
 void program_set_environment(int threads);
 /* Opens the plugin and its devices (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error);

@@ -2,6 +2,8 @@
 #include "worker/xla/client.h"
 
 #include <glob.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,14 @@ void xla_set_environment(int threads)
     snprintf(number, sizeof number, "%d", threads);
     (void)setenv("NPROC", number, 1);
     (void)setenv("PJRT_NPROC", number, 1);
+}
+
+/* All threads take from one heap, because those of other threads are too small for blocks of 64 MiB and more. */
+void xla_keep_freed_memory(void)
+{
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, INT_MAX);
+    (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
 int64_t xla_value_elements(const struct xla_value *value)

@@ -47,6 +47,11 @@ int64_t xla_value_elements(const struct xla_value *value);
  * on the number, and so does compiled code. The environment is not thread-safe: call this from main before any thread
  * starts. */
 void xla_set_environment(int threads);
+/* Makes malloc keep the memory that a CPU's plugin frees. The plugin allocates the temporary values of each run anew; otherwise
+ * malloc would return them to the kernel, which clears each page again in the next run. What the heap keeps without use is
+ * returned after each of a client's first 8 runs, then after runs 16, 32, 64 and so on. Call this from main before any
+ * thread starts. */
+void xla_keep_freed_memory(void);
 
 #define XLA_PATH_MAX 4096
 #define XLA_DEVICES_MAX 64

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pjrt_c_api.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 
 #define OLDEST_MINOR 57
 #define PLUGIN_WORDS_MAX 600
+#define TRIMMED_RUNS 8
 
 struct xla_client {
     const PJRT_Api *api;
@@ -18,6 +21,7 @@ struct xla_client {
     PJRT_Device *const *devices; /* the plugin's */
     unsigned device_count;       /* of those that are used */
     bool shares_memory;
+    atomic_ullong runs; /* that have ended */
     char description[96];
 };
 
@@ -507,6 +511,15 @@ static int fetch(struct run *run, const struct xla_value *results, struct error 
     return 0;
 }
 
+/* A small allocation may take a part of what a run has freed. The next run's values then do not fit there, and the pages are kept
+ * without use (xla_keep_freed_memory). This happens in the first runs, until such small blocks have been set aside. */
+static void trim_heap(struct xla_client *client)
+{
+    unsigned long long runs = atomic_fetch_add(&client->runs, 1) + 1;
+    if (client->shares_memory && (runs <= TRIMMED_RUNS || (runs & (runs - 1)) == 0))
+        malloc_trim(0);
+}
+
 int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
                        unsigned argument_count, const struct xla_value *results, unsigned result_count,
                        struct error *error)
@@ -530,6 +543,7 @@ int xla_executable_run(struct xla_executable *executable, unsigned device, const
                      ? -1
                      : 0;
     run_release(&run);
+    trim_heap(executable->client);
     return result;
 }
 
