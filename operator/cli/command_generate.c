@@ -266,7 +266,7 @@ static void print_found(const char *title, const struct data_files_found *found,
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_TEXT_MAX);
     buffer_format(&text, "%s: found ", title);
-    append_clean(shape->resized && strcmp(found->files, DATA_FILES_HERE) == 0 ? "folders of images" : found->files,
+    append_clean(shape->images && strcmp(found->files, DATA_FILES_HERE) == 0 ? "folders of images" : found->files,
                  &text);
     if (found->labels) {
         buffer_append_string(&text, " and ", NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "operator/cli/command.h"
 #include "operator/cli/trained_run.h"
@@ -49,5 +50,10 @@ int command_predict(int count, char **words)
         return code;
     if (given < 1 || given > 2)
         return command_usage(false, usage);
-    return trained_run_use(words[0], words[optind], "--predict", given > 1 ? words[optind + 1] : "all", &options);
+    const char *which = given > 1 ? words[optind + 1] : "all";
+    if (strcmp(which, "all") != 0 && (*which == '\0' || which[strspn(which, "0123456789")] != '\0')) {
+        fprintf(stderr, "%s: \"%s\" is neither \"all\" nor the number of an example, from 0\n", words[0], which);
+        return EXIT_USAGE;
+    }
+    return trained_run_use(words[0], words[optind], "--predict", which, &options);
 }

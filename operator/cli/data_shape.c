@@ -400,6 +400,7 @@ static int choose_sides(const struct image_folder *images, struct data_shape *sh
     shape->sides[0] = keeps ? first.height : side;
     shape->sides[1] = keeps ? first.width : side;
     shape->sides[2] = colour ? 3 : 1;
+    shape->resized = !keeps;
     shape->rank = 3;
     return 0;
 }
@@ -411,7 +412,7 @@ static int read_images(const char *folder, const char *name, struct data_shape *
         return -1;
     shape->examples = images.count;
     shape->classes = classes_of(images.class_count);
-    shape->pixels = shape->resized = true;
+    shape->pixels = shape->images = true;
     return 0;
 }
 
@@ -484,7 +485,7 @@ static int check_tested(const struct data_files_found *found, const struct data_
 {
     SCOPED_BUFFER sides;
     buffer_init(&sides, SIDES_TEXT_MAX);
-    if (shape->resized || same_sides(shape, tested))
+    if (shape->images || same_sides(shape, tested))
         return 0;
     buffer_format(&sides, "%s has examples of ", found->files);
     append_sides(shape, &sides);

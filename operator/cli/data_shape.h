@@ -25,7 +25,8 @@ struct data_shape {
     int64_t sides[DATA_SHAPE_RANK_MAX];
     int64_t columns; /* of a table, without the label's: fewer than the values if some hold words; 0: it is no table */
     bool pixels;     /* bytes, which the worker divides by 255 */
-    bool resized;    /* images, which the worker resizes to `sides` */
+    bool images;     /* in a folder for each class; the worker resizes those that do not have the sizes of `sides` */
+    bool resized;    /* some images do not */
     int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
     int64_t numbers; /* of an example's label */
     bool whole;      /* the numbers are whole and have few different values: they may be classes */

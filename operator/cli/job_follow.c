@@ -146,12 +146,18 @@ static void log_start(struct job_follow *follow, const char *container)
     follow->log = kube_client_stream(follow->client, &options);
 }
 
+/* Whether the log is that of a command before this one, after which the job continues. */
+static bool log_is_old(const struct job_view *view, const struct pod_line *chief)
+{
+    return chief->earlier && !view->was_over;
+}
+
 /* A log is read once from its beginning, further where its stream was cut; then its pod's successor's. */
 static void log_next(struct job_follow *follow)
 {
     const struct pod_line *chief = chief_of(follow->view);
-    if (follow->log || follow->retry || !chief || strcmp(chief->words, "starting") == 0 ||
-        (strcmp(chief->name, follow->pod) == 0 && !follow->again))
+    if (follow->log || follow->retry || !chief || strcmp(chief->words, "starting") == 0 || !follow->view->seen ||
+        log_is_old(follow->view, chief) || (strcmp(chief->name, follow->pod) == 0 && !follow->again))
         return;
     if (strcmp(chief->name, follow->pod) == 0) {
         log_position_cut(&follow->position);
@@ -204,6 +210,7 @@ static void job_seen(void *context, const char *key, const void *item)
     bool ours = spec_framework(json_member(item, "spec")) == FRAMEWORK_COXSWAIN;
     snprintf(follow->uid, sizeof follow->uid, "%s", ours ? json_string_at(item, "metadata.uid", "") : "");
     job_view_take_job(follow->view, item);
+    log_next(follow);
     chief_status_of(follow->status, chief_of(follow->view), follow->uid);
     follow->changed(follow->context);
 }

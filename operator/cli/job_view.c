@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
@@ -23,6 +24,7 @@ void job_view_init(struct job_view *view, const char *name_space, const char *na
                               .accuracy = NAN,
                               .validation_loss = NAN,
                               .validation_step = -1,
+                              .stale_step = -1,
                               .goodput = NAN,
                               .recovery = {.step = -1},
                               .loss_stride = 1};
@@ -103,6 +105,8 @@ static void take_progress(struct job_view *view, const struct json *progress)
     int64_t step = json_integer_at(progress, "step", -1);
     bool is_newer_step = step > view->step;
     view->total_steps = json_integer_at(progress, "totalSteps", view->total_steps);
+    if (step == view->stale_step)
+        return;
     if (is_newer_step) {
         view->step = step;
         view->seconds_left = json_integer_at(progress, "secondsRemaining", view->seconds_left);
@@ -145,7 +149,7 @@ static void tell_failure_line(struct job_view *view)
 {
     for (unsigned i = 0; i < view->pod_count; i++) {
         struct pod_line *line = &view->pods[i];
-        if (!*line->failure_line || line->failure_line_printed ||
+        if (!*line->failure_line || line->failure_line_printed || (line->earlier && !view->was_over) ||
             (job_view_shows_log(view, line) && !line->failure_line_own))
             continue;
         line->failure_line_printed = true;
@@ -192,6 +196,14 @@ bool job_view_over(const struct job_view *view)
     return job_view_succeeded(view) || strcmp(view->state, "Failed") == 0;
 }
 
+/* The state and the step of a job that continues are those of pods that are gone. */
+static void take_first_sight(struct job_view *view, const struct json *job, const char *state)
+{
+    view->was_over = strcmp(state, "Succeeded") == 0 || strcmp(state, "Failed") == 0;
+    if (view->since_ms > 0 && !view->was_over)
+        view->stale_step = json_integer_at(job, "status.progress.step", -1);
+}
+
 void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = job_state(job);
@@ -201,15 +213,17 @@ void job_view_take_job(struct job_view *view, const struct json *job)
         is_script(job) || strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers.replicas", 1);
     view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
+    if (!view->seen)
+        take_first_sight(view, job, state);
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));
     if (*state && strcmp(state, view->state) != 0) {
-        tell_state(view, job, state);
+        if (view->seen || view->since_ms == 0 || view->was_over)
+            tell_state(view, job, state);
         snprintf(view->state, sizeof view->state, "%s", state);
         tell_failure_line(view);
     }
     tell_hold(view, job);
-    view->was_over = view->seen ? view->was_over : job_view_over(view);
     view->seen = true;
 }
 
@@ -323,6 +337,14 @@ static struct pod_line *pod_add(struct job_view *view)
     return line;
 }
 
+/* Creation times have whole seconds. */
+static bool is_earlier(const struct job_view *view, const struct json *pod)
+{
+    int64_t created_ms;
+    return view->since_ms > 0 && clock_parse(json_string_at(pod, "metadata.creationTimestamp", ""), &created_ms) &&
+           created_ms / 1000 < view->since_ms / 1000;
+}
+
 void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod)
 {
     struct pod_line *line = pod_named(view, name);
@@ -339,8 +361,10 @@ void job_view_take_pod(struct job_view *view, const char *name, const struct jso
     snprintf(line->name, sizeof line->name, "%s", name);
     snprintf(line->role, sizeof line->role, "%s", json_string(json_member(labels, LABEL_ROLE), "pod"));
     line->index = strtoll(json_string(json_member(labels, LABEL_INDEX), "0"), NULL, 10);
+    line->earlier = is_earlier(view, pod);
     pod_line_describe(line, pod);
-    say_pod(view, line, before);
+    if (!line->earlier)
+        say_pod(view, line, before);
     qsort(view->pods, view->pod_count, sizeof *view->pods, pod_compare);
 }
 
@@ -357,6 +381,9 @@ const struct pod_line *job_view_pod(const struct job_view *view, const char *rol
 
 /* ---------------------------------------------------------------- the chief's log */
 
+/* "warning: worker 1 is a straggler: its part …" and, later, "worker 1 keeps up again". */
+#define STRAGGLER_BEGINS " is a straggler: "
+#define STRAGGLER_ENDS " keeps up again"
 /* For so long what the chief tells itself is better than what its lines say. */
 #define DOCUMENT_FRESH_MS 3000
 
@@ -480,17 +507,36 @@ static bool take_failure_line(struct job_view *view, const char *line)
     return false;
 }
 
+/* Where pods share processors, tells of a straggler only when it has been one for a while; else of neither its begin nor its end. */
+static bool take_straggler(struct job_view *view, const char *line, int64_t now_ms)
+{
+    bool begins = strncmp(line, "warning: ", 9) == 0 && strstr(line, STRAGGLER_BEGINS) != NULL;
+    bool ends = strstr(line, STRAGGLER_ENDS) != NULL, waits = *view->straggler != '\0';
+    if (waits && !ends && now_ms - view->straggler_ms >= VIEW_STRAGGLER_MS) {
+        buffer_format(&view->events, "chief: %s\n", view->straggler);
+        view->straggler[0] = '\0';
+    }
+    if (!view->shares_processors || !(begins || (ends && waits)))
+        return false;
+    snprintf(view->straggler, sizeof view->straggler, "%s", begins ? line : "");
+    view->straggler_ms = now_ms;
+    return true;
+}
+
 void job_view_begin_log(struct job_view *view)
 {
+    view->straggler[0] = '\0';
     view->log_is_new = true;
 }
 
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
 {
     int64_t checkpoint_step; /* the view has it from the status */
-    if (take_step(view, line, now_ms) || take_validation(view, line) || take_recovery(view, line, now_ms) ||
-        chief_line_checkpoint(line, &checkpoint_step) || take_failure_line(view, line) || is_exit_line(line))
+    if (take_straggler(view, line, now_ms) || take_step(view, line, now_ms) || take_validation(view, line) ||
+        take_recovery(view, line, now_ms) || chief_line_checkpoint(line, &checkpoint_step) ||
+        take_failure_line(view, line) || is_exit_line(line))
         return;
     snprintf(view->doing, sizeof view->doing, "%s", line);
-    buffer_format(&view->events, "chief: %s\n", line);
+    if (view->since_ms == 0 || !view->was_over)
+        buffer_format(&view->events, "chief: %s\n", line);
 }

@@ -22,6 +22,7 @@
 #define VIEW_MESSAGE_MAX 2048
 #define VIEW_LOSSES_MAX 4096
 #define VIEW_EVENTS_MAX (64 * 1024)
+#define VIEW_STRAGGLER_MS 15000
 
 struct pod_line {
     char name[VIEW_TEXT_MAX], role[32];
@@ -34,6 +35,7 @@ struct pod_line {
     bool container_ended;
     char failure_line[FAILURE_LINE_MAX +
                       1]; /* why it failed, from its termination message; "": it did not fail, or gives no reason */
+    bool earlier;         /* it was created before view->since_ms */
     bool failure_line_printed,
         failure_line_own; /* printed already; written by Coxswain's worker as "exit 71 (meaning): cause" */
 };
@@ -51,8 +53,12 @@ struct job_view {
         message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
     bool deleted;                  /* the TrainingJob was deleted */
     bool seen, was_over;           /* the job has been read; it was over already when it was first read */
-    char hold[64];                 /* the reason why no pods are created; "": none */
-    bool checkpoints_failing;      /* the condition CheckpointsFailing */
+    int64_t
+        since_ms; /* the job continues from an earlier command: what its pods from before this time did is not told; 0: it is
+                         * told */
+    int64_t stale_step;       /* of the status when the job was first read, if the job continues; -1: none */
+    char hold[64];            /* the reason why no pods are created; "": none */
+    bool checkpoints_failing; /* the condition CheckpointsFailing */
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
@@ -63,6 +69,10 @@ struct job_view {
     struct view_recovery recovery; /* the newest one */
     int64_t document_ms;           /* when the chief's document was last received; 0: never */
     bool log_is_new;               /* the current chief's log has no step line yet */
+    bool
+        shares_processors; /* the pods share this machine's processors, so that each is now and then late for a moment */
+    char straggler[VIEW_TEXT_MAX]; /* a warning that waits until it has held for VIEW_STRAGGLER_MS; "": none */
+    int64_t straggler_ms;          /* when it came */
     int64_t restarts;
     char unit[32];             /* of the throughput: "examples" */
     char doing[VIEW_TEXT_MAX]; /* the chief's last log line that is not about a step */

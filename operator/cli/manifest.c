@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/manifest.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "common/contract/labels.h"
 #include "common/job/immutability.h"
 #include "common/job/training_class.h"
@@ -11,6 +14,7 @@
 #include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
 #include "operator/cli/migration.h"
+#include "operator/cli/sweep_metric.h"
 #include "operator/cli/unknown_field.h"
 
 static int document_check(const struct json *document, struct error *error)
@@ -70,11 +74,42 @@ static int job_find(struct manifest *manifest, struct error *error)
     return 0;
 }
 
+static bool is_set(const struct manifest_request *request, const char *path)
+{
+    size_t length = strlen(path);
+    for (unsigned i = 0; i < request->setting_count; i++)
+        if (strncmp(request->settings[i], path, length) == 0 && request->settings[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* Lets a path that the manifest begins with the job's name follow another name, so that the job under that name does not write over the
+ * files of this one. */
+static void rename_path(const struct manifest *manifest, const struct manifest_request *request, const char *before,
+                        const char *section)
+{
+    SCOPED_FREE char *place = memory_format("spec.coxswain.%s", section);
+    SCOPED_FREE char *setting = memory_format("%s.path", place);
+    struct json *object = json_at(manifest->job, place);
+    const char *path = json_string_at(object, "path", ""), *name = json_string_at(manifest->job, "metadata.name", "");
+    size_t length = strlen(before);
+    bool begins =
+        length > 0 && strncmp(path, before, length) == 0 && (path[length] == '\0' || strchr("/.", path[length]));
+    if (strcmp(before, name) == 0 || !begins || is_set(request, setting))
+        return;
+    SCOPED_FREE char *renamed = memory_format("%s%s", name, path + length);
+    fprintf(stderr, "cox run: %s is now %s, since the job's name is %s\n", setting, renamed, name);
+    json_set_string(object, "path", renamed);
+}
+
 static int settings_apply(struct manifest *manifest, const struct manifest_request *request, struct error *error)
 {
+    SCOPED_FREE char *before = memory_copy_string(json_string_at(manifest->job, "metadata.name", ""));
     for (unsigned i = 0; i < request->setting_count; i++)
         if (job_setting_apply(manifest->job, request->settings[i], error) < 0)
             return error_wrap(error, "--set");
+    rename_path(manifest, request, before, "export");
+    rename_path(manifest, request, before, "checkpoint");
     manifest->name = json_string_at(manifest->job, "metadata.name", "");
     manifest->name_space = json_string_at(manifest->job, "metadata.namespace", request->default_namespace);
     return document_check(manifest->job, error);
@@ -120,6 +155,10 @@ int manifest_read(const struct manifest_request *request, struct manifest *ret_m
         return error_wrap(error, "%s", request->path);
     }
     effective_make(&manifest);
+    if (manifest.is_sweep && sweep_metric_check(manifest.effective, error) < 0) {
+        manifest_release(&manifest);
+        return error_wrap(error, "%s", request->path);
+    }
     *ret_manifest = manifest;
     return 0;
 }

@@ -49,6 +49,7 @@ struct run {
     bool interrupted;
     bool plane_ended; /* the control plane has ended */
     bool created;     /* the job was not there before */
+    int64_t begun_ms; /* before the control plane was started */
 };
 
 static bool in_cluster(const struct run *run)
@@ -181,6 +182,7 @@ static int check_job(struct run *run, struct error *error)
 
 static int connect(struct run *run, struct error *error)
 {
+    run->begun_ms = clock_now_ms();
     if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_job(run, error) < 0 || plane_start(run, error) < 0))
         return -1;
     struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
@@ -228,10 +230,13 @@ static int run_start(struct run *run, struct error *error)
         connect(run, error) < 0)
         return -1;
     job_view_init(&run->view, run->manifest.name_space, run->manifest.name);
+    run->view.shares_processors = run->plane != NULL;
     preemption_init(&run->preemption, run->options->preempt);
     if (apply(run, error) < 0)
         return -1;
     const struct run_keep_volumes volumes = {run->options->volumes, run->options->volume_count};
+    if (run->plane && !run->created)
+        run->view.since_ms = run->begun_ms;
     if (run->plane)
         run_keep_begin(&run->keep, run->state, &run->manifest, &volumes, clock_now_ms());
     if (run->manifest.is_sweep)

@@ -58,6 +58,13 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
     record->state = RUN_RUNNING;
     record->volumes = absolute_volumes(volumes);
     run_record_read(state, &keep->earlier, NULL);
+    if (is_same_run(&keep->earlier, record)) { /* until the job says more */
+        record->step = keep->earlier.step;
+        record->total_steps = keep->earlier.total_steps;
+        record->loss = keep->earlier.loss;
+        record->accuracy = keep->earlier.accuracy;
+        record->validation_loss = keep->earlier.validation_loss;
+    }
     record->started_ms =
         is_same_run(&keep->earlier, record) && keep->earlier.started_ms > 0 ? keep->earlier.started_ms : now_ms;
     record->updated_ms = now_ms;
@@ -78,13 +85,16 @@ static void updated(struct run_keep *keep, int64_t now_ms)
 void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t now_ms)
 {
     struct run_record *record = &keep->record;
-    if (!keep->state)
+    bool is_first = record->step < 0 && view->step >= 0;
+    if (!keep->state || (view->step < 0 && record->step >= 0))
         return;
     record->step = view->step;
     record->total_steps = view->total_steps;
     record->loss = view->loss;
     record->accuracy = view->accuracy;
     record->validation_loss = view->validation_loss;
+    if (is_first) /* this process may be killed before it writes again */
+        write_record(keep, now_ms);
     updated(keep, now_ms);
 }
 

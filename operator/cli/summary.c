@@ -84,6 +84,14 @@ static void write_curve(const struct job_view *view, struct buffer *out)
     buffer_format(out, "\n               %.3f to %.4f\n", view->losses[0], view->losses[view->loss_count - 1]);
 }
 
+/* Side by side, since a held-out loss far above the training's shows that the model has learnt its examples by heart. */
+static void write_losses(const struct job_view *view, struct buffer *out)
+{
+    if (isfinite(view->loss) && isfinite(view->validation_loss))
+        buffer_format(out, "  %-12s training %.4f (last step), held out %.4f\n", "losses", view->loss,
+                      view->validation_loss);
+}
+
 static void write_speed(const struct job_view *view, struct buffer *out)
 {
     if (view->last_step_ms <= view->first_step_ms)
@@ -135,6 +143,7 @@ void summary_write(const struct job_view *view, const struct json *job, const st
     write_result(view, job, out);
     if (curve)
         write_curve(view, out);
+    write_losses(view, out);
     write_speed(view, out);
     if (job_view_succeeded(view))
         write_places(view, job, place, out);

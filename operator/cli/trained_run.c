@@ -2,6 +2,7 @@
 #include "operator/cli/trained_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "operator/cli/paths.h"
 #include "operator/cli/run_list.h"
 #include "operator/cli/summary.h"
+#include "operator/cli/worker_child.h"
 
 #define COMMAND_MAX (64 * 1024)
 #define VOLUMES_MAX 64
@@ -145,19 +147,41 @@ static int exit_of(int status)
     return code == EXIT_CODE_BAD_JOB ? EXIT_USAGE : code == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int run_worker(const struct worker_call *call, struct error *error)
+/* Passes on what the worker prints on its standard error; the line with its exit code becomes the command's own. */
+static void forward_messages(const char *command, int messages)
 {
-    int status;
+    FILE *stream = fdopen(messages, "r");
+    SCOPED_FREE char *line = NULL;
+    size_t room = 0;
+    while (stream && getline(&line, &room, stream) > 0) {
+        const char *cause = worker_child_cause(line);
+        fprintf(stderr, "%s%s%s", cause ? command : "", cause ? ": " : "", cause ? cause : line);
+    }
+    if (stream)
+        fclose(stream);
+}
+
+static int run_worker(const char *command, const struct worker_call *call, struct error *error)
+{
+    int status, ends[2];
     fflush(stdout);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_set_errno(error, "make a pipe for %s", call->words[0]);
     struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGINT, &ignored, &before); /* Ctrl-C ends the worker, and so this command */
     pid_t worker = fork();
     if (worker == 0) {
         sigaction(SIGINT, &before, NULL);
+        dup2(ends[1], STDERR_FILENO);
         execvp(call->words[0], call->words);
         fprintf(stderr, "cox: start %s: %s\n", call->words[0], strerror(errno));
         _exit(127);
     }
+    close(ends[1]);
+    if (worker > 0)
+        forward_messages(command, ends[0]);
+    else
+        close(ends[0]);
     if (worker < 0)
         return error_set_errno(error, "start %s", call->words[0]);
     while (waitpid(worker, &status, 0) < 0)
@@ -176,7 +200,7 @@ int trained_run_use(const char *command, const char *word, const char *option, c
         worker_call_add(&call, option, value);
         for (unsigned i = 0; i < options->count; i++)
             worker_call_add(&call, options->words[i], NULL);
-        code = run_worker(&call, &error);
+        code = run_worker(command, &call, &error);
     }
     if (code < 0)
         fprintf(stderr, "%s: %s\n", command, error.message);

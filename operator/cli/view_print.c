@@ -2,6 +2,7 @@
 #include "operator/cli/view_print.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -9,6 +10,10 @@
 
 #define BAR_WIDTH_MAX 40
 #define PODS_SHOWN_MAX 8
+#define CURVE_WIDTH_MAX 256
+#define CURVE_WIDTH_LEAST 4 /* of a curve that may have outliers */
+#define OUTLIERS_PART 10    /* of the columns, one in so many and one more may be outliers */
+#define LOSS_LEAST 1e-12
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -100,24 +105,35 @@ static double mean(const double *values, unsigned first, unsigned end)
     return sum / (end - first);
 }
 
-/* The logarithm, since a loss falls fast and then slowly. */
-static double height(const double *losses, unsigned count, unsigned column, unsigned columns)
+static int compare_heights(const void *left, const void *right)
 {
-    unsigned first = column * count / columns, end = (column + 1) * count / columns;
-    return log(fmax(mean(losses, first, end), 1e-12));
+    double one = *(const double *)left, other = *(const double *)right;
+    return (one > other) - (one < other);
+}
+
+/* Where the scale of the heights begins. A few losses that happen to be nearly 0 do not take most of it. */
+static double lowest_height(const double *heights, unsigned columns)
+{
+    double sorted[CURVE_WIDTH_MAX];
+    unsigned few = columns / OUTLIERS_PART + 1;
+    memcpy(sorted, heights, columns * sizeof *sorted);
+    qsort(sorted, columns, sizeof *sorted, compare_heights);
+    bool far = columns >= CURVE_WIDTH_LEAST && sorted[few] - sorted[0] > sorted[columns - 1] - sorted[few];
+    return far ? sorted[few] : sorted[0];
 }
 
 void view_print_losses(const double *losses, unsigned count, unsigned width, struct buffer *out)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    unsigned columns = count < width ? count : width;
-    double lowest = INFINITY, highest = -INFINITY;
-    for (unsigned i = 0; i < columns; i++) {
-        lowest = fmin(lowest, height(losses, count, i, columns));
-        highest = fmax(highest, height(losses, count, i, columns));
+    unsigned most = width < CURVE_WIDTH_MAX ? width : CURVE_WIDTH_MAX, columns = count < most ? count : most;
+    double heights[CURVE_WIDTH_MAX], highest = -INFINITY;
+    for (unsigned i = 0; i < columns; i++) { /* the logarithm, since a loss falls fast and then slowly */
+        heights[i] = log(fmax(mean(losses, i * count / columns, (i + 1) * count / columns), LOSS_LEAST));
+        highest = fmax(highest, heights[i]);
     }
+    double lowest = columns > 0 ? lowest_height(heights, columns) : 0;
     for (unsigned i = 0; i < columns; i++) {
-        double part = highest > lowest ? (height(losses, count, i, columns) - lowest) / (highest - lowest) : 0;
+        double part = highest > lowest ? fmax(heights[i] - lowest, 0) / (highest - lowest) : 0;
         buffer_append_string(out, blocks[(unsigned)(part * 7.999)], NULL);
     }
 }

@@ -111,7 +111,15 @@ int worker_child_messages(const struct worker_child *child, struct buffer *out, 
     return read_from_start(child->messages, out, error);
 }
 
-/* The worker's error without the name of the file: "exit 64 (the job is wrong): /dev/stdin: spec…". */
+const char *worker_child_cause(const char *line)
+{
+    const char *cause = strncmp(line, "exit ", 5) == 0 ? strstr(line, "): ") : NULL;
+    if (!cause)
+        return NULL;
+    cause += 3;
+    return strncmp(cause, "/dev/stdin: ", 12) == 0 ? cause + 12 : cause;
+}
+
 int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error)
 {
     SCOPED_BUFFER text;
@@ -121,9 +129,7 @@ int worker_child_failure(const struct worker_child *child, const char *otherwise
         text.data[--text.length] = '\0';
     const char *line = strrchr(buffer_text(&text), '\n');
     line = line ? line + 1 : buffer_text(&text);
-    const char *cause = strncmp(line, "exit ", 5) == 0 ? strstr(line, "): ") : NULL;
-    line = cause ? cause + 3 : line;
-    if (strncmp(line, "/dev/stdin: ", 12) == 0)
-        line += 12;
+    const char *cause = worker_child_cause(line);
+    line = cause ? cause : line;
     return error_set(error, ERROR_INVALID, "%.800s", *line ? line : otherwise);
 }

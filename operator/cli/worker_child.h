@@ -27,6 +27,9 @@ int worker_child_start(const struct json *job, const char *input, char *const *o
 /* Append what the child has printed so far to its standard output and to its standard error. */
 int worker_child_output(const struct worker_child *child, struct buffer *out, struct error *error);
 int worker_child_messages(const struct worker_child *child, struct buffer *out, struct error *error);
+/* Returns the cause in the line with which a worker ends, "exit 64 (the job is wrong): /dev/stdin: spec…", without the name of the file;
+ * NULL: the line is another one. Points into `line`. */
+const char *worker_child_cause(const char *line);
 /* Sets ERROR_INVALID with the last line of a failed child's standard error, or with `otherwise` if there is none; returns -1. */
 int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error);
 

@@ -136,7 +136,8 @@ learn passengers '300 examples of 8 values from 5 columns, 2 classes, 60 held ou
 verdict $? "a table with words, booleans and an identifier" "$(tail -n 3 err out)"
 weights=.local/state/coxswain/default-passengers/volumes/default/runs/passengers/model.safetensors
 cox 0 run passengers.yaml --volume "data=$work/passengers" --set metadata.name=alone2 --set spec.workers.replicas=1 --set spec.coxswain.training.logicalShards=2 &&
-    cmp "$weights" "${weights/default-passengers/default-alone2}"
+    grep -qF "cox run: spec.coxswain.export.path is now alone2/model.safetensors, since the job's name is alone2" err &&
+    cmp "$weights" "${weights//passengers/alone2}"
 verdict $? "one worker learns the bits of two from words" "$(tail -n 3 err out)"
 rm passengers/all.csv
 printf 'sex,port,alone,class,age\nfemale,Q,yes,1,30\nmale,S,False,2,31\nmale,Q,true,2,31\n' >new.csv
@@ -210,11 +211,11 @@ verdict $? "documents of JSON Lines" "$(tail -n 3 err out)"
 # The same digits as PNG files, a folder for each class; new ones are in another folder, without classes.
 mkdir pictures new
 pictures pictures <digits/my-images-idx3-ubyte && mv pictures/{bar0/000.png,bar9/009.png} new/ && cp new/009.png 'new/two words.png'
-learn pictures 'found folders of images: 698 examples of 28x28x1 pixels after resizing, 10 classes, 139 held out' 90 --set spec.coxswain.training.epochs=5
+learn pictures 'found folders of images: 698 examples of 28x28x1 pixels, 10 classes, 139 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "a folder of images" "$(tail -n 3 err out)"
 weights=.local/state/coxswain/default-pictures/volumes/default/runs/pictures/model.safetensors
 cox 0 run pictures.yaml --volume "data=$work/pictures" --set metadata.name=alone --set spec.workers.replicas=1 --set spec.coxswain.training.logicalShards=2 \
-    --set spec.coxswain.training.epochs=5 && cmp "$weights" "${weights/default-pictures/default-alone}"
+    --set spec.coxswain.training.epochs=5 && cmp "$weights" "${weights//pictures/alone}"
 verdict $? "one worker learns the bits of two from images" "$(tail -n 3 err out)"
 cox 0 predict pictures --data new && [[ $(wc -l <out) == 3 ]] &&
     printed '^000.png: class bar0 [0-9.]* %, class bar[0-9] [0-9.]* %' '^009.png: class bar9 ' '^two words.png: class bar9 ' &&

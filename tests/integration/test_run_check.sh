@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cox run checks a job before it starts any pod: layers, files of the data, batches, memory. A job that cannot train leaves nothing behind,
-# and a suspicious one a warning. Prints ok/not ok lines (see tests/run).
+# and a suspicious one a warning. Then what a first long job meets: it is killed, continued, used before it has saved, and cannot save.
+# Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,7 +13,12 @@ bin=${BUILD:-$root/build}
 # shellcheck source=tests/integration/cox.sh
 . "$root/tests/integration/cox.sh"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+runner=
+finish() {
+    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null && wait "$runner" 2>/dev/null; fi
+    rm -rf "$work"
+}
+trap finish EXIT
 cd "$work" || exit 1
 export HOME=$work
 # shellcheck disable=SC2034 # cox.sh calls it
@@ -93,3 +99,73 @@ sed -n '/^spec:/,$p' layers.yaml | sed '1d; s/^/  /; s/size: 2/size: 40/' >>swee
 rm -rf .local
 cox 1 run sweep.yaml && refused 'model.layers[1] (maxPool1): a window of 40 does not fit'
 verdict $? "the template of a sweep is checked, too" "$(said)"
+sed -e 's/size: 40/size: 2/' -e 's/metric: loss/metric: los/' sweep.yaml >los.yaml
+cox 1 run los.yaml && refused 'spec.objective.metric: the trials do not report "los" (did you mean "loss"?)'
+verdict $? "so is its metric" "$(said)"
+
+# ---- a long job
+
+sed -e 's/name: layers/name: long/' -e 's/steps: 3,/steps: 1000000,/' -e 's/"0.1"/"0.001"/' layers.yaml >long.yaml
+cat >>long.yaml <<'YAML'
+    checkpoint: {storage: runs, everySeconds: 2}
+  storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]
+YAML
+
+# long_start LOG: runs the job in the background; it has made a step when this returns
+long_start() {
+    "$bin/cox" run long.yaml >"$1" 2>&1 </dev/null &
+    runner=$!
+    until_true 60 grep -q '^step [0-9]' "$1"
+}
+
+# long_end SIGNAL
+long_end() {
+    kill -s "$1" "$runner"
+    wait "$runner" 2>/dev/null
+    runner=
+}
+
+has_saved() {
+    compgen -G '.local/state/coxswain/default-long/volumes/default/runs/long/*/manifest.json' >/dev/null
+}
+
+# workers: the processes of this test's pods
+workers() {
+    local at
+    for at in /proc/[0-9]*; do
+        [[ $(cat "$at/comm" 2>/dev/null) == coxswain-worker ]] && grep -qs "$work" "$at/environ" && echo "${at#/proc/}"
+    done
+}
+
+sed 's/everySeconds: 2/everySteps: 1000000/; s/name: long/name: unsaved/' long.yaml >unsaved.yaml
+"$bin/cox" run unsaved.yaml >unsaved.log 2>&1 </dev/null &
+runner=$!
+until_true 60 grep -q '^step [0-9]' unsaved.log && cox 1 predict unsaved && [[ $(wc -l <err) == 1 ]] &&
+    grep -q '^cox predict: .* holds no checkpoint; has the job saved one there?' err && ! grep -q 'exit [0-9]' err
+verdict $? "cox predict of a job that has saved nothing yet" "$(said)"
+cox 2 predict unsaved one && grep -qx 'cox predict: "one" is neither "all" nor the number of an example, from 0' err
+verdict $? "cox predict with a word for a number" "$(said)"
+long_end KILL
+cox 0 runs && printed '^unsaved  *Job  *[A-Z][a-z]*  *[1-9][0-9]*/1000000 '
+verdict $? "cox runs shows the step of a job that was killed in its first seconds" "$(said)"
+
+long_start first.log && until_true 60 has_saved && long_end INT
+step=$(sed -n 's/^Interrupted after step \([0-9]*\)\..*/\1/p' first.log)
+[[ ${step:-0} -gt 0 ]]
+verdict $? "a job is interrupted" "$(tail -n 3 first.log)"
+long_start second.log && long_end INT
+grep -q '^chief: resumes from the checkpoint of step [1-9]' second.log && ! grep -q 'long-worker-.-1)' second.log &&
+    [[ $(grep -c '^chief: model ' second.log) == 1 && $(head -n 1 second.log) != step* ]] &&
+    awk -v before="$step" '/^step / { split($2, at, "/"); if (at[1] + 0 < before + 0) bad = 1 } END { exit bad }' second.log
+verdict $? "and continued: only what is new is shown, after the step that it resumes from" "$(cat second.log)"
+
+if command -v prlimit >/dev/null; then
+    long_start third.log
+    for pid in $(workers); do prlimit --fsize=1024: --pid "$pid"; done
+    until_true 60 grep -q '^warning: .*save' third.log && before=$(grep -c '^step ' third.log) &&
+        more_steps() { (($(grep -c '^step ' third.log) > before)); } && until_true 30 more_steps && kill -0 "$runner"
+    verdict $? "a checkpoint that cannot be saved is a warning of cox run, and the job goes on" "$(cat third.log)"
+    long_end INT
+else
+    echo "skip a checkpoint that cannot be saved: prlimit is not installed"
+fi

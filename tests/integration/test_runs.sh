@@ -110,9 +110,9 @@ verdict $? "and when --state leaves the other run out" "$(said)"
 lone=$work/elsewhere/lone
 cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone && cox 0 run tiny.yaml --state "$work/other/far" --set metadata.name=far --volume "runs=$lone/volumes/default/runs" &&
     cox 1 runs delete lone --yes --state "$work/elsewhere" && grep -q "lone stays: the run .*/other/far was given a directory in it" err &&
-    [[ -s $lone/volumes/default/runs/tiny.safetensors ]] && cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh &&
+    [[ -s $lone/volumes/default/runs/lone.safetensors ]] && cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh &&
     cox 1 runs delete lone --yes --state "$work/elsewhere" && cox 1 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh --delete-volumes &&
-    grep -q -- '--delete-volumes: the run .*other/far was given a directory in .*lone/volumes' err && [[ -s $lone/volumes/default/runs/tiny.safetensors ]]
+    grep -q -- '--delete-volumes: the run .*other/far was given a directory in .*lone/volumes' err && [[ -s $lone/volumes/default/runs/lone.safetensors ]]
 verdict $? "and when the other has a state directory elsewhere" "$(said)"
 cox 0 runs delete far --yes --state "$work/other" && cox 0 runs delete lone --yes --state "$work/elsewhere" && [[ ! -e $lone ]]
 verdict $? "until that one is deleted" "$(said)"

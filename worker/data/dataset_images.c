@@ -173,7 +173,7 @@ static int64_t images_keep(struct dataset *base, int64_t most)
 static void describe(struct image_dataset *dataset)
 {
     snprintf(dataset->base.description, sizeof dataset->base.description,
-             "images %s to %lldx%lldx%lld, %zu classes, from %.120s", dataset->crop ? "cropped and resized" : "resized",
+             "images %s %lldx%lldx%lld, %zu classes, from %.120s", dataset->crop ? "cropped to" : "of",
              (long long)dataset->height, (long long)dataset->width, (long long)dataset->channels,
              json_count(dataset->base.facts.classes), dataset->folder.root);
 }

@@ -546,7 +546,8 @@ static void end(struct ps_chief *chief)
 
 int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
-    struct ps_chief chief = {.trainer = trainer, .saved_ns = clock_monotonic_ns(), .code = EXIT_CODE_INTERNAL};
+    struct ps_chief chief = {
+        .trainer = trainer, .saved_ns = saving_begun_ns(&trainer->job->checkpoint), .code = EXIT_CODE_INTERNAL};
     chief.mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
     chief.per_step = trainer->plan.shares;

@@ -20,6 +20,7 @@
 #include "worker/train/trained_on.h"
 
 #define STAGES_TEXT_MAX 65536
+#define FIRST_SAVE_SECONDS 10
 #define HELD_NS (30 * (int64_t)1000000000)
 
 /* Parameter servers save their own shards (strategy is NULL). */
@@ -36,6 +37,13 @@ static void expect_saves(struct trainer *trainer)
     checkpoint_expect(trainer->store, bytes);
 }
 
+int64_t saving_begun_ns(const struct checkpoint_spec *spec)
+{
+    int64_t most = FIRST_SAVE_SECONDS;
+    bool is_late = spec->every_seconds != FIELD_UNSET && spec->every_seconds > most;
+    return clock_monotonic_ns() - (is_late ? (spec->every_seconds - most) * 1000000000 : 0);
+}
+
 int saving_begin(struct trainer *trainer, struct error *error)
 {
     trainer->held_ns = 0;
@@ -46,7 +54,7 @@ int saving_begin(struct trainer *trainer, struct error *error)
     if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)
         return -1;
     trainer->store_begun = true;
-    trainer->checkpoint_ns = clock_monotonic_ns();
+    trainer->checkpoint_ns = saving_begun_ns(&trainer->job->checkpoint);
     expect_saves(trainer);
     best_begin(trainer);
     return 0;

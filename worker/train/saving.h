@@ -18,6 +18,10 @@
 
 #include "worker/train/trainer.h"
 
+/* Returns the time from which a run that has saved nothing yet counts its everySeconds: so that the first save comes after ten seconds
+ * at the latest, and a short run that is killed has a checkpoint. */
+int64_t saving_begun_ns(const struct checkpoint_spec *spec);
+
 /* Prepares for saves; call it whenever a crew has formed. Writes the incarnation record if this process
  * is a chief that has not done so. ERROR_STALE: another chief took over. Also forgets which rank
  * held up saves before. */

@@ -342,7 +342,7 @@ Test(data_shape, images_of_one_size_keep_it)
 {
     for (int i = 0; i < 10; i++)
         put_picture(i % 2 ? "cats" : "dogs", i, false, 40, 28);
-    SCOPED_JSON *job = job_for("10 examples of 28x40x1 pixels after resizing, 2 classes");
+    SCOPED_JSON *job = job_for("10 examples of 28x40x1 pixels, 2 classes");
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.model.preset", ""), "lenet");
     cr_expect_eq(json_integer(json_element(json_at(job, "spec.coxswain.model.inputShape"), 1), 0), 40);
     cr_expect_eq(json_integer_at(job, "spec.coxswain.model.classes", 0), 2);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "job_json.h"
 #include "operator/cli/view_print.h"
@@ -102,6 +103,62 @@ Test(job_view, a_pod_is_what_its_trainer_is)
     cr_expect_str_eq(view.pods[0].container, "trainer");
     cr_expect_str_eq(view.pods[0].words, "running");
     cr_expect_not(view.pods[0].container_ended);
+    job_view_release(&view);
+}
+
+#define DATED(name, time)                                                                                              \
+    "'metadata':{'name':'" name "','creationTimestamp':'" time "','labels':{'coxswain.dev/role':'worker',"             \
+    "'coxswain.dev/index':'0'}}"
+
+/* `cox run` goes on with a job that a command before it has begun. */
+Test(job_view, of_a_job_that_continues_only_what_is_new_is_told)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    cr_assert(clock_parse("2026-11-27T10:00:05.7Z", &view.since_ms));
+    SCOPED_JSON *job = json_of("{'status':{'conditions':[{'type':'Running','status':'True'}],"
+                               "'progress':{'step':40,'totalSteps':90,'metrics':[{'name':'loss','value':'0.5'}]}}}");
+    SCOPED_JSON *old = json_of("{" DATED("a", "2026-11-27T10:00:04Z") ",'status':{'phase':'Failed'}}");
+    SCOPED_JSON *new = json_of("{" DATED("b", "2026-11-27T10:00:05Z") ",'status':{'phase':'Running','conditions':["
+                                                                      "{'type':'Ready','status':'True'}]}}");
+    job_view_take_job(&view, job);
+    job_view_take_pod(&view, "a", old);
+    cr_expect(job_view_pod(&view, "worker", 0)->earlier);
+    cr_expect_eq(view.events.length, 0, "%s", buffer_text(&view.events));
+    cr_expect_eq(view.step, -1);
+    cr_expect_eq(view.total_steps, 90);
+    job_view_take_pod(&view, "b", new);
+    cr_expect_not(job_view_pod(&view, "worker", 0)->earlier);
+    job_view_take_log(&view, "resumes from the checkpoint of step 30", 1);
+    job_view_take_log(&view, "step 31/90  loss 0.6  |g| 1  lr 1e-3  1 ms  1234 examples/s", 2);
+    cr_expect_str_eq(buffer_text(&view.events), "worker 0: ready (b)\nchief: resumes from the checkpoint of step 30\n");
+    job_view_take_job(&view, job);
+    cr_expect_eq(view.step, 31);
+    cr_expect_float_eq(view.loss, 0.6, 1e-9);
+    job_view_release(&view);
+}
+
+/* The times of pods that share processors vary. */
+Test(job_view, a_straggler_on_shared_processors_is_told_once_it_has_been_one_for_a_while)
+{
+    static const char straggler[] =
+        "warning: worker 1 is a straggler: its part of a step takes 9.0 ms, the others' 4.0 ms (step 3)";
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    view.shares_processors = true;
+    job_view_take_log(&view, straggler, 1000);
+    job_view_take_log(&view, "worker 1 keeps up again", 1000 + VIEW_STRAGGLER_MS - 1);
+    cr_expect_eq(view.events.length, 0, "%s", buffer_text(&view.events));
+    job_view_take_log(&view, straggler, 50000);
+    job_view_take_log(&view, "waiting for worker 1", 50000 + VIEW_STRAGGLER_MS);
+    job_view_take_log(&view, "worker 1 keeps up again", 99000);
+    SCOPED_FREE char *told =
+        memory_format("chief: %s\nchief: waiting for worker 1\nchief: worker 1 keeps up again\n", straggler);
+    cr_expect_str_eq(buffer_text(&view.events), told);
+    buffer_clear(&view.events);
+    view.shares_processors = false;
+    job_view_take_log(&view, straggler, 100000);
+    cr_expect_neq(view.events.length, 0);
     job_view_release(&view);
 }
 

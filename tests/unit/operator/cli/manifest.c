@@ -44,6 +44,29 @@ Test(manifest, the_job_among_other_documents)
     manifest_release(&manifest);
 }
 
+/* Otherwise the second job would write over the weights of the first. */
+Test(manifest, paths_that_begin_with_the_name_follow_it)
+{
+    struct manifest manifest;
+    static const char *const settings[] = {"metadata.name=b", "spec.coxswain.checkpoint.path=a"};
+    write_file(JOB "spec: {coxswain: {export: {path: a/model.safetensors}, checkpoint: {path: a}}}\n");
+    const struct manifest_request request = {
+        .path = path, .default_namespace = "lab", .settings = settings, .setting_count = 2};
+    cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);
+    unlink(path);
+    cr_expect_str_eq(manifest.name, "b");
+    cr_expect_str_eq(json_string_at(manifest.job, "spec.coxswain.export.path", ""), "b/model.safetensors");
+    cr_expect_str_eq(json_string_at(manifest.job, "spec.coxswain.checkpoint.path", ""), "a", "it was set");
+    manifest_release(&manifest);
+}
+
+Test(manifest, a_sweep_by_a_metric_that_its_trials_lack_is_refused)
+{
+    check_refused("apiVersion: coxswain.dev/v1beta1\nkind: TrainingSweep\nmetadata: {name: a}\n"
+                  "spec: {objective: {metric: los}, template: {coxswain: {}}}\n",
+                  "(did you mean \"loss\"?)");
+}
+
 /* Claims of the class are directories of the run as well. */
 Test(manifest, a_class_in_the_file_is_part_of_what_runs)
 {

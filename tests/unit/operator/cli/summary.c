@@ -49,6 +49,7 @@ Test(summary, says_how_well_and_where)
     cr_assert_str_eq(buffer_text(&text), "\ndigits is done: 98.3 % right on 1,000 held-out examples\n"
                                          "  loss         █▁\n"
                                          "               2.000 to 0.1000\n"
+                                         "  losses       training 0.1000 (last step), held out 0.0625\n"
                                          "  training     2.5 s, 1,234 examples a second, goodput 97.4 %\n"
                                          "  checkpoints  ~/state/volumes/default/results/digits\n"
                                          "  TensorBoard  ~/state/volumes/default/results/digits/tensorboard\n"
@@ -67,6 +68,7 @@ Test(summary, a_language_model_is_told_by_its_perplexity)
     struct storage_place cluster = {.state = NULL};
     summary_write(&view, document, &cluster, false, &text);
     cr_assert_str_eq(buffer_text(&text), "\ndigits is done: perplexity 7.39 (loss 2.0000) on 1,000 held-out examples\n"
+                                         "  losses       training 0.1000 (last step), held out 2.0000\n"
                                          "  training     2.5 s, 1,234 examples a second\n");
     job_view_release(&view);
 }

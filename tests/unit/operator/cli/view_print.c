@@ -96,3 +96,20 @@ Test(view_print, long_lines_are_broken_at_spaces)
     view_print_wrapped("short\nchief: aaa bbb ccc ddd eee\nunbreakable-unbreakable\n", 15, 4, &text);
     cr_assert_str_eq(buffer_text(&text), "short\nchief: aaa bbb\n    ccc ddd eee\nunbreakable-unb\n    reakable\n");
 }
+
+/* Without the loss of nearly 0, the curve takes the whole scale. */
+Test(view_print, one_loss_of_0_leaves_the_scale)
+{
+    double losses[40];
+    SCOPED_BUFFER with, without;
+    buffer_init(&with, VIEW_PRINT_MAX);
+    buffer_init(&without, VIEW_PRINT_MAX);
+    for (unsigned i = 0; i < 40; i++)
+        losses[i] = 2.0 / (i + 1);
+    view_print_losses(losses, 39, 40, &without);
+    losses[39] = 0;
+    view_print_losses(losses, 40, 40, &with);
+    cr_expect_eq(strncmp(buffer_text(&with), "█▇▆▅", strlen("█▇▆▅")), 0, "%s", buffer_text(&with));
+    cr_expect(strstr(buffer_text(&with), "▂"), "%s", buffer_text(&with));
+    cr_expect_eq(strncmp(buffer_text(&with), buffer_text(&without), strlen("█▇▆")), 0, "%s", buffer_text(&without));
+}

@@ -111,7 +111,7 @@ Test(images, classes_are_folders_in_the_order_of_their_names)
         check_example(dataset, 2, 1, 10, 20);
     }
     cr_expect_str_eq(dataset_example_name(dataset, 2), "dogs/1.png");
-    cr_expect(strstr(dataset_description(dataset), "images resized to 1x2x1, 2 classes, from "), "%s",
+    cr_expect(strstr(dataset_description(dataset), "images of 1x2x1, 2 classes, from "), "%s",
               dataset_description(dataset));
     const struct json *classes = dataset_facts(dataset)->classes;
     cr_expect_str_eq(json_string(json_element(classes, 1), ""), "dogs");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "tests/unit/worker/checkpoint/held_disk.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/part.h"
@@ -76,6 +77,18 @@ Test(saving, a_rank_whose_part_could_not_be_written_has_not_saved_it, .timeout =
     file_calls.write = write;
     part_writer_free(trainer.parts);
     file_remove_directory(directory, NULL);
+}
+
+/* A short run that is killed has a checkpoint. */
+Test(saving, the_first_save_by_time_comes_early)
+{
+    const int64_t second = 1000000000, now = clock_monotonic_ns();
+    const struct checkpoint_spec minutely = {.every_seconds = 60}, often = {.every_seconds = 5},
+                                 by_steps = {.every_seconds = FIELD_UNSET};
+    cr_expect_geq(saving_begun_ns(&minutely), now - 50 * second);
+    cr_expect_lt(saving_begun_ns(&minutely), now - 40 * second);
+    cr_expect_geq(saving_begun_ns(&often), now);
+    cr_expect_geq(saving_begun_ns(&by_steps), now);
 }
 
 Test(saving, where_the_chief_writes_alone_nobody_is_asked)
