@@ -220,6 +220,25 @@ Test(sweep_plan, records_values_with_the_promise)
     scene_end(&scene);
 }
 
+Test(sweep_plan, a_plan_starts_a_few_of_many_trials_and_the_next_one_more)
+{
+    SCOPED_JSON *object = yaml_value(
+        SWEEP_HEAD
+        "  parallelism: 50\n  maxTrials: 18\n  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, "
+        "max: 500}}]\n");
+    struct scene scene = {.sweep = sweep_of(object)};
+    plan(&scene);
+    cr_assert_eq(scene.plan.status.result_count, 16);
+    expect_set(scene.plan.status.pending, "0-15");
+    struct scene next = {.sweep = scene.sweep}; /* borrows what the first plan has recorded */
+    next.sweep.status = scene.plan.status;
+    plan(&next);
+    cr_expect_eq(next.plan.status.result_count, 18);
+    expect_set(next.plan.status.pending, "0-17");
+    sweep_plan_release(&next.plan);
+    scene_end(&scene);
+}
+
 Test(sweep_plan, records_results_and_learns_from_them_at_once)
 {
     struct scene scene = learning_scene("{results: [{values: '20,1'}, {values: '30,0'}]}");
