@@ -14,6 +14,8 @@
 #include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
+#include "common/job/sweep_parameter.h"
+#include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
@@ -158,8 +160,10 @@ static int start(const struct training_job *job, const struct json *object, cons
     SCOPED_JSON *document = document_of(job);
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
     worker_call_add(&call, "--check-job", NULL);
-    for (unsigned i = 0; i < job->document.storage_count; i++) {
-        const char *name = job->document.storage[i].name;
+    for (const struct json *item = json_first(json_at(object, "spec.storage")); item; item = json_next(item)) {
+        if (json_member(item, "download")) /* brings the files later */
+            continue;
+        const char *name = json_string_at(item, "name", "");
         SCOPED_FREE char *path = absolute_directory(place, object, name_space, name);
         SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
         if (pair)
@@ -188,7 +192,8 @@ static int await(pid_t child, struct event_loop *loop, const bool *interrupted)
 static bool is_refusal(int status)
 {
     int code = status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_CODE_INTERNAL;
-    return code == EXIT_CODE_BAD_JOB || code == EXIT_CODE_BAD_DATA || code == EXIT_CODE_NO_MEMORY;
+    return code == EXIT_CODE_BAD_JOB || code == EXIT_CODE_BAD_DATA || code == EXIT_CODE_NO_MEMORY ||
+           code == EXIT_CODE_NO_DEVICE;
 }
 
 static int ask_worker(const struct training_job *job, struct worker_child *child, struct event_loop *loop,
@@ -208,13 +213,31 @@ static int ask_worker(const struct training_job *job, struct worker_child *child
     return 0;
 }
 
-/* ---------------------------------------------------------------- the job */
+/* ---------------------------------------------------------------- jobs and sweeps */
+
+struct check {
+    const struct manifest *manifest;
+    const struct storage_place *place;
+    struct event_loop *loop;
+    const bool *interrupted;
+};
+
+static int check_job(const struct check *check, const struct json *object, struct buffer *warnings, struct error *error)
+{
+    SCOPED(training_job_release) struct training_job job;
+    struct worker_child child;
+    if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
+        is_changed(json_member(object, "spec")) ||
+        start(&job, object, check->manifest->name_space, check->place, &child, NULL) < 0)
+        return 0;
+    int result = ask_worker(&job, &child, check->loop, check->interrupted, warnings, error);
+    worker_child_release(&child);
+    return result;
+}
 
 /* A job as the sweep makes it; without the values of its parameters. */
-static struct json *job_of(const struct manifest *manifest)
+static struct json *template_of(const struct manifest *manifest)
 {
-    if (!manifest->is_sweep)
-        return json_copy(manifest->effective);
     struct json *job = json_new_object();
     json_set_string(job, "apiVersion", json_string_at(manifest->effective, "apiVersion", ""));
     json_set_string(job, "kind", TRAINING_JOB_KIND);
@@ -223,16 +246,47 @@ static struct json *job_of(const struct manifest *manifest)
     return job;
 }
 
+/* Gives a job the values of the sweep's first trial. */
+static int put_first_values(const struct training_sweep *sweep, struct json *job)
+{
+    struct json *values[SWEEP_PARAMETERS_MAX] = {NULL};
+    int result = 0;
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        int condition = sweep_condition_of(sweep, i);
+        if (sweep_applies(sweep, i, condition < 0 ? NULL : values[condition]))
+            values[i] = sweep_drawn_value(sweep, i, 0);
+        if (values[i] && result == 0)
+            result = sweep_parameter_put(&sweep->parameters[i], values[i], json_member(job, "spec"), NULL);
+    }
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        json_free(values[i]);
+    return result;
+}
+
+/* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */
+static int check_sweep(const struct check *check, struct buffer *warnings, struct error *error)
+{
+    SCOPED_JSON *template = template_of(check->manifest);
+    SCOPED_JSON *trial = json_copy(template);
+    SCOPED(training_sweep_release) struct training_sweep sweep;
+    SCOPED_BUFFER unused;
+    struct error cause = ERROR_INIT;
+    buffer_init(&unused, RUN_WARNINGS_MAX);
+    if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0 || put_first_values(&sweep, trial) < 0 ||
+        check_job(check, trial, warnings, &cause) == 0)
+        return 0;
+    if (check_job(check, template, &unused, error) < 0) {
+        *error = cause;
+        return -1;
+    }
+    buffer_format(warnings, "the first trial would fail with its values: %s\n", cause.message);
+    return 0;
+}
+
 int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
               const bool *interrupted, struct buffer *warnings, struct error *error)
 {
-    SCOPED_JSON *object = job_of(manifest);
-    SCOPED(training_job_release) struct training_job job;
-    struct worker_child child;
-    if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
-        is_changed(json_member(object, "spec")) || start(&job, object, manifest->name_space, place, &child, NULL) < 0)
-        return 0;
-    int result = ask_worker(&job, &child, loop, interrupted, warnings, error);
-    worker_child_release(&child);
-    return result;
+    const struct check check = {manifest, place, loop, interrupted};
+    return manifest->is_sweep ? check_sweep(&check, warnings, error)
+                              : check_job(&check, manifest->effective, warnings, error);
 }

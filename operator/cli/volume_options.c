@@ -29,13 +29,18 @@ static void add_claims(struct claims *claims, const struct json *volumes)
     }
 }
 
+static const struct json *storage_of(const struct json *spec, const char *name)
+{
+    const struct json *item = json_first(json_member(spec, "storage"));
+    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
+        item = json_next(item);
+    return item;
+}
+
 /* A person may have written the name of the storage instead of its claim's. */
 static const char *claim_of_storage(const struct json *spec, const char *storage)
 {
-    for (const struct json *item = json_first(json_member(spec, "storage")); item; item = json_next(item))
-        if (strcmp(json_string_at(item, "name", ""), storage) == 0)
-            return json_string_at(item, "persistentVolumeClaim.claimName", NULL);
-    return NULL;
+    return json_string_at(storage_of(spec, storage), "persistentVolumeClaim.claimName", NULL);
 }
 
 static int unknown_claim(const struct json *spec, const struct claims *claims, const char *option, const char *name,
@@ -104,6 +109,7 @@ int volume_options_check_data(const struct json *spec, const char *const *volume
     const char *storage = json_string_at(spec, "coxswain.data.storage", NULL);
     const char *claim = storage ? claim_of_storage(spec, storage) : NULL;
     if (!claim || strcmp(json_string_at(spec, "coxswain.data.format", ""), "Synthetic") == 0 ||
+        json_member(storage_of(spec, storage), "download") || /* which fills the folder */
         volume_options_find(volumes, count, claim))
         return 0;
     SCOPED_FREE char *folder = memory_format("%s/%s", directory, claim);

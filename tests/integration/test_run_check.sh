@@ -90,7 +90,7 @@ kind: TrainingSweep
 metadata: {name: wide}
 spec:
   objective: {metric: loss, goal: Minimize}
-  trials: 2
+  maxTrials: 2
   parameters:
     - {path: coxswain.training.optimizer.learningRate, values: ["0.1", "0.2"]}
   template:
@@ -102,6 +102,26 @@ verdict $? "the template of a sweep is checked, too" "$(said)"
 sed -e 's/size: 40/size: 2/' -e 's/metric: loss/metric: los/' sweep.yaml >los.yaml
 cox 1 run los.yaml && refused 'spec.objective.metric: the trials do not report "los" (did you mean "loss"?)'
 verdict $? "so is its metric" "$(said)"
+sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [2, 3]}/' sweep.yaml >placeholder.yaml
+cox 0 run placeholder.yaml && ! grep -q warning err
+verdict $? "a template that fits with the values of its parameters only" "$(said)"
+sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [40, 2]}/; s/size: 40/size: 2/' sweep.yaml >values.yaml
+cox 0 run values.yaml --fresh
+grep -q "^cox run: warning: the first trial would fail with its values: model.layers\[1\] (maxPool1): a window of 40" err && grep -q '1 of 2 trials succeeded' out
+verdict $? "values of which some do not fit are told, and the sweep runs" "$(said)"
+rm -rf .local
+
+# Files that are not there yet, and GPUs that are not there at all.
+sed 's/claimName: data$/&\n      download: {sources: [{url: "https:\/\/127.0.0.1:1\/table.csv", sha256: '"$(printf 'a%.0s' {1..64})"'}]}/; s/ readOnly: true//' table.yaml >download.yaml
+grep -q download: download.yaml && mkdir empty && timeout 10 "$bin/cox" run download.yaml --volume "data=$work/empty" >out 2>err
+grep -q '^table is Created' err out
+verdict $? "files that a download brings are not looked for" "$(cat out err)"
+timeout 10 "$bin/cox" run download.yaml --fresh >out 2>err
+grep -q '^table is Created' err out
+verdict $? "a claim with a download needs no --volume" "$(cat out err)"
+rm -rf .local
+cox 1 run layers.yaml --set 'spec.devices={type: GPU, count: 16}' && refused 'cox run: devices.type: '
+verdict $? "GPUs that the machine does not have" "$(said)"
 
 # ---- a long job
 

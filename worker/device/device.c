@@ -27,6 +27,12 @@ static int refuse_gpus(const struct error *cause, struct error *error)
                      cause->message);
 }
 
+int devices_find_gpus(unsigned count, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    return cuda_devices_find(count, &cause) == 0 ? 0 : refuse_gpus(&cause, error);
+}
+
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error)
 {
     struct error cause = ERROR_INIT;

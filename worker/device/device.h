@@ -37,6 +37,8 @@ struct device_options {
     int threads;     /* CPU: 0 means all CPUs that this process may use (affinity and cgroup quota) */
 };
 
+/* Checks that the machine has so many usable GPUs, and opens none. Fails with the error of devices_open. */
+int devices_find_gpus(unsigned count, struct error *error);
 /* Opens one device. ERROR_UNSUPPORTED: the machine has no such GPU. */
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 /* Closes the device. The caller has freed its streams, events and memory. */

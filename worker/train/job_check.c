@@ -97,12 +97,19 @@ static int print_answer(const struct trainer *trainer, bool on_cpus, struct erro
     return puts(buffer_text(&text)) < 0 ? error_set_errno(error, "print the answer") : 0;
 }
 
+static int answer_nothing(struct error *error)
+{
+    return puts("{}") < 0 ? error_set_errno(error, "print the answer") : 0;
+}
+
 static int check(struct trainer *trainer, bool on_cpus, enum exit_code *ret_code, struct error *error)
 {
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         struct error cause = ERROR_INIT;
         if (stages[i].open(trainer, &cause) == 0 || (cause.kind == ERROR_NO_SPACE && !on_cpus))
             continue; /* the memory of GPUs is not planned here */
+        if (cause.kind == ERROR_UNSUPPORTED && !on_cpus)
+            return answer_nothing(error); /* GPUs may support it */
         *ret_code = error_exit_code(&cause, stages[i].code);
         *error = cause;
         return -1;
@@ -116,7 +123,11 @@ int job_check_run(const struct arguments *arguments, const struct identity *iden
     struct job_document checked = here(job, arguments);
     struct trainer trainer = {.arguments = arguments, .identity = identity, .job = &checked};
     if (job->model.program_path != NULL)
-        return puts("{}") < 0 ? error_set_errno(error, "print the answer") : 0;
+        return answer_nothing(error);
+    if (job->devices.type == DEVICE_TYPE_GPU && devices_find_gpus((unsigned)job->devices.count, error) < 0) {
+        *ret_code = EXIT_CODE_NO_DEVICE;
+        return -1;
+    }
     int result = check(&trainer, job->devices.type == DEVICE_TYPE_CPU, ret_code, error);
     trainer_release(&trainer);
     return result;

@@ -6,9 +6,9 @@
  *
  *   {"parameters": 79510, "batch": 32, "steps": 90, "examples": 600, "heldOut": 120, "memory": 9437184, "members": 2}
  *
- * `memory`: bytes that the chief's plan needs (memory_budget.h); `members`: processes on this machine. All devices are taken for CPUs, so
- * there is no `memory` for a job with GPUs. There are no `steps` and `examples` if the data is in a storage that no --storage names, and
- * nothing at all for a job whose model is a program.
+ * `memory`: bytes that the chief's plan needs (memory_budget.h); `members`: processes on this machine. GPUs that the job requires must be
+ * there; beyond that, all devices are taken for CPUs, so there is no `memory` for a job with GPUs. There are no `steps` and `examples` if
+ * the data is in a storage that no --storage names, and nothing at all for a job whose model is a program or uses what only GPUs support.
  */
 #ifndef COXSWAIN_TRAIN_JOB_CHECK_H
 #define COXSWAIN_TRAIN_JOB_CHECK_H

@@ -45,9 +45,10 @@ Test(volume_options, the_directory_has_to_be_there)
 static int check_data(const char *data, const char *volume, const char *directory, struct error *error)
 {
     SCOPED_JSON *spec = NULL;
-    char text[256];
+    char text[512];
     snprintf(text, sizeof text,
              "{\"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"claim\"}},"
+             "{\"name\":\"hub\",\"persistentVolumeClaim\":{\"claimName\":\"models\"},\"download\":{\"sources\":[]}},"
              "{\"name\":\"scratch\",\"emptyDir\":{}}],\"coxswain\":{\"data\":%s}}",
              data);
     cr_assert_eq(json_parse(text, strlen(text), sizeof text, &spec, NULL), 0);
@@ -72,6 +73,7 @@ Test(volume_options, data_in_an_empty_folder_is_refused)
     cr_expect_eq(check_data(files, "claim=/tmp", directory, NULL), 0);
     cr_expect_eq(check_data("{\"format\":\"Synthetic\",\"storage\":\"digits\"}", NULL, directory, NULL), 0);
     cr_expect_eq(check_data("{\"storage\":\"scratch\",\"format\":\"NPY\"}", NULL, directory, NULL), 0, "no claim");
+    cr_expect_eq(check_data("{\"storage\":\"hub\",\"format\":\"NPY\"}", NULL, directory, NULL), 0, "downloaded");
     FILE *written = fopen(file, "w");
     cr_assert(written && fclose(written) == 0);
     cr_expect_eq(check_data(files, NULL, directory, NULL), 0);
