@@ -103,14 +103,24 @@ static bool has_entries(const char *directory)
     return found;
 }
 
+/* Returns whether something fills the folder before the job reads it. */
+static bool is_filled_later(const struct json *spec, const char *storage)
+{
+    bool found = json_member(storage_of(spec, storage), "download") != NULL;
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct json *pod = json_at(json_member(spec, role_section((enum role)role)), "template.spec");
+        found |= json_count(json_member(pod, "initContainers")) > 0;
+    }
+    return found;
+}
+
 int volume_options_check_data(const struct json *spec, const char *const *volumes, unsigned count,
                               const char *directory, struct error *error)
 {
     const char *storage = json_string_at(spec, "coxswain.data.storage", NULL);
     const char *claim = storage ? claim_of_storage(spec, storage) : NULL;
     if (!claim || strcmp(json_string_at(spec, "coxswain.data.format", ""), "Synthetic") == 0 ||
-        json_member(storage_of(spec, storage), "download") || /* which fills the folder */
-        volume_options_find(volumes, count, claim))
+        is_filled_later(spec, storage) || volume_options_find(volumes, count, claim))
         return 0;
     SCOPED_FREE char *folder = memory_format("%s/%s", directory, claim);
     if (has_entries(folder))

@@ -18,7 +18,7 @@ int volume_options_check(const struct json *spec, const char *const *volumes, un
 
 /* Checks that the data of a job has files before any pod starts. `directory`: where a claim without a --volume gets a folder of its
  * name. ERROR_INVALID if the claim of the job's data has no --volume and that folder is missing or empty; not if its storage has a
- * `download`. */
+ * `download`, or the pods have init containers, which may fill it. */
 int volume_options_check_data(const struct json *spec, const char *const *volumes, unsigned count,
                               const char *directory, struct error *error);
 

@@ -74,6 +74,10 @@ Test(volume_options, data_in_an_empty_folder_is_refused)
     cr_expect_eq(check_data("{\"format\":\"Synthetic\",\"storage\":\"digits\"}", NULL, directory, NULL), 0);
     cr_expect_eq(check_data("{\"storage\":\"scratch\",\"format\":\"NPY\"}", NULL, directory, NULL), 0, "no claim");
     cr_expect_eq(check_data("{\"storage\":\"hub\",\"format\":\"NPY\"}", NULL, directory, NULL), 0, "downloaded");
+    cr_expect_eq(check_data("{\"storage\":\"digits\",\"format\":\"NPY\"}},\"workers\":{\"template\":{\"spec\":{"
+                            "\"initContainers\":[{}]}}",
+                            NULL, directory, NULL),
+                 0, "an init container may bring the files");
     FILE *written = fopen(file, "w");
     cr_assert(written && fclose(written) == 0);
     cr_expect_eq(check_data(files, NULL, directory, NULL), 0);
