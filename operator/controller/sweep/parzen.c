@@ -235,15 +235,22 @@ static double log_density_of(const struct parzen_space *space, const struct fact
            factor->log_scale;
 }
 
+/* The logarithm of what kernel `i` adds to the density. */
+static double log_term(const struct parzen *parzen, size_t i, const double *point)
+{
+    double term = log(parzen->weights[i]);
+    for (size_t j = 0; j < parzen->parameters; j++)
+        if (!isnan(point[j]))
+            term += log_density_of(&parzen->spaces[j], &parzen->factors[i * parzen->parameters + j], point[j]);
+    return term;
+}
+
 /* The sum is kept divided by its largest term so far: a product of many factors may be too small for a number. */
 double parzen_log_density(const struct parzen *parzen, const double *point)
 {
-    double sum = 0, largest = -INFINITY;
-    for (size_t i = 0; i < parzen->kernels; i++) {
-        double term = log(parzen->weights[i]);
-        for (size_t j = 0; j < parzen->parameters; j++)
-            if (!isnan(point[j]))
-                term += log_density_of(&parzen->spaces[j], &parzen->factors[i * parzen->parameters + j], point[j]);
+    double largest = log_term(parzen, 0, point), sum = 1;
+    for (size_t i = 1; i < parzen->kernels; i++) {
+        double term = log_term(parzen, i, point);
         if (term > largest) {
             sum = sum * exp(largest - term) + 1;
             largest = term;
