@@ -24,7 +24,7 @@ int event_loop_new(struct event_loop **ret_loop, struct error *error);
 /* Frees the loop. Running transfers end with ERROR_CANCELLED; timers and watches are dropped. */
 void event_loop_free(struct event_loop *loop);
 
-/* Runs the loop until event_loop_stop is called. */
+/* Runs the loop until a callback calls event_loop_stop; a call of it before the loop runs has no effect. Fails if a turn fails. */
 int event_loop_run(struct event_loop *loop, struct error *error);
 /* Runs one turn: waits at most `timeout_ms` (-1: until something happens), then calls the callbacks
  * that are due. */

@@ -19,7 +19,7 @@
 #define PUSH_REPORT_MAX (16 * 1024)
 
 /* Reads a report from untrusted text. ERROR_INVALID or ERROR_TOO_LARGE if the text is not of this form. Metrics that cannot be used are
- * left out; `ret_flaw` then names the metric and the reason, otherwise its kind is ERROR_NONE. */
+ * left out of the report; `ret_flaw` then names the first of them and the reason. If there are none, its kind is ERROR_NONE. */
 int push_report_read(const char *text, size_t length, struct status_document *ret_report, struct error *ret_flaw,
                      struct error *error);
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Returns the last part of a path. */
+/* Returns the part of a path after its last slash, or the whole path if it has none. The result points into `path`. */
 const char *file_name_of(const char *path);
 
 /* Returns whether a path ends in `end`, such as ".csv". A ".gz" at the end of the path is ignored: "a.csv.gz" ends in ".csv". */

@@ -16,9 +16,9 @@
 struct chief_status;
 typedef void chief_status_received(void *context, const struct status_document *document);
 
-/* Creates a poller that asks nobody yet. Returns NULL if no HTTP client can be created; the other
- * functions accept NULL. `received` is called from the loop; documents of other jobs are dropped. The
- * client must outlive the poller. */
+/* Creates a poller that polls no pod yet (chief_status_of). Returns NULL if no HTTP client can be created;
+ * the other functions accept NULL. `received` is called from the loop; documents of other jobs are
+ * dropped. `name_space` is copied; the client must outlive the poller. */
 struct chief_status *chief_status_new(struct kube_client *client, const char *name_space,
                                       chief_status_received *received, void *context);
 void chief_status_free(struct chief_status *status);

@@ -10,7 +10,8 @@
 #include "common/buffer.h"
 #include "common/job/training_sweep.h"
 
-/* Builds the job, <sweep>-best. ERROR_NOT_FOUND: no trial has succeeded. Free `ret_job` with json_free. */
+/* Builds the job, named <sweep>-best. ERROR_NOT_FOUND if no trial has succeeded; ERROR_INVALID if the best trial's values in the status do
+ * not fit the sweep's spec. Free `ret_job` with json_free. */
 int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error);
 /* Appends the job as YAML, below a comment that says which trial it was. */
 int sweep_best_print(const struct training_sweep *sweep, struct buffer *out, struct error *error);

@@ -2,8 +2,9 @@
  *
  * Removes old checkpoints after a commit, for checkpoint.c. Of the checkpoints that the job may be restored
  * from (the line of descent, lineage.h), the newest `keep` whole ones stay; a checkpoint is removed only if
- * that many whole ones are newer. Then the checkpoints outside the line, which are never loaded, and the
- * records that no line needs any more are removed as well.
+ * that many whole ones are newer. If there are that many, two more things are removed: checkpoints of earlier
+ * incarnations outside the line, which are never loaded, and the records of incarnations before that of the
+ * oldest checkpoint that stays.
  */
 #ifndef COXSWAIN_CHECKPOINT_RETENTION_H
 #define COXSWAIN_CHECKPOINT_RETENTION_H

@@ -39,7 +39,9 @@ struct handshake {
 
 /* Begins to connect. If that fails, the phase is FAILED at once; the link may have a socket nevertheless. */
 void handshake_dial(struct handshake *handshake, struct link *link, const char *address, uint16_t port);
-/* Continues once poll(2) reports the link: writable while CONNECTING, readable after that. Fills `error` if TLS or a proof fails. */
+/* Continues the handshake. Call it when poll(2) reports the link's socket: writable while the phase is CONNECTING, readable after that.
+ * If TLS or the check of a proof fails, the phase is FAILED and `error` is filled. If connecting fails, or the other side closes the
+ * connection, the phase is FAILED too, but `error` is not set. */
 void handshake_advance(struct handshake *handshake, struct link *link, struct error *error);
 /* In phase GREET: sends the greeting with a proof of the crew's key. The phase is GREETED or FAILED afterwards. */
 void handshake_greet(struct handshake *handshake, struct link *link, const struct greeting *greeting);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Keeps the loss scale (device/loss_scale.h) as a part of the training state, so that checkpoints
- * contain it. Strategies update it after each step. Only float16 uses it. A skipped step advances
- * the run's step number and its position in the data; parameters and optimizer slots keep their
- * values, and the optimizer does not count the step.
+ * contain it. Strategies update it after each step. Only float16 uses it. A step whose gradient is
+ * not finite is skipped: the run's step number and its position in the data advance, parameters and
+ * optimizer slots keep their values, and the optimizer does not count the step.
  */
 #ifndef COXSWAIN_OPTIMIZER_LOSS_SCALING_H
 #define COXSWAIN_OPTIMIZER_LOSS_SCALING_H

@@ -27,7 +27,7 @@ struct crew_pace {
     int64_t printed_ns;            /* when the last line was printed; 0: never */
     int64_t start_ns;              /* when the first of the summed steps began; 0: there is none yet */
     int64_t steps, step_ns;        /* the number of summed steps, and the time that they took */
-    int64_t own_ns[CREW_SIZE_MAX]; /* the time of each seat's own parts in them; 0: not measured */
+    int64_t own_ns[CREW_SIZE_MAX]; /* the time of each seat's own parts in the summed steps; 0: not measured */
 };
 
 /* Forgets the sums, because the crew has changed. */

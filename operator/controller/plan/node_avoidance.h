@@ -28,8 +28,10 @@
 /* The most nodes that a pod's affinity excludes; the scheduler and the API server can handle this many. */
 #define NODES_AVOIDED_MAX 100
 
-/* Counts the failures of pods that blame their nodes. Pods that end together on a node count as one failure. `cause`: the slot
- * whose pod ended first. Called by judge_plan. */
+/* Counts a failure of the node of each failed pod that blames its node (node_blame_of). A blame that is `by_program` counts only for
+ * `cause`: the slot whose pod ended first, apart from pods that ended because another one had. A pod is not counted if it existed when
+ * a failure was counted, ends within a minute after that, and either ran on the same node or has a blame that is `by_program`. Does nothing
+ * if nodeAvoidance is off or Kueue has chosen the nodes. Called by judge_plan. */
 void node_avoidance_count(struct planning *planning, const struct slot *cause);
 
 /* Blames the node of a pod that still runs: `reason` is a static phrase. This alone suffices to avoid the node. */

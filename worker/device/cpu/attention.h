@@ -37,7 +37,7 @@ static inline struct attention_head attention_head(int64_t t, int64_t c, int64_t
 }
 
 /* Returns how many query rows to process at a time, at most 64: `matrices` score matrices of that many rows by T columns fit beside
- * gemm's scratch. */
+ * gemm's scratch. The layer limits T (layer_attention.c) so that this is at least 1 for two matrices. */
 static inline int64_t attention_rows(int64_t t, int64_t matrices)
 {
     int64_t fitting = (CPU_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / (int64_t)sizeof(float) / (t * matrices);
