@@ -187,7 +187,8 @@ static int finish_file(struct incoming *state, const struct s3_download *file, s
         crc = crc32c_join(crc, state->pieces[at / RANGE_BYTES], (uint64_t)(left < RANGE_BYTES ? left : RANGE_BYTES));
     }
     if (state->has_crc && crc != state->crc)
-        return error_set(error, ERROR_CORRUPT, "%s: the bytes differ from those that were written", file->key);
+        return error_set(error, ERROR_CORRUPT, "%s: the downloaded bytes do not match the object's checksum",
+                         file->key);
     mark_version(state->file, file);
     if (rename(state->partial, file->path) < 0)
         return error_set_errno(error, "rename %s to %s", state->partial, file->path);

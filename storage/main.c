@@ -274,7 +274,7 @@ static void log_round(const struct sync_result *result, const struct error *erro
     free(*said);
     *said = memory_copy_string(text);
     if (*error->message)
-        log_warning("the folder is not uploaded; tried again", "error", error->message, NULL);
+        log_warning("cannot upload the folder; trying again", "error", error->message, NULL);
     else if (result->incomplete)
         log_warning("a checkpoint is not uploaded, because the file that its writer writes last is missing", "file",
                     result->incomplete, NULL);

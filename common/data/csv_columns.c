@@ -326,12 +326,13 @@ static int take_words(struct csv_column *column, const struct json *words, struc
 {
     bool others = false;
     if (json_type(words) != JSON_ARRAY || json_count(words) > CSV_WORDS_MAX)
-        return error_set(error, ERROR_INVALID, "the words of the columns are malformed");
+        return error_set(error, ERROR_INVALID, "the words of the columns that are kept with the weights are malformed");
     for (const struct json *word = json_first(words); word; word = json_next(word)) {
         const char *text = json_string(word, "");
         const struct csv_field field = {text, strlen(text)};
         if (json_type(word) != JSON_STRING || csv_labels_add(&column->words, &field, error) < 0)
-            return error_set(error, ERROR_INVALID, "the words of the columns are malformed");
+            return error_set(error, ERROR_INVALID,
+                             "the words of the columns that are kept with the weights are malformed");
         others = others || boolean_of(&field) < 0;
     }
     if (column->words.count > 0)

@@ -241,8 +241,9 @@ int collective_wait(struct collective *group, collective_ticket ticket, struct e
 static int check_options(const struct collective_options *options, struct error *error)
 {
     if (options->size < 1 || options->size > CREW_SIZE_MAX || options->rank >= options->size)
-        return error_set(error, ERROR_INVALID, "rank %u of %u: a group has 1 to %d ranks", options->rank, options->size,
-                         CREW_SIZE_MAX);
+        return error_set(error, ERROR_INVALID,
+                         "internal error: rank %u in a group of %u ranks; a group has 1 to %d ranks, numbered from 0",
+                         options->rank, options->size, CREW_SIZE_MAX);
     for (unsigned i = 0; i < options->size; i++)
         if (options->reduction.contributions[i] < 1 || options->reduction.contributions[i] > OPERATION_PARTS_MAX)
             return error_set(error, ERROR_INVALID, "internal error: rank %u has %u contributions; 1 to %d are allowed",

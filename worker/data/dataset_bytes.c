@@ -23,9 +23,10 @@ static int check(const struct dataset_source *source, const struct file_bytes *f
     const struct example_format *format = source->format;
     if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
         dataset_vocabulary(format) < 256)
-        return error_set(error, ERROR_INVALID,
-                         "data.format Bytes gives windows of bytes, but the model takes other examples "
-                         "(lenet and mlp take format IDX)");
+        return error_set(
+            error, ERROR_INVALID,
+            "data.format Bytes gives windows of bytes, for models that predict each next token and have a vocabulary "
+            "of at least 256; this model does not (lenet and mlp take format IDX)");
     if (file->length <= (size_t)format->input_elements)
         return error_set(error, ERROR_INVALID, "%s.text holds %zu bytes; a context of %lld needs more",
                          dataset_section(source), file->length, (long long)format->input_elements);

@@ -495,12 +495,12 @@ static int load_all(struct program *program, const void *code, size_t length, st
         if (!is_used(program, i))
             continue;
         if (length < sizeof own)
-            return error_set(error, ERROR_CORRUPT, "the compiled program is cut short");
+            return error_set(error, ERROR_CORRUPT, "internal error: the compiled program is incomplete");
         memcpy(&own, bytes, sizeof own);
         bytes += sizeof own;
         length -= sizeof own;
         if (own > length)
-            return error_set(error, ERROR_CORRUPT, "the compiled program is cut short");
+            return error_set(error, ERROR_CORRUPT, "internal error: the compiled program is incomplete");
         if (xla_executable_load(program->client, bytes, own, &program->executables[i], error) < 0)
             return error_wrap(error, "program %s", entry_names[i]);
         bytes += own;

@@ -178,7 +178,9 @@ static int upload_shard(const struct trainer *trainer, const char *directory, co
     const char *folder = file_name_of(directory);
     struct checkpoint_part_key key = {.rank = (unsigned)copy->options.server};
     if (sscanf(folder, CHECKPOINT_SHARDS_FORMAT, &key.attempt, &key.incarnation, &key.counter) != 3)
-        return error_set(error, ERROR_INVALID, "the chief saves to %s, which names no save to a bucket", directory);
+        return error_set(error, ERROR_INVALID,
+                         "internal error: the chief saves to %s, which is not a folder for a save to a bucket",
+                         directory);
     SCOPED_FREE char *local = file_path_join(trainer->checkpoint_directory, folder);
     if (bucket_shard_name(trainer->bucket, &key, name, error) < 0 || file_make_directories(local, error) < 0)
         return -1;
