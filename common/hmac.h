@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Computes and compares HMAC-SHA256 codes (RFC 2104, FIPS 198-1). With such codes the workers of a job prove to each other that they have
- * the job's key; the worker also identifies exported models by them. Uses OpenSSL.
+ * the job's key, requests to S3 are signed, and bearer tokens are compared. The worker also uses them as digests that identify exported
+ * programs. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_HMAC_H
 #define COXSWAIN_COMMON_HMAC_H

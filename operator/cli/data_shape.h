@@ -35,7 +35,7 @@ struct data_shape {
 /* The user's choice among the columns of a table, by names or by numbers from 1 on. */
 struct data_columns {
     const char *label;    /* as data.labelColumn takes it; NULL: the last one that is not left out */
-    struct json *skipped; /* an array of strings, as data.skipColumns takes it */
+    struct json *skipped; /* array of the columns to leave out, as in data.skipColumns; data_shape_read appends to it */
 };
 
 /* Columns that look like identifiers are appended to `columns->skipped`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file

@@ -9,7 +9,7 @@
 
 #include "common/json.h"
 
-/* Appends the YAML to `out`, up to its ceiling. */
+/* Appends the YAML to `out`, whose ceiling must be high enough: text that does not fit is left out, and nothing reports it. */
 void job_print(const struct json *job, struct buffer *out);
 
 #endif

@@ -57,9 +57,12 @@ void migration_apply(struct migration *migration, const struct migration_row *ro
 /* Removes the value at `path` from the document and returns it; NULL: it is absent or null. The caller owns it. */
 struct json *migration_take(struct migration *migration, const char *path);
 /* Puts `value`, of which it takes ownership, at the path `to` of the new job; if an object is there already, merges `value` into it. Enum
- * words get the spelling of this version. Members that a TrainingJob does not have are left out, with a note that names them below `from`. */
+ * words get the spelling of this version. Members that a TrainingJob does not have are left out, with a note that names them below
+ * `from`. */
 void migration_put(struct migration *migration, const char *to, struct json *value, const char *from);
-/* Adds a note for each scalar and list in `value`. */
+/* Adds a note "left out: `instead`", where `instead` says why, or what to use. `path` is the place of `value` in the document. For an
+ * object, adds a note for each scalar and each list in it, at any depth, with its own path. Nulls get no note. Removes nothing from the
+ * document. */
 void migration_leave_out(struct migration *migration, const struct json *value, const char *path, const char *instead);
 void migration_note(struct migration *migration, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -98,7 +98,8 @@ int checkpoint_store_fetch(const struct checkpoint_store *store, const struct ch
                            struct error *error);
 /* The bucket of the store, for as long as the store lives; NULL: there is none. */
 struct bucket *checkpoint_store_bucket(const struct checkpoint_store *store);
-/* Does nothing without a bucket. Else uploads a file of the directory other than a checkpoint's: the best weights or the export record. */
+/* Uploads a file of the directory that belongs to no checkpoint (the best weights or the export record) to the bucket. Does nothing, and
+ * returns 0, if the store has no bucket. `file` is the name without the directory. */
 int checkpoint_store_publish(const struct checkpoint_store *store, const char *file, struct error *error);
 
 /* Allocates memory for copies of `bytes` bytes in the background, so that the first save is as fast

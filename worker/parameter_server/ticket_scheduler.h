@@ -10,8 +10,8 @@
  * - A worker that is gone does not count for the clock, and its tickets go to others. What it had
  *   sent before counts; a repetition by the worker that takes over does not.
  *
- * - Asynchronous: a worker gets the lowest ticket that nobody holds, at once, but none more than
- *   `most_ahead` above the lowest unfinished one, so that ticket tables stay small. That lowest
+ * - Asynchronous: a worker gets the lowest ticket that nobody holds, at once, but none that is
+ *   `most_ahead` or more above the lowest unfinished one, so that ticket tables stay small. That lowest
  *   unfinished ticket also goes to another worker if its holders have had it for long and the
  *   others have done many rounds since, or have nothing else to do: a worker may hang forever
  *   reading its data. The first to finish it counts.
@@ -52,7 +52,7 @@ struct ticket_scheduler_options {
     int64_t staleness;
     unsigned backup_workers;
     int64_t end;        /* tickets 0 .. end - 1 make the run */
-    int64_t most_ahead; /* see Asynchronous above; 0: 32768 */
+    int64_t most_ahead; /* see Asynchronous above; not used if Synchronous; 0: 32768 */
     int64_t overdue_ns; /* a ticket that is held for longer may also be given to another worker; 0: 30 s */
 };
 

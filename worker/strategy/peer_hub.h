@@ -87,7 +87,8 @@ enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
 /* Records that the trainer has replaced its state by the one that peer_hub_ask has fetched, so that this replica has
  * the same examples as the peer that sent it. */
 void peer_hub_adopt(struct peer_hub *hub);
-/* Returns the milliseconds since a part of the answer to peer_hub_ask last arrived. (A large state may take long in all.) */
+/* Returns how many milliseconds ago the last part of the answer to peer_hub_ask arrived; until a part has arrived, how long ago the request
+ * was made or sent. A caller limits this time rather than that of the whole answer, because a large state may take long. */
 int64_t peer_hub_silence_ms(struct peer_hub *hub);
 /* Gives up the request of peer_hub_ask; its vectors are not written any more. */
 void peer_hub_forget(struct peer_hub *hub);

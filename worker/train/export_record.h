@@ -24,9 +24,9 @@ struct export_record {
 /* Writes the record durably and replaces an older one. Call it after the export has its final name. */
 int export_record_write(const char *directory, const struct export_record *record, struct error *error);
 
-/* Return whether the record says that this job has exported after `step`, with this size and checksum (export_record_is), or with those that
- * the file at `path` has now (export_record_holds). */
+/* Returns whether there is a valid record which says that this job has exported after `step`, and gives the file this size and checksum. */
 bool export_record_is(const char *directory, const char *job_uid, int64_t step, int64_t bytes, uint32_t crc32c);
+/* Does the same with the size and checksum that the file at `path` has now. Returns false if the file cannot be read. */
 bool export_record_holds(const char *directory, const char *job_uid, int64_t step, const char *path);
 
 #endif

@@ -5,10 +5,10 @@
  * belong to a ticket depends only on where the run began, so any worker can compute any ticket and
  * gets the same result.
  *
- * While one share is computed and pushed, the examples of the next are read (ps_reader.h). The next
- * share is that of the ticket that the chief has announced. In mode Synchronous, once this worker
- * has had the same share for a few steps, it is that share of the next batch, because the chief
- * gives a worker the share that it had before if it can.
+ * While one share is computed and pushed, the examples of the next are read (ps_reader.h). Usually
+ * the chief has announced the ticket of that next share. In mode Synchronous there is another way:
+ * a worker that has had the same share of the batch for a few steps in a row reads the same share of
+ * the next batch, because the chief gives a worker the share that it had before if it can.
  */
 #ifndef COXSWAIN_TRAIN_PS_SHARE_H
 #define COXSWAIN_TRAIN_PS_SHARE_H

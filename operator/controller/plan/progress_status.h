@@ -11,9 +11,11 @@
 #include "common/contract/status_document.h"
 #include "common/job/training_job.h"
 
-/* Converts a document. Strings are copied into `arena`; members that the document lacks keep their
- * values from `before`. So do metrics, unless the document `is_whole`: a script of another framework
- * reports some of them more often than others. */
+/* Converts a document. Its strings are copied into `arena`. Members that it lacks keep their values from `before`, whose strings must
+ * outlive the result; but the remaining time becomes unknown, and the percentage is computed from the steps if both numbers are known.
+ *
+ * `is_whole`: a document with metrics names all of them, so metrics of `before` that it lacks are dropped. Otherwise they are kept, as is a
+ * percentage that cannot be computed: a script of another framework reports some metrics more often than others. */
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
                                        bool is_whole, struct arena *arena);
 
