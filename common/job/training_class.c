@@ -177,10 +177,11 @@ static int check_nulls(const struct json *spec, struct error *error)
     if (!null)
         return 0;
     const char *name = json_key(null);
-    return error_set(error, ERROR_INVALID,
-                     "spec has null as %s, which jobs cannot keep a copy of: leave it out; only a job's own template "
-                     "can remove a field with null",
-                     name ? name : "an element of a list");
+    return error_set(
+        error, ERROR_INVALID,
+        "spec has null as %s, which the copy in each job cannot hold: leave it out; only a job's own template "
+        "can remove a field with null",
+        name ? name : "an element of a list");
 }
 
 int training_class_check(const struct json *object, struct error *error)

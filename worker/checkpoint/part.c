@@ -285,7 +285,8 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     if (*end == ' ')
         bytes = strtoll(end + 1, &end, 10);
     if (*end != '\n' || bytes <= 0 || crc > UINT32_MAX)
-        return error_set(error, ERROR_CORRUPT, "%s does not hold the size and digest of a part", path);
+        return error_set(error, ERROR_CORRUPT,
+                         "%s is damaged: it should hold the checksum and size of a checkpoint part", path);
     file->crc32c = (uint32_t)crc;
     file->bytes = bytes;
     return 0;

@@ -351,7 +351,8 @@ int graph_forward_backward(struct graph *graph, struct device_stream *stream, co
     if (graph_check_pass(graph, pass, error) < 0)
         return -1;
     if (graph->evaluation_only || graph->layout_only || graph->is_stage)
-        return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+        return error_set(error, ERROR_INTERNAL,
+                         "internal error: this graph was not planned for training the whole model; please report it");
     if (graph->program != NULL)
         return graph_program_launch(graph, stream, pass, false);
     struct graph_run run = {.graph = graph, .stream = stream, .pass = pass};
@@ -370,7 +371,8 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
     if (graph_check_pass(graph, pass, error) < 0)
         return -1;
     if (graph->layout_only || graph->is_stage)
-        return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+        return error_set(error, ERROR_INTERNAL,
+                         "internal error: this graph was not planned for evaluating the whole model; please report it");
     if (graph->program != NULL)
         return graph_program_launch(graph, stream, pass, true);
     struct graph_run run = {.graph = graph, .stream = stream, .pass = pass, .evaluation = true};

@@ -58,8 +58,10 @@ static int catch_up(struct sharded_optimizer *optimizer, struct collective *grou
     if (!holds || optimizer->options.state->progress.step == world->step)
         return 0;
     if (inputs.step != world->step)
-        return error_set(error, ERROR_INTERNAL, "rank %u knows the norm of step %lld instead of step %lld",
-                         world->source_rank, (long long)inputs.step, (long long)world->step);
+        return error_set(
+            error, ERROR_INTERNAL,
+            "internal error: rank %u sent the gradient norm of step %lld instead of step %lld; please report it",
+            world->source_rank, (long long)inputs.step, (long long)world->step);
     return sharded_optimizer_update(optimizer, &inputs, error);
 }
 

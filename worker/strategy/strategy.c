@@ -134,7 +134,8 @@ int strategy_open(const struct strategy_options *options, struct strategy **ret_
     const struct strategy_operations *operations = find_operations(effective_type(options, options->member != NULL));
     struct strategy *strategy;
     if (operations == NULL)
-        return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not in this worker",
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "internal error: strategy %s is not one that a trainer can open; please report it",
                          strategy_type_name(options->type));
     if (operations->open(options, &strategy, error) < 0)
         return -1;

@@ -187,7 +187,7 @@ static void release_leaving(struct ps_chief *chief)
         report_warn(trainer->report, "%s, and cannot be saved yet: %s", who, cause.message);
         return;
     } else {
-        report_warn(trainer->report, "%s, and could not be saved: %s", who, cause.message);
+        report_warn(trainer->report, "%s, and the servers could not be saved first: %s", who, cause.message);
     }
     dispatcher_dismiss(chief->dispatcher);
 }

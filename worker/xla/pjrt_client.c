@@ -466,9 +466,11 @@ static int check_result(const PJRT_Api *api, PJRT_Buffer *buffer, const struct x
         check(api, api->PJRT_Buffer_ElementType(&type), "ask for a type", error) < 0)
         return -1;
     if (type.type != types[expected->type])
-        return error_set(error, ERROR_INVALID, "is not of the type that the program's document says");
+        return error_set(error, ERROR_INVALID,
+                         "does not have the type that program.json says; export the program again");
     if (shape.num_dims != expected->rank || memcmp(shape.dims, expected->shape, shape.num_dims * sizeof(int64_t)) != 0)
-        return error_set(error, ERROR_INVALID, "does not have the shape that the program's document says");
+        return error_set(error, ERROR_INVALID,
+                         "does not have the shape that program.json says; export the program again");
     return 0;
 }
 
