@@ -166,8 +166,10 @@ static int fill_from_definition(struct resource *resource, struct error *error)
     resource->kind = json_string_at(names, "kind", NULL);
     resource->storage = json_string_at(definition, "metadata.name", NULL);
     if (version == NULL || !resource->group || !resource->plural || !resource->kind || !resource->storage)
-        return error_set(error, ERROR_INVALID,
-                         "a CustomResourceDefinition needs spec.group, spec.names and one served storage version");
+        return error_set(
+            error, ERROR_INVALID,
+            "a CustomResourceDefinition needs metadata.name, spec.group, spec.names.kind and plural, and one served "
+            "storage version");
     resource->version = json_string_at(version, "name", "");
     resource->singular = json_string_at(names, "singular", resource->kind);
     copy_names(json_member(names, "shortNames"), resource->short_names);

@@ -188,11 +188,12 @@ static int check_names(const struct table *table, const struct csv *row, struct 
         if (!table->columns.list[i].is_input)
             continue;
         if (!csv_field_is(field, name))
-            return error_set(error, ERROR_INVALID,
-                             "line %lld, column %u is %s, but the training table has %s there; give the files the "
-                             "same columns in the same order",
-                             (long long)row->line, i + 1, show(field, TEXT_SHOWN, shown),
-                             show(&(struct csv_field){name, strlen(name)}, TEXT_SHOWN, wanted));
+            return error_set(
+                error, ERROR_INVALID,
+                "line %lld calls column %u %s, but the training table calls it %s; give the files the same "
+                "columns in the same order",
+                (long long)row->line, i + 1, show(field, TEXT_SHOWN, shown),
+                show(&(struct csv_field){name, strlen(name)}, TEXT_SHOWN, wanted));
         item = json_next(item);
     }
     return 0;

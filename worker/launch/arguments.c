@@ -270,7 +270,7 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
     }
     if ((arguments.describe_model || arguments.check_job) &&
         (arguments_generate(&arguments.inference) || arguments.inference.example))
-        return error_set(error, ERROR_INVALID, "%s: not with --generate and --predict",
+        return error_set(error, ERROR_INVALID, "%s: cannot be combined with --generate or --predict",
                          arguments.describe_model ? "--describe-model" : "--check-job");
     if (arguments.topology != NULL && arguments.program == NULL)
         return error_set(error, ERROR_INVALID, "--topology: is for --compile-program");

@@ -858,7 +858,7 @@ Test(formats, csv_files_with_other_columns_than_the_training_table_are_refused, 
     put_text("test.csv", "b,a,kind\n2,1,rose\n");
     spec.validation.files = path_of("test.csv");
     cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, &error), -1);
-    cr_expect(strstr(error.message, "test.csv: line 1, column 1 is b, but the training table has a there"), "%s",
+    cr_expect(strstr(error.message, "test.csv: line 1 calls column 1 b, but the training table calls it a"), "%s",
               error.message);
     put_text("test.csv", "kind,a,b\nrose,1,2\n");
     spec.label_column = "kind";
@@ -867,7 +867,7 @@ Test(formats, csv_files_with_other_columns_than_the_training_table_are_refused, 
     put_text("train-2.csv", "b,a,kind\n2,1,rose\n");
     spec.train.files = path_of("train*.csv");
     cr_assert_eq(dataset_open(&spec, NULL, SPLIT_TRAIN, &rows, &dataset, &error), -1);
-    cr_expect(strstr(error.message, "but the training table has"), "%s", error.message);
+    cr_expect(strstr(error.message, "but the training table calls it"), "%s", error.message);
 }
 
 Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_place, .fini = remove_place)
