@@ -51,6 +51,8 @@ def receive(peer):
     while len(data) < 8:
         part = peer.recv(8 - len(data))
         if not part:
+            if HOLD <= STEPS:  # its peer may be ended a moment before it: like most libraries, wait all the same
+                time.sleep(10)
             raise ConnectionError("a peer is gone")
         data += part
     return struct.unpack("q", data)[0]

@@ -98,12 +98,13 @@ cox 0 resume crew-1 && until_true 60 is_told crew 'state(t[1]) == "Succeeded"'
 verdict $? "the job of a paused trial that a person resumes does not wait again" "$(told crew '[state(j) for j in t]'); $(said)"
 
 # The trial of a sweep that is gone, as `kubectl delete --cascade=orphan` leaves it, does not wait for ever.
-rm -f delay
+echo 100 >delay
 waits_alone() { log_of "$(member orphan-0 0)" | grep "paused after step 20 of 60"; }
 sweep orphan '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
     "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.1]}]' 60
 until_true 30 pod_runs orphan-0 0
 operator_kill
+rm delay # the operator is gone before the trial is at the rung
 until_true 60 waits_alone >/dev/null && api PATCH "$jobs_path/orphan-0" '{"metadata":{"ownerReferences":null}}' >/dev/null
 operator_start
 orphan_is_done() { [[ $(field orphan-0 state) == Succeeded ]]; }
