@@ -22,6 +22,7 @@
 #define STATE_TRIALS "trials.csv"
 #define STATE_JOB "job.json"  /* written by cox run: the manifest that it applied */
 #define STATE_RUN "run.json"  /* written by cox run: how the run stands (run_record.h) */
+#define STATE_CHECK "check"   /* written by cox run: an API server that checks the next manifest */
 #define STATE_USERS "used-by" /* written by cox run: which other runs use volumes of this one (run_mark.h) */
 
 /* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take

@@ -122,7 +122,7 @@ static int server_start(struct control_plane *plane, const struct control_plane_
 {
     char *arguments[ARGUMENTS_MAX] = {(char *)"coxswain-standalone", (char *)"--state", plane->state};
     unsigned count = 3;
-    if (options->kept)
+    if (options->kept || options->api_only)
         arguments[count++] = (char *)"--no-node";
     SCOPED_FREE char *sources = path_of_sources();
     SCOPED_FREE char *definitions = sources ? memory_format("%s/deploy/crd", sources) : NULL;
@@ -199,10 +199,11 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     plane->restarted = options->restarted;
     plane->context = options->context;
     child_init(plane, &plane->server, "coxswain-standalone");
-    if (!options->kept) /* else the log is that of the run that is looked at */
+    bool has_operator = !options->kept && !options->api_only;
+    if (has_operator) /* else the log is that of the run that is looked at */
         child_init(plane, &plane->controller, "coxswain-operator");
     if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
-        (!options->kept && operator_start(plane, error) < 0)) {
+        (has_operator && operator_start(plane, error) < 0)) {
         control_plane_end(plane);
         return -1;
     }

@@ -20,6 +20,7 @@ struct control_plane;
 struct control_plane_options {
     const char *state_directory; /* created if missing */
     bool kept;           /* only serve what an earlier run has left in it: neither the operator nor pods are started */
+    bool api_only;       /* start only the API server, in a directory that may be new: neither the operator nor pods */
     bool forget;         /* delete what the programs keep there (state_directory.h) */
     bool forget_volumes; /* with `forget`: delete the volumes too */
     void (*forgetting)(void *context);                     /* called just before volumes are deleted; may be NULL */

@@ -18,6 +18,7 @@
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
+#include "operator/cli/run_admission.h"
 #include "operator/cli/run_check.h"
 #include "operator/cli/run_keep.h"
 #include "operator/cli/run_list.h"
@@ -180,10 +181,19 @@ static int check_job(struct run *run, struct error *error)
     return 0;
 }
 
+/* Before the earlier run is deleted, so that a refused manifest costs nothing. */
+static int check_admission(struct run *run, struct error *error)
+{
+    if (!run->options->fresh || !state_directory_is_one(run->state))
+        return 0;
+    return run_admission_check(&run->manifest, run->state, run->loop, &run->interrupted, error);
+}
+
 static int connect(struct run *run, struct error *error)
 {
     run->begun_ms = clock_now_ms();
-    if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_job(run, error) < 0 || plane_start(run, error) < 0))
+    if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_job(run, error) < 0 ||
+                             check_admission(run, error) < 0 || plane_start(run, error) < 0))
         return -1;
     struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
     return kube_client_new(run->loop, &run->config, &client, &run->client, error);

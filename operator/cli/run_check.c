@@ -246,34 +246,46 @@ static struct json *template_of(const struct manifest *manifest)
     return job;
 }
 
-/* Gives a job the values of the sweep's first trial. */
-static int put_first_values(const struct training_sweep *sweep, struct json *job)
+/* Gives a job the values of a trial. */
+static int put_values(const struct training_sweep *sweep, int64_t trial, struct json *job, struct error *error)
 {
     struct json *values[SWEEP_PARAMETERS_MAX] = {NULL};
     int result = 0;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         int condition = sweep_condition_of(sweep, i);
         if (sweep_applies(sweep, i, condition < 0 ? NULL : values[condition]))
-            values[i] = sweep_drawn_value(sweep, i, 0);
+            values[i] = sweep_drawn_value(sweep, i, trial);
         if (values[i] && result == 0)
-            result = sweep_parameter_put(&sweep->parameters[i], values[i], json_member(job, "spec"), NULL);
+            result = sweep_parameter_put(&sweep->parameters[i], values[i], json_member(job, "spec"), error);
     }
     for (unsigned i = 0; i < sweep->parameter_count; i++)
         json_free(values[i]);
     return result;
 }
 
+int run_check_trial(const struct manifest *manifest, const struct training_sweep *sweep, int64_t trial,
+                    struct json **ret_job, struct error *error)
+{
+    struct json *job = template_of(manifest);
+    if (put_values(sweep, trial, job, error) == 0) {
+        *ret_job = job;
+        return 0;
+    }
+    json_free(job);
+    return -1;
+}
+
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */
 static int check_sweep(const struct check *check, struct buffer *warnings, struct error *error)
 {
     SCOPED_JSON *template = template_of(check->manifest);
-    SCOPED_JSON *trial = json_copy(template);
+    SCOPED_JSON *trial = NULL;
     SCOPED(training_sweep_release) struct training_sweep sweep;
     SCOPED_BUFFER unused;
     struct error cause = ERROR_INIT;
     buffer_init(&unused, RUN_WARNINGS_MAX);
-    if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0 || put_first_values(&sweep, trial) < 0 ||
-        check_job(check, trial, warnings, &cause) == 0)
+    if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0 ||
+        run_check_trial(check->manifest, &sweep, 0, &trial, NULL) < 0 || check_job(check, trial, warnings, &cause) == 0)
         return 0;
     if (check_job(check, template, &unused, error) < 0) {
         *error = cause;

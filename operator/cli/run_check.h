@@ -11,6 +11,7 @@
 #include "common/buffer.h"
 #include "common/event_loop.h"
 #include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/summary.h"
 
@@ -31,6 +32,11 @@ struct run_machine run_machine_read(void);
  * one; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
 int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
               const bool *interrupted, struct buffer *warnings, struct error *error);
+
+/* Makes the job of a trial of the manifest's sweep, with the values that follow from the spec. Fails if they cannot be put into the
+ * template. Free the job with json_free. */
+int run_check_trial(const struct manifest *manifest, const struct training_sweep *sweep, int64_t trial,
+                    struct json **ret_job, struct error *error);
 
 /* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. Exported for tests. */
 void run_check_warn(const struct training_job *job, const struct json *answer, struct run_machine machine,

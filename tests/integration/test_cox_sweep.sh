@@ -110,6 +110,17 @@ cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(
     printed '^grid had finished before this command; no trial was run now\.$' '^To run it anew, add --set spec.maxTrials=N for more trials:$' \
         '^  .*cox run grid.yaml --state state --fresh$' && ! grep -q 'had finished' ran
 verdict $? "run again, it says that it had finished and how to run it anew, and shows the result again" "$(said)"
+kept() {
+    cmp run.json state/run.json && [[ $(grep -c Succeeded state/trials.csv) == 4 && -s state/best.yaml && ! -e state/check ]]
+}
+cp state/run.json .
+sed 's/parallelism: 2/parallelism: 0/' grid.yaml >refused.yaml
+cox 1 run refused.yaml --state state --fresh && grep -q 'spec.parallelism: 0 should be' err && kept &&
+    sed 's/0.001, 0.2/0, -1/' grid.yaml >refused.yaml && cox 1 run refused.yaml --state state --fresh --delete-volumes &&
+    grep -q 'the first trials: .*learningRate: 0 should be greater than 0' err && kept &&
+    sed 's/0.001, 0.2/0.1/; s/coxswain.training.optimizer.learningRate/coxswain.model.layers.9.units/' grid.yaml >refused.yaml &&
+    cox 1 run refused.yaml --state state --fresh && grep -q 'layers' err && kept
+verdict $? "a sweep that is refused, or whose first trials are, deletes nothing with --fresh" "$(said)"
 cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yaml --state state --set spec.template.coxswain.training.steps=21 &&
     grep -q 'An earlier run with this name was of another job' err
 verdict $? "a sweep of that name with another template is refused" "$(said)"

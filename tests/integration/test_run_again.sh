@@ -83,6 +83,19 @@ run 0 --set metadata.name=third --set spec.coxswain.checkpoint.path=again --volu
     grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.coxswain.checkpoint.path=ANOTHER' err
 verdict $? "a job with a new name is told that it goes on from existing checkpoints" "$(said)"
 
+# A manifest that the API server refuses deletes nothing.
+untouched() {
+    ! grep -q 'deleting' err && cmp run.json state/run.json && [[ -d $runs/again/step-00000005.attempt-1.incarnation-1 && ! -e state/check ]] &&
+        "$bin/cox" runs --state state >out 2>&1 && grep -q ' Succeeded ' out
+}
+cp state/run.json .
+mistyped --state state --fresh && untouched && mistyped --state state --fresh --delete-volumes && untouched
+verdict $? "--fresh with an unknown field deletes nothing" "$(said)"
+run 1 --fresh --delete-volumes --set spec.coxswain.training.optimizer.learningRate=0 && grep -q 'learningRate: 0 is out of bounds' err && untouched
+verdict $? "nor with a value out of bounds" "$(said)"
+mkdir -p state/check && touch state/check/pki && run 1 --fresh --set spec.workers.replicas=-1 && grep -q 'replicas: -1' err && untouched
+verdict $? "also after a check that was killed" "$(said)"
+
 run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
 verdict $? "--delete-volumes alone deletes nothing" "$(said)"
 # shellcheck disable=SC2016 # for the pod's shell
