@@ -47,6 +47,7 @@ struct run {
     struct sweep_follow *sweep; /* in place of `follow` where the manifest holds a sweep */
     struct preemption preemption;
     struct run_keep keep;
+    struct run_record before; /* with --fresh: the record that was deleted */
     bool interrupted;
     bool plane_ended; /* the control plane has ended */
     bool created;     /* the job was not there before */
@@ -106,6 +107,8 @@ static int check_users(const struct run *run, struct error *error)
 
 static int plane_start(struct run *run, struct error *error)
 {
+    if (run->options->fresh)
+        (void)run_record_read(run->state, &run->before, NULL);
     const struct run_options *options = run->options;
     struct control_plane_options plane = {.state_directory = run->state,
                                           .forget = options->fresh,
@@ -374,6 +377,8 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         .seconds_to_next_step =
             run->preemption.back_ms ? (double)(run->preemption.back_ms - run->preemption.time_ms) / 1000 : NAN,
     };
+    if (outcome->succeeded && checkpoints)
+        run_keep_take_over(&run->keep, &run->before, earlier_checkpoint(checkpoints));
     if (run->interrupted) {
         say_resume(run);
         return;
@@ -412,6 +417,7 @@ static void forget_refused(const struct run *run)
 static void run_release(struct run *run)
 {
     run_keep_release(&run->keep);
+    run_record_release(&run->before);
     if (run->follow)
         job_follow_free(run->follow);
     if (run->sweep)

@@ -45,6 +45,15 @@ static bool is_same_run(const struct run_record *left, const struct run_record *
     return strcmp(left->name, right->name) == 0 && strcmp(left->name_space, right->name_space) == 0;
 }
 
+static void take_progress(struct run_record *record, const struct run_record *earlier)
+{
+    record->step = earlier->step;
+    record->total_steps = earlier->total_steps;
+    record->loss = earlier->loss;
+    record->accuracy = earlier->accuracy;
+    record->validation_loss = earlier->validation_loss;
+}
+
 void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
                     const struct run_keep_volumes *volumes, int64_t now_ms)
 {
@@ -58,13 +67,8 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
     record->state = RUN_RUNNING;
     record->volumes = absolute_volumes(volumes);
     run_record_read(state, &keep->earlier, NULL);
-    if (is_same_run(&keep->earlier, record)) { /* until the job says more */
-        record->step = keep->earlier.step;
-        record->total_steps = keep->earlier.total_steps;
-        record->loss = keep->earlier.loss;
-        record->accuracy = keep->earlier.accuracy;
-        record->validation_loss = keep->earlier.validation_loss;
-    }
+    if (is_same_run(&keep->earlier, record))
+        take_progress(record, &keep->earlier); /* until the job says more */
     record->started_ms =
         is_same_run(&keep->earlier, record) && keep->earlier.started_ms > 0 ? keep->earlier.started_ms : now_ms;
     record->updated_ms = now_ms;
@@ -108,6 +112,18 @@ void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, i
     snprintf(record->metric, sizeof record->metric, "%s", sweep->objective.metric ? sweep->objective.metric : "");
     record->best = sweep->status.best.objective ? strtod(sweep->status.best.objective, NULL) : NAN;
     updated(keep, now_ms);
+}
+
+void run_keep_take_over(struct run_keep *keep, const struct run_record *before, int64_t step)
+{
+    struct run_record *record = &keep->record;
+    if (!keep->state || record->step >= 0 || step < 0 || before->step != step || !is_same_run(before, record))
+        return;
+    take_progress(record, before);
+    record->started_ms = before->started_ms;
+    run_record_release(&keep->earlier);
+    keep->earlier = *before; /* for the time of its end */
+    keep->earlier.volumes = NULL;
 }
 
 void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms)

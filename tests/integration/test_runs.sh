@@ -111,6 +111,7 @@ lone=$work/elsewhere/lone
 cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone && cox 0 run tiny.yaml --state "$work/other/far" --set metadata.name=far --volume "runs=$lone/volumes/default/runs" &&
     cox 1 runs delete lone --yes --state "$work/elsewhere" && grep -q "lone stays: the run .*/other/far was given a directory in it" err &&
     [[ -s $lone/volumes/default/runs/lone.safetensors ]] && cox 0 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh &&
+    cox 0 runs --state "$lone" && printed '^lone  *Job  *Succeeded  *30/30  *[0-9]' &&
     cox 1 runs delete lone --yes --state "$work/elsewhere" && cox 1 run tiny.yaml --state "$lone" --set metadata.name=lone --fresh --delete-volumes &&
     grep -q -- '--delete-volumes: the run .*other/far was given a directory in .*lone/volumes' err && [[ -s $lone/volumes/default/runs/lone.safetensors ]]
 verdict $? "and when the other has a state directory elsewhere" "$(said)"
