@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/job/immutability.h"
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/command.h"
@@ -113,8 +114,13 @@ static int read_options(int count, char **words, struct run_options *options)
     return -1;
 }
 
+static bool sets_name(const char *setting)
+{
+    return strncmp(setting, "metadata.name=", strlen("metadata.name=")) == 0;
+}
+
 /* Without --fresh and --delete-volumes, however they were written. */
-static char *resume_command(const struct run_options *options)
+static char *resume_command(const struct run_options *options, bool with_name)
 {
     struct buffer text;
     buffer_init(&text, RESUME_MAX);
@@ -124,7 +130,8 @@ static char *resume_command(const struct run_options *options)
     for (unsigned i = 0; i < options->volume_count; i++)
         path_append_option(&text, "--volume", options->volumes[i]);
     for (unsigned i = 0; i < options->setting_count; i++)
-        path_append_option(&text, "--set", options->settings[i]);
+        if (with_name || !sets_name(options->settings[i]))
+            path_append_option(&text, "--set", options->settings[i]);
     path_append_option(&text, "--state", options->state);
     path_append_option(&text, "--kubeconfig", options->kubeconfig);
     path_append_option(&text, "--context", options->context);
@@ -133,16 +140,29 @@ static char *resume_command(const struct run_options *options)
 }
 
 /* Suggests another name for a changed job, so that it does not continue from the earlier job's checkpoints. */
-static void advise_another(const char *again)
+static void advise_another(const struct run_options *options)
 {
-    fprintf(stderr,
-            "\nAn earlier run with this name was of another job. Run this job under another name:\n"
-            "  %s --set metadata.name=ANOTHER\n"
-            "or delete the record of the earlier run, and continue from its checkpoints if there are any:\n"
-            "  %s --fresh\n"
-            "or without them (this deletes all volumes in its state directory; those of --volume stay):\n"
-            "  %s --fresh --delete-volumes\n",
-            again, again, again);
+    SCOPED_FREE char *renamed = resume_command(options, false);
+    fprintf(
+        stderr,
+        "\nThe earlier run with this name has other settings, which cannot be changed any more. To keep it, give this "
+        "one another name:\n"
+        "  %s --set metadata.name=ANOTHER\n"
+        "To replace it, and continue from its checkpoints if there are any:\n"
+        "  %s --fresh\n"
+        "or without them (this deletes all volumes in its state directory; those of --volume stay):\n"
+        "  %s --fresh --delete-volumes\n",
+        renamed, options->resume, options->resume);
+}
+
+/* Leaves out that the job is to be deleted, for which `cox run` has --fresh. */
+static void print_without_remedy(const char *title, const char *message)
+{
+    static const char remedy[] = "; " IMMUTABLE_REMEDY;
+    fprintf(stderr, "%s: ", title);
+    for (const char *at; (at = strstr(message, remedy)); message = at + strlen(remedy))
+        fprintf(stderr, "%.*s", (int)(at - message), message);
+    fprintf(stderr, "%s\n", message);
 }
 
 /* A command that helps: the same job as before would meet the same checkpoints, which do not fit. */
@@ -170,7 +190,7 @@ static int run(int count, char **words, bool sweeps_only)
     int code = read_options(count, words, &options);
     if (code >= 0)
         return code;
-    SCOPED_FREE char *resume = resume_command(&options);
+    SCOPED_FREE char *resume = resume_command(&options, true);
     options.resume = resume;
     bool embedded = !options.kubeconfig && !options.context;
     struct event_loop *loop = NULL;
@@ -180,9 +200,12 @@ static int run(int count, char **words, bool sweeps_only)
     terminal_init(&terminal);
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
         access_explain(&error);
-        fprintf(stderr, "%s: %s\n", words[0], error.message);
-        if (error.kind == ERROR_ALREADY_EXISTS && embedded)
-            advise_another(resume);
+        if (error.kind == ERROR_ALREADY_EXISTS && embedded) {
+            print_without_remedy(words[0], error.message);
+            advise_another(&options);
+        } else {
+            fprintf(stderr, "%s: %s\n", words[0], error.message);
+        }
         if (outcome.plane_ended)
             fprintf(stderr, "\nThe job was interrupted and its state is kept; to go on:\n  %s\n", resume);
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;

@@ -167,12 +167,19 @@ static struct storage_place place_of(const struct run *run)
         .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
 }
 
-/* A job that is in the state directory already was checked when it was created. */
+/* Whether the state directory has the same job already, which was checked when it was created. */
+static bool was_checked(const struct run *run)
+{
+    SCOPED_JSON *earlier = NULL;
+    return !run->options->fresh && state_directory_is_one(run->state) &&
+           run_record_manifest(run->state, &earlier, NULL) == 0 && json_equal(earlier, run->manifest.effective);
+}
+
 static int check_job(struct run *run, struct error *error)
 {
     SCOPED_BUFFER warnings;
     buffer_init(&warnings, RUN_WARNINGS_MAX);
-    if (state_directory_is_one(run->state) && !run->options->fresh)
+    if (was_checked(run))
         return 0;
     struct storage_place place = place_of(run);
     if (run_check(&run->manifest, &place, run->loop, &run->interrupted, &warnings, error) < 0)

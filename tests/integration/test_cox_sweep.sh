@@ -122,7 +122,7 @@ cox 1 run refused.yaml --state state --fresh && grep -q 'spec.parallelism: 0 sho
     cox 1 run refused.yaml --state state --fresh && grep -q 'layers' err && kept
 verdict $? "a sweep that is refused, or whose first trials are, deletes nothing with --fresh" "$(said)"
 cox 0 run grid.yaml --state state --set spec.parallelism=4 && cox 1 run grid.yaml --state state --set spec.template.coxswain.training.steps=21 &&
-    grep -q 'An earlier run with this name was of another job' err
+    grep -q 'The earlier run with this name has other settings' err
 verdict $? "a sweep of that name with another template is refused" "$(said)"
 
 (unset KUBECONFIG && cox 0 sweep top --state state && printed '^grid  Grid' ' 4/4 done' && cox 0 sweep top grid --state state && printed ' 4/4 done')

@@ -61,6 +61,9 @@ run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 && grep -q 'spec.c
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
+! grep -q 'delete the job' err && run 1 --set spec.coxswain.training.optimizer.learningRate=0.2 --set metadata.name=again &&
+    grep -q -- 'learningRate=0.2 --state state --set metadata.name=ANOTHER$' err && grep -q -- '--set metadata.name=again .*--fresh$' err
+verdict $? "the command that names it anew names it once" "$(said)"
 run 1 --set spec.coxswain.checkpoint.everySteps=null && grep -q 'spec.coxswain: .*is immutable' err
 verdict $? "a job from which a field was removed is told from the earlier one, too" "$(said)"
 sed 's/everySteps/everyStep/' job.yaml >mistyped.yaml

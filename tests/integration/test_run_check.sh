@@ -79,6 +79,8 @@ verdict $? "a batch larger than the data is told" "$(said)"
 cox 0 run layers.yaml --set spec.coxswain.training.optimizer.learningRate=1e-9 --set spec.workers.replicas=1 &&
     ! grep -q warning err
 verdict $? "a usual job has no warning" "$(cat err)"
+cox 1 run layers.yaml --set 'spec.coxswain.model.layers[1].size=40' && grep -q 'model.layers\[1\] (maxPool1): a window of 40 does not fit' err && ! grep -q immutable err
+verdict $? "a job that has changed is checked before it is compared with the earlier one" "$(said)"
 cox 1 run layers.yaml --fresh --set spec.coxswain.training.optimizer.learningRate=1000 --set spec.coxswain.training.steps=50 &&
     grep -q '^cox run: warning: training.optimizer.learningRate: 1000 is very high for SGD' err
 verdict $? "a suspicious learning rate is told, and the job runs" "$(said)"
