@@ -204,7 +204,7 @@ static int demo_preempt(struct demo *demo, enum preemption_target target, struct
 static int demo_run(struct demo *demo, enum preemption_target preempt, struct error *error)
 {
     SCOPED_FREE char *base = run_list_folder();
-    demo->state = memory_format("%s/demo", base);
+    demo->state = memory_format("%s/" RUN_DEMO_FOLDER, base);
     SCOPED_FREE char *text = state_of(demo, "text");
     if (event_loop_new(&demo->loop, error) < 0 ||
         event_loop_on_signal(demo->loop, SIGINT, interrupted, demo, error) < 0 ||

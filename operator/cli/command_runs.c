@@ -358,6 +358,12 @@ static bool take_form(const char *word, enum output_form *ret_form)
     return true;
 }
 
+/* Refuses a bare number, which might be meant as days or hours, but for 0. */
+static bool age_parse(const char *text, int64_t *ret_ms)
+{
+    return duration_parse(text, ret_ms) && (*ret_ms == 0 || strpbrk(text, "smhd"));
+}
+
 /* False: the argument is wrong, which is said. */
 static bool take(const char *title, struct request *request, int option, const char *argument)
 {
@@ -368,8 +374,8 @@ static bool take(const char *title, struct request *request, int option, const c
         request->yes = true;
     else if (option == 'o' && !take_form(argument, &request->output))
         wanted = "--output takes wide, json or name";
-    else if (option == 'O' && !duration_parse(argument, &request->older_than_ms))
-        wanted = "--older-than takes a time such as 30m, 12h or 7d";
+    else if (option == 'O' && !age_parse(argument, &request->older_than_ms))
+        wanted = "--older-than takes a time with its unit, such as 30m, 12h or 10d";
     else if (option == 'k' && !number_parse(argument, &request->keep))
         wanted = "--keep takes a whole number from 0 on";
     if (wanted)

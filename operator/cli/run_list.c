@@ -88,7 +88,7 @@ static int add_below(struct run_list *list, const char *folder, unsigned nesting
             add_run(list, path);
         else if (is_directory)
             below = nesting + 1 < NESTING_MAX ? add_below(list, path, nesting + 1) : 0;
-        if (is_directory && below <= 0 && nesting == 0)
+        if (is_directory && below <= 0 && nesting == 0 && strcmp(names[i]->d_name, RUN_DEMO_FOLDER) != 0)
             add_foreign(list, path);
         found += is_directory && below > 0;
         free(names[i]);

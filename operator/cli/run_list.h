@@ -11,6 +11,9 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/run_record.h"
 
+/* The folder of `cox demo` below that of all runs: its runs, and the text that it trains on. */
+#define RUN_DEMO_FOLDER "demo"
+
 struct run_entry {
     char *directory; /* absolute */
     char *label;     /* by which commands name it: the job's name, or, where several have that, the directory's */

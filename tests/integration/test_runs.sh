@@ -66,7 +66,7 @@ interrupted() {
 until_true 30 interrupted
 verdict $? "a run whose cox was killed is shown as interrupted" "$(said)"
 
-mkdir -p "$folder/photos" "$folder/broken"
+mkdir -p "$folder/photos" "$folder/broken" "$folder/demo/text"
 echo 'not mine' >"$folder/photos/one.jpg"
 : >"$folder/broken/objects.db"
 echo '{"version":' >"$folder/broken/run.json"
@@ -88,7 +88,9 @@ cox 1 runs compare tiny othre && grep -q 'there is no run "othre"; did you mean 
 verdict $? "a mistyped name" "$(said)"
 cox 2 genrate x && grep -q 'there is no command "genrate"; did you mean generate?' err && cox 2 frobnicate && ! grep -q 'did you mean' err
 verdict $? "a mistyped command" "$(said)"
-cox 2 runs remove tiny && cox 2 runs prune && grep -q -- '--older-than 7d' err && cox 2 runs prune --keep many && cox 2 runs --yes && cox 2 runs delete
+cox 2 runs remove tiny && cox 2 runs prune && grep -q -- '--older-than 7d' err && cox 2 runs prune --keep many && cox 2 runs --yes && cox 2 runs delete &&
+    cox 2 runs prune --older-than 10 --yes && grep -q '"10": --older-than takes a time with its unit, such as 30m, 12h or 10d' err && [[ -d $folder/default-tiny ]] &&
+    cox 2 ui tiny && grep -q 'cox ui: it takes no NAME; for a run of cox run on this machine: cox ui --state tiny$' err
 verdict $? "wrong usage" "$(said)"
 
 cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
