@@ -14,6 +14,7 @@ static const struct command_usage usage = {
             "  --timeout TIME   wait no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
             "\n"
             "Exit code: 0 done, 1 a job does not exist or the cluster refused, 2 wrong usage, 3 timed out.\n",
+    .use = COMMAND_DELETES,
     .options = "Nm",
     .names_min = 1,
     .names_max = 1000};

@@ -39,6 +39,20 @@ static bool can_exist(const char *title, const struct command_usage *usage, cons
     return known;
 }
 
+/* The name of a job may be that of a sweep instead, and the other way round. */
+static void explain_kind(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    SCOPED_JSON *object = NULL;
+    if (error->kind != ERROR_NOT_FOUND || !cluster->client || line->name_count != 1)
+        return;
+    struct resource_path job = cluster_job_path(cluster, line->names[0]);
+    struct resource_path sweep = cluster_sweep_path(cluster, line->names[0]);
+    if (cluster_get(cluster, line->sweeps ? &sweep : &job, &object, NULL) < 0 &&
+        cluster_get(cluster, line->sweeps ? &job : &sweep, &object, NULL) == 0)
+        error_set(error, ERROR_NOT_FOUND, "%s is a %s: cox %sget %s", line->names[0], line->sweeps ? "job" : "sweep",
+                  line->sweeps ? "" : "sweep ", line->names[0]);
+}
+
 int command_run_in_cluster(const char *title, const struct command_line *line, command_action *action)
 {
     SCOPED(cluster_release) struct cluster cluster;
@@ -49,6 +63,7 @@ int command_run_in_cluster(const char *title, const struct command_line *line, c
     if (cluster.interrupted || (result < 0 && error.kind == ERROR_CANCELLED))
         return EXIT_INTERRUPTED;
     if (result < 0) {
+        explain_kind(&cluster, line, &error);
         refusal_shorten(&error);
         access_explain(&error);
         fprintf(stderr, "%s: %s\n", title, error.message);
@@ -72,46 +87,125 @@ static bool cluster_is_configured(const struct command_line *line)
            kube_config_load(NULL, NULL, &config, &error) == 0 || error.kind != ERROR_NOT_FOUND;
 }
 
-/* Without a cluster only a run on this machine can be meant. Returns its state directory, to be freed with free(); NULL: there is no
- * run of a job with that name, or several. */
-static char *run_that_is_meant(const struct command_usage *usage, const struct command_line *line)
+/* ---------------------------------------------------------------- runs on this machine */
+
+/* Returns the name of the sweep whose trial is called so, to be freed with free(); NULL: no trial is. */
+static char *sweep_of_trial(const char *name)
 {
-    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const char *dash = strrchr(name, '-');
+    bool is_numbered = dash && dash[1] && dash[1 + strspn(dash + 1, "0123456789")] == '\0';
+    return is_numbered ? memory_copy_bytes(name, (size_t)(dash - name)) : NULL;
+}
+
+static const struct run_entry *run_called(const struct run_list *list, const char *name)
+{
     const struct run_entry *entry;
-    if (line->state || line->name_count != 1 || !strchr(usage->options, 's') || cluster_is_configured(line) ||
-        run_list_read(NULL, &list, NULL) < 0 || run_list_find(&list, line->names[0], &entry, NULL) < 0 ||
-        strcmp(entry->record.name, line->names[0]) != 0)
-        return NULL;
-    return memory_copy_string(entry->directory);
+    bool found = run_list_find(list, name, &entry, NULL) == 0 && strcmp(entry->record.name, name) == 0;
+    return found ? entry : NULL;
+}
+
+/* Returns the run of the job or the sweep with that name, or of the sweep whose trial has it; NULL: there is none, or several. */
+static const struct run_entry *run_that_is_meant(const struct run_list *list, const struct command_usage *usage,
+                                                 const char *name)
+{
+    const struct run_entry *entry = run_called(list, name);
+    SCOPED_FREE char *sweep = entry || usage->sweeps ? NULL : sweep_of_trial(name);
+    if (sweep)
+        entry = run_called(list, sweep);
+    return sweep && entry && !entry->record.is_sweep ? NULL : entry;
 }
 
 /* A job that is not in the cluster may be one of `cox run` on this machine. */
-static void hint_at_run(const char *title, const struct command_line *line)
+static void hint_at_run(const char *title, const struct command_usage *usage, const struct command_line *line,
+                        const struct run_list *list)
 {
-    SCOPED(run_list_release) struct run_list list = {.count = 0};
     const struct run_entry *entry;
-    if (run_list_read(NULL, &list, NULL) < 0 || list.count == 0)
+    struct error error = ERROR_INIT;
+    bool has_cluster = cluster_is_configured(line);
+    if (list->count == 0)
         return;
-    if (line->name_count == 0 && !cluster_is_configured(line))
+    if (line->name_count == 0 && !has_cluster)
         fprintf(stderr, "%s: to see a run on this machine, name it: `cox runs` lists them\n", title);
-    else if (line->name_count > 0 && run_list_find(&list, line->names[0], &entry, NULL) == 0)
+    else if (line->name_count > 1 && !has_cluster && run_that_is_meant(list, usage, line->names[0]))
+        fprintf(stderr, "%s: to see runs on this machine, name one at a time\n", title);
+    else if (line->name_count > 0 && run_list_find(list, line->names[0], &entry, &error) < 0 && !has_cluster)
+        fprintf(stderr, "%s: %s\n", title, error.message);
+    else if (line->name_count > 0 && error.kind == ERROR_NONE && strchr(usage->options, 's'))
         fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, line->names[0],
                 line->names[0]);
+}
+
+static int refuse_ended(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    (void)cluster;
+    return error_set(error, ERROR_INVALID, "the run %s has ended", line->names[0]);
+}
+
+static int control_run(const char *title, const struct command_usage *usage, struct command_line line,
+                       const struct run_entry *entry, command_action *action)
+{
+    if (entry->record.state == RUN_RUNNING) {
+        line.state = entry->directory;
+        return command_run_in_state(title, &line, action, refuse_ended);
+    }
+    if (usage->use == COMMAND_DELETES)
+        fprintf(stderr, "%s: the run %s has ended; to delete it with its files: cox runs delete %s\n", title,
+                entry->label, entry->label);
+    else if (entry->record.state == RUN_INTERRUPTED)
+        fprintf(stderr, "%s: the run %s was interrupted; run the same command again to continue\n", title,
+                entry->label);
+    else
+        fprintf(stderr, "%s: the run %s has ended (%s)\n", title, entry->label, run_state_word(entry->record.state));
+    return EXIT_FAILURE;
+}
+
+/* Returns the exit code of the first that fails; -1: one name is that of no run, and nothing was done. */
+static int control_runs(const char *title, const struct command_usage *usage, const struct command_line *line,
+                        const struct run_list *list, command_action *action)
+{
+    int code = EXIT_SUCCESS;
+    for (int i = 0; i < line->name_count; i++)
+        if (!run_that_is_meant(list, usage, line->names[i]))
+            return -1;
+    for (int i = 0; i < line->name_count && code == EXIT_SUCCESS; i++) {
+        struct command_line one = *line;
+        one.names = &line->names[i];
+        one.name_count = 1;
+        code = control_run(title, usage, one, run_that_is_meant(list, usage, line->names[i]), action);
+    }
+    return code;
+}
+
+/* Without a cluster only runs on this machine can be meant. Returns the exit code; -1: the cluster is to be asked. */
+static int command_in_runs(const char *title, const struct command_usage *usage, struct command_line *line,
+                           const struct run_list *list, command_action *action)
+{
+    if (line->state)
+        return command_run_in_state(title, line, action, action);
+    if (line->name_count == 0 || cluster_is_configured(line))
+        return -1;
+    if (usage->use != COMMAND_SHOWS)
+        return control_runs(title, usage, line, list, action);
+    const struct run_entry *entry = line->name_count == 1 ? run_that_is_meant(list, usage, line->names[0]) : NULL;
+    if (!entry || !strchr(usage->options, 's'))
+        return -1;
+    line->state = entry->directory;
+    return command_run_in_state(title, line, action, action);
 }
 
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
 {
     struct command_line line;
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
     int code = command_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
-    SCOPED_FREE char *state = run_that_is_meant(usage, &line);
-    if (state)
-        line.state = state;
-    if (line.state)
-        return command_run_in_state(words[0], &line, action, action);
+    run_list_read(NULL, &list, NULL); /* without them there are no runs to name */
+    code = command_in_runs(words[0], usage, &line, &list, action);
+    if (code >= 0)
+        return code;
     code = command_run_in_cluster(words[0], &line, action);
-    if (code == EXIT_FAILURE && strchr(usage->options, 's'))
-        hint_at_run(words[0], &line);
+    if (code == EXIT_FAILURE)
+        hint_at_run(words[0], usage, &line, &list);
     return code;
 }

@@ -176,6 +176,7 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
     }
     ret_line->names = words + optind;
     ret_line->name_count = count - optind;
+    ret_line->sweeps = usage->sweeps;
     if (ret_line->name_count > 0 && usage->names_max == 0 && strchr(usage->options, 's')) {
         fprintf(stderr, "%s: it takes no NAME; for a run of cox run on this machine: %s --state %s\n", words[0],
                 words[0], ret_line->names[0]);

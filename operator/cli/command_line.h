@@ -20,6 +20,7 @@ struct command_line {
     const char *selector, *role, *container, *condition, *state;
     enum output_form output;
     bool kept;       /* set by command_run_in_state: nothing runs the jobs any more */
+    bool sweeps;     /* the names are of TrainingSweeps, not of jobs */
     bool lacks_name; /* the command needs a name and got --state instead: it uses the name of the run's job */
     bool all_namespaces, follow, watch, timestamps, once, no_wait, all_attempts, runs;
     int64_t index, tail, workers, port; /* -1: not given */
@@ -28,6 +29,10 @@ struct command_line {
     int name_count;
 };
 
+/* What a command does to runs of `cox run` on this machine, which it finds by their names if no cluster is configured. A run that has ended
+ * is only shown. */
+enum command_use { COMMAND_SHOWS, COMMAND_CONTROLS, COMMAND_DELETES };
+
 struct command_usage {
     const char *text; /* what --help prints; its first line is the synopsis */
     const char *
@@ -35,6 +40,7 @@ struct command_usage {
     int names_min, names_max;
     const char *forms; /* what --output takes, such as "csv and json"; NULL: OUTPUT_FORMS */
     bool sweeps;       /* the names are of TrainingSweeps, not of jobs */
+    enum command_use use;
 };
 
 /* Returns -1 if the words are valid, otherwise the exit code, after printing the help or what is wrong. */

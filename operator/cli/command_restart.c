@@ -24,6 +24,7 @@ static const struct command_usage usage = {
             "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over or suspended, 2 wrong "
             "usage, 3 timed\n"
             "out, 130 interrupted (while it waits: the job stays suspended).\n",
+    .use = COMMAND_CONTROLS,
     .options = "rim",
     .names_min = 1,
     .names_max = 1};

@@ -10,6 +10,7 @@ static const struct command_usage usage = {
             "Resumes suspended jobs: the operator creates their pods again, which continue from the last checkpoint.\n"
             "\n"
             "Exit code: 0 requested, 1 the cluster refused, 2 wrong usage.\n",
+    .use = COMMAND_CONTROLS,
     .options = "",
     .names_min = 1,
     .names_max = 1000};

@@ -15,6 +15,7 @@ static const struct command_usage usage = {
             "Exit code: 0 done, 1 the cluster refused (the job is not elastic, or the number is out of its bounds), 2 "
             "wrong\n"
             "usage.\n",
+    .use = COMMAND_CONTROLS,
     .options = "W",
     .names_min = 1,
     .names_max = 1};

@@ -15,6 +15,7 @@ static const struct command_usage usage = {
             "Exit code: 0 requested (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster "
             "refused,\n"
             "2 wrong usage.\n",
+    .use = COMMAND_CONTROLS,
     .options = "",
     .names_min = 1,
     .names_max = 1000};

@@ -204,7 +204,7 @@ static int export_trials(struct cluster *cluster, const struct command_line *lin
 /* ---------------------------------------------------------------- stop and resume */
 
 static const struct command_usage control_usage = {
-    .text = SWEEP_USAGE, .options = "", .names_min = 1, .names_max = 1000, .sweeps = true};
+    .text = SWEEP_USAGE, .options = "", .names_min = 1, .names_max = 1000, .sweeps = true, .use = COMMAND_CONTROLS};
 
 static int set_suspend(struct cluster *cluster, const char *name, bool suspend, struct error *error)
 {

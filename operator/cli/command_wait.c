@@ -18,19 +18,17 @@ static const struct command_usage usage = {
         "\n"
         "Exit code: 0 the job has reached the state (without --for: it has succeeded), 1 it can no longer reach it\n"
         "(it has ended otherwise, or was deleted), 2 wrong usage, 3 timed out, 130 interrupted.\n",
-    .options = "Fm",
+    .options = "Fms",
     .names_min = 1,
     .names_max = 1};
 
-/* Prints how the job ended. */
+/* Prints how the job ended, unless it was deleted. */
 static void tell(const struct json *job, const char *name)
 {
     static const char *const ends[] = {"Failed", "Succeeded"};
     for (size_t i = 0; i < 2; i++)
         if (job_condition_true(job, ends[i]))
             printf("%s: %s: %s\n", name, ends[i], json_string_at(job_condition(job, ends[i]), "message", ""));
-    if (!job)
-        printf("%s: there is no such job\n", name);
 }
 
 static enum await_end has_come(const struct json *job, const void *context)
@@ -38,10 +36,14 @@ static enum await_end has_come(const struct json *job, const void *context)
     const struct command_line *line = context;
     const char *wanted = line->condition ? line->condition : "Succeeded";
     if (strcmp(wanted, "Deleted") == 0)
-        return job ? AWAIT_GOES_ON : AWAIT_HOLDS;
+        return !job ? AWAIT_HOLDS : line->kept ? AWAIT_NEVER : AWAIT_GOES_ON;
     bool over = job_is_over(job);
     if (over)
         tell(job, line->names[0]);
+    if (line->kept && !over) {
+        printf("%s: it was interrupted; run the same command again to continue\n", line->names[0]);
+        return AWAIT_NEVER;
+    }
     if (job_condition_true(job, wanted) && (over || !job_has_news(job)))
         return AWAIT_HOLDS;
     return over ? AWAIT_NEVER : AWAIT_GOES_ON;
@@ -54,6 +56,10 @@ static int wait_for(struct cluster *cluster, const struct command_line *line, st
         return -1;
     if (end == AWAIT_TIMEOUT)
         fprintf(stderr, "cox wait: %s: timed out\n", line->names[0]);
+    struct resource_path path = cluster_job_path(cluster, line->names[0]);
+    SCOPED_JSON *job = NULL;
+    if (end == AWAIT_NEVER && cluster_get(cluster, &path, &job, error) < 0)
+        return -1;
     return end == AWAIT_HOLDS ? EXIT_SUCCESS : end == AWAIT_TIMEOUT ? EXIT_TIMEOUT : EXIT_FAILURE;
 }
 

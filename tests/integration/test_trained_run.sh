@@ -104,8 +104,27 @@ verdict $? "a folder of a run's name does not hide the run, and a name that is n
 cox 0 top --state points && printed '^NAME  *STATE' '^points  *Succeeded ' && cox 0 top points --state points --once && printed '^points ' 'Succeeded'
 verdict $? "cox top shows it once" "$(said)"
 cox 0 why points && printed '^points waits for nothing: it has succeeded' && cox 0 get points && printed '^points  *Succeeded ' && cox 0 logs bytes --tail 1 && printed 'worker-0 | ' &&
-    cox 0 describe points && cox 0 top points && printed '^points ' && cox 1 why nothing && ! grep -q 'on this machine' err
+    cox 0 describe points && cox 0 top points && printed '^points ' && cox 0 wait points && printed '^points: Succeeded: ' && cox 1 wait points --for Deleted
 verdict $? "without a cluster a name alone is that of a run" "$(said)"
+none_is_said() {
+    local command
+    for command in why logs describe get top wait suspend delete; do
+        # shellcheck disable=SC2016 # backticks of the message
+        cox 1 "$command" point && grep -q "^cox $command: "'there is no run "point"; did you mean points?; `cox runs` lists them$' err || return
+    done
+}
+none_is_said
+verdict $? "one that is none is said, with the one that was probably meant" "$(said)"
+ended_is_said() {
+    local command
+    for command in suspend resume restart scale; do
+        cox 1 "$command" points && grep -q "^cox $command: the run points has ended (Succeeded)$" err || return
+    done
+}
+ended_is_said
+verdict $? "a run that has ended is not changed" "$(said)"
+cox 1 delete points && grep -q '^cox delete: the run points has ended; to delete it with its files: cox runs delete points$' err && cox 0 get points
+verdict $? "and deleted by another command, which is named" "$(said)"
 # shellcheck disable=SC2016 # backticks of the message
 cox 1 get && grep -q '^cox get: to see a run on this machine, name it: `cox runs` lists them$' err && cox 1 top && grep -q 'name it: `cox runs`' err
 verdict $? "without a name they say where the names are" "$(said)"
@@ -129,6 +148,10 @@ long_start points.yaml --volume points=data && until_true 30 running && cox 1 pr
 verdict $? "and one that goes on" "$(said; cat long.log)"
 until_true 20 shown_by_name
 verdict $? "also by its name alone" "$(said)"
+cox 0 suspend long && printed '^long is being suspended' && cox 0 wait long --for Suspended --timeout 60 && cox 0 why long && printed '(cox resume long)' &&
+    cox 0 resume long && cox 0 wait long --for Running --timeout 60 && cox 1 scale long --workers 2 && cox 1 suspend long points && grep -q 'points has ended' err && cox 0 resume long
+verdict $? "which suspend, wait, resume and scale take, too" "$(said; cat long.log)"
+until_true 60 running
 used() {
     "$bin/cox" predict long --data new.npy >out 2>err
 }
@@ -139,5 +162,20 @@ stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
 until_true 30 stopped && cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
-    printed '^State  *Interrupted, 0 ready$'
+    printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed '^long: it was interrupted; run the same command again to continue$' && cox 1 suspend long && grep -q 'the run long was interrupted; ' err
 verdict $? "one that was killed is shown as interrupted" "$(said)"
+long_start points.yaml --volume points=data && until_true 60 running && cox 0 delete long --timeout 60 && printed '^long is ' && { wait "$runner" || true; } && runner= && grep -q '^long was deleted' long.log
+verdict $? "a run that goes on is deleted by its name" "$(said; cat long.log)"
+
+# ---- a sweep and its trials
+{
+    printf 'apiVersion: coxswain.dev/v1beta1\nkind: TrainingSweep\nmetadata: {name: pair}\nspec:\n  algorithm: {type: Grid}\n'
+    printf '  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, 0.01]}]\n  template:\n'
+    sed -n '/^spec:/,/everySteps/{/^spec:/d;s/^/  /;p}' points.yaml
+} >pair.yaml
+cox 0 run pair.yaml --volume points=data && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
+    cox 1 why pair-7 && cox 1 why pair-x && cox 1 sweep get pair-0 && cox 1 get pair-0 pair-1 && grep -q 'name one at a time$' err
+verdict $? "a trial is found by its name" "$(said)"
+cox 1 why pair && grep -q '^cox why: pair is a sweep: cox sweep get pair$' err && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
+    cox 1 wait pair && grep -q 'pair is a sweep' err && cox 1 sweep get points && grep -q '^cox sweep get: points is a job: cox get points$' err
+verdict $? "a sweep is not taken for a job, nor a job for a sweep" "$(said)"
