@@ -46,7 +46,11 @@ static void print_place(const struct json *job, const char *role, int64_t index,
 {
     buffer_format(out, "%s-%" PRId64 ": ", role, index);
     if (!pod) {
-        buffer_append_string(out, job_is_over(job) ? "its pod is gone\n" : "it has no pod yet\n", NULL);
+        bool suspended = job_condition_true(job, "Suspended");
+        buffer_format(out, "%s\n",
+                      job_is_over(job) ? "its pod is gone"
+                      : suspended      ? "it has no pod, because the job is suspended"
+                                       : "it has no pod yet");
         return;
     }
     const char *reason = waiting_reason(pod);

@@ -46,6 +46,8 @@ Test(log_absent, only_places_that_are_asked_for)
     expect(line_of("ps", -1), JOB("1", ""), "[]", "ps-0: it has no pod yet\nps-1: it has no pod yet\n");
     expect(line_of("ps", 1), JOB("1", "'conditions':[{'type':'Succeeded','status':'True'}]"), "[]",
            "ps-1: its pod is gone\n");
+    expect(line_of("ps", 1), JOB("1", "'conditions':[{'type':'Suspended','status':'True'}]"), "[]",
+           "ps-1: it has no pod, because the job is suspended\n");
     expect(line_of("worker", 0), JOB("1", ""), "[" POD("worker", "0", STARTED) "]", "");
 }
 
