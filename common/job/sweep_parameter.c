@@ -47,6 +47,15 @@ static int no_place(const struct sweep_parameter *parameter, const struct json *
                      parameter->path, part);
 }
 
+/* `end`: where the path of the list ends in the parameter's path. */
+static int no_list(const struct sweep_parameter *parameter, size_t end, struct error *error)
+{
+    return error_set(error, ERROR_INVALID,
+                     "spec.parameters: path %s leads nowhere: the template has no %.*s; add this list to the template, "
+                     "or correct the path",
+                     parameter->path, (int)end, parameter->path);
+}
+
 /* Takes `value` over. Returns it in its place; NULL: the parent has no such place. */
 static struct json *set_part(struct json *parent, const char *part, struct json *value)
 {
@@ -67,6 +76,9 @@ static int set_field(const struct sweep_parameter *parameter, const struct json 
     char *rest = path, *part;
     while ((part = strsep(&rest, "."))) {
         struct json *child = rest ? child_of(at, part) : NULL;
+        if (rest && !child && json_type(at) == JSON_OBJECT && strspn(rest, "0123456789") > 0 &&
+            strspn(rest, "0123456789") == strcspn(rest, "."))
+            return no_list(parameter, (size_t)(rest - path) - 1, error);
         if (!child)
             child = set_part(at, part, rest ? json_new_object() : json_copy(value));
         if (!child)

@@ -356,7 +356,20 @@ static int parameter_descend(struct shape *shape, const char *part, const char *
     return shape_element(shape, error);
 }
 
-static int parameter_check(const char *path, struct error *error)
+/* A range of numbers with decimals draws none that the field takes. */
+static int parameter_check_range(const struct json *parameter, const struct shape *shape, struct error *error)
+{
+    const char *range = json_member(parameter, "uniform")      ? "uniform"
+                        : json_member(parameter, "logUniform") ? "logUniform"
+                                                               : NULL;
+    enum field_kind kind = shape->field ? shape->field->kind : FIELD_OPAQUE;
+    if (!range || (kind != FIELD_INTEGER && kind != FIELD_INTEGER_LIST))
+        return 0;
+    return error_set(error, ERROR_INVALID, "%s takes whole numbers; use integer instead of %s", shape->field->name,
+                     range);
+}
+
+static int parameter_check(const struct json *parameter, const char *path, struct error *error)
 {
     struct shape shape = {.type = &training_job_spec_type};
     for (const char *at = path; at;) {
@@ -372,7 +385,8 @@ static int parameter_check(const char *path, struct error *error)
     if (!shape_is_free(&shape) && shape_is_list(&shape))
         return error_set(error, ERROR_INVALID, "%s is a list: say which element, such as %s.0", shape.field->name,
                          path);
-    return shape.type ? error_set(error, ERROR_INVALID, "%s is a section; name one of its fields", path) : 0;
+    return shape.type ? error_set(error, ERROR_INVALID, "%s is a section; name one of its fields", path)
+                      : parameter_check_range(parameter, &shape, error);
 }
 
 int job_setting_check_parameters(const struct json *sweep, struct error *error)
@@ -381,7 +395,7 @@ int job_setting_check_parameters(const struct json *sweep, struct error *error)
     SCOPED_JSON *value = json_new_null();
     for (const struct json *item = json_first(json_at(sweep, "spec.parameters")); item; item = json_next(item)) {
         const char *path = json_string_at(item, "path", "");
-        if (*path && parameter_check(path, error) < 0)
+        if (*path && parameter_check(item, path, error) < 0)
             return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
         SCOPED_JSON *template = json_copy(json_at(sweep, "spec.template"));
         if (*path && template &&

@@ -29,6 +29,19 @@ Test(sweep_parameter, a_value_is_found_where_it_was_put)
                    "\"env\":[{\"name\":\"LR\",\"value\":\"0.5\"}],\"args\":[\"--lr=0.5\"]}]}}}");
 }
 
+Test(sweep_parameter, an_element_of_a_list_that_is_not_there_has_no_place)
+{
+    static const char *const paths[] = {"model.layers.9.units", "model.layers.0"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        SCOPED_JSON *spec = manifest_value("{model: {preset: mlp}}");
+        SCOPED_JSON *value = json_new_number(1);
+        struct error error = ERROR_INIT;
+        cr_assert_eq(sweep_parameter_put(&(struct sweep_parameter){.path = paths[i]}, value, spec, &error), -1);
+        cr_expect_not_null(strstr(error.message, "leads nowhere: the template has no model.layers; add this list"),
+                           "%s", error.message);
+    }
+}
+
 Test(sweep_parameter, an_argument_comes_last)
 {
     const struct sweep_parameter rate = {.arg = "--lr"}, other = {.arg = "--l"};

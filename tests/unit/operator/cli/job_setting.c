@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/memory.h"
+
 static struct json *parse(const char *text)
 {
     struct json *job = NULL;
@@ -162,7 +164,8 @@ static void check_parameter(const char *path, const char *wanted)
     char text[512];
     snprintf(text, sizeof text,
              "{\"spec\":{\"parameters\":[{\"env\":\"A\"},{\"path\":\"%s\"}],\"template\":{\"coxswain\":{\"model\":"
-             "{\"layers\":[{\"units\":1},{\"units\":2},{\"units\":3}]}}}}}",
+             "{\"layers\":[{\"units\":1},{\"units\":2},{\"units\":3}]}},\"workers\":{\"template\":{\"spec\":"
+             "{\"containers\":[{}]}}}}}}",
              path);
     SCOPED_JSON *sweep = parse(text);
     int result = job_setting_check_parameters(sweep, &error);
@@ -191,4 +194,28 @@ Test(job_setting, parameters_of_a_sweep_are_fields_of_a_job)
     check_parameter("coxswain.model.layers", "such as coxswain.model.layers.0");
     check_parameter("coxswain.model.layers.units",
                     "layers is a list: say which element, such as coxswain.model.layers.0");
+    check_parameter("chief.template.spec.containers.0.image", "the template has no chief.template.spec.containers; ");
+}
+
+static void check_range(const char *path, const char *range, const char *wanted)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text = memory_format("{\"spec\":{\"parameters\":[{\"path\":\"%s\",\"%s\":{\"min\":1,\"max\":9}}],"
+                                           "\"template\":{\"coxswain\":{\"model\":{\"inputShape\":[1]}}}}}",
+                                           path, range);
+    SCOPED_JSON *sweep = parse(text);
+    cr_expect_eq(job_setting_check_parameters(sweep, &error), wanted ? -1 : 0, "%s: %s", text, error.message);
+    cr_expect_str_eq(error.message, wanted ? wanted : "");
+}
+
+Test(job_setting, whole_numbers_are_drawn_as_such)
+{
+    check_range("coxswain.training.batchSize", "integer", NULL);
+    check_range("coxswain.training.optimizer.learningRate", "logUniform", NULL);
+    check_range("coxswain.training.batchSize", "uniform",
+                "spec.parameters[0].path: coxswain.training.batchSize: batchSize takes whole numbers; use integer "
+                "instead of uniform");
+    check_range("coxswain.model.inputShape.0", "logUniform",
+                "spec.parameters[0].path: coxswain.model.inputShape.0: inputShape takes whole numbers; use integer "
+                "instead of logUniform");
 }
