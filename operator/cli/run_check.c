@@ -196,10 +196,27 @@ static bool is_refusal(int status)
            code == EXIT_CODE_NO_DEVICE;
 }
 
-static int ask_worker(const struct training_job *job, struct worker_child *child, struct event_loop *loop,
-                      const bool *interrupted, struct buffer *warnings, struct error *error)
+struct check {
+    const struct manifest *manifest;
+    const struct storage_place *place;
+    struct event_loop *loop;
+    const bool *interrupted;
+    const struct training_sweep *sweep; /* of which the job is a trial; NULL: it is none */
+};
+
+static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
 {
-    int status = await(child->pid, loop, interrupted);
+    if (sweep && sweep->has_early_stopping && steps > 0 && sweep->early_stopping.min_steps >= steps)
+        buffer_format(warnings,
+                      "earlyStopping.minSteps: a trial takes %lld steps, so none is stopped or paused after %lld; "
+                      "lower minSteps\n",
+                      (long long)steps, (long long)sweep->early_stopping.min_steps);
+}
+
+static int ask_worker(const struct check *check, const struct training_job *job, struct worker_child *child,
+                      struct buffer *warnings, struct error *error)
+{
+    int status = await(child->pid, check->loop, check->interrupted);
     SCOPED_BUFFER output;
     struct json *answer;
     buffer_init(&output, ANSWER_MAX);
@@ -209,18 +226,12 @@ static int ask_worker(const struct training_job *job, struct worker_child *child
         json_parse(buffer_text(&output), output.length, ANSWER_MAX, &answer, NULL) < 0)
         return 0;
     run_check_warn(job, answer, run_machine_read(), warnings);
+    warn_of_stopping(check->sweep, json_integer_at(answer, "steps", 0), warnings);
     json_free(answer);
     return 0;
 }
 
 /* ---------------------------------------------------------------- jobs and sweeps */
-
-struct check {
-    const struct manifest *manifest;
-    const struct storage_place *place;
-    struct event_loop *loop;
-    const bool *interrupted;
-};
 
 static int check_job(const struct check *check, const struct json *object, struct buffer *warnings, struct error *error)
 {
@@ -230,7 +241,7 @@ static int check_job(const struct check *check, const struct json *object, struc
         is_changed(json_member(object, "spec")) ||
         start(&job, object, check->manifest->name_space, check->place, &child, NULL) < 0)
         return 0;
-    int result = ask_worker(&job, &child, check->loop, check->interrupted, warnings, error);
+    int result = ask_worker(check, &job, &child, warnings, error);
     worker_child_release(&child);
     return result;
 }
@@ -284,8 +295,11 @@ static int check_sweep(const struct check *check, struct buffer *warnings, struc
     SCOPED_BUFFER unused;
     struct error cause = ERROR_INIT;
     buffer_init(&unused, RUN_WARNINGS_MAX);
+    struct check of_trial = *check;
+    of_trial.sweep = &sweep;
     if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0 ||
-        run_check_trial(check->manifest, &sweep, 0, &trial, NULL) < 0 || check_job(check, trial, warnings, &cause) == 0)
+        run_check_trial(check->manifest, &sweep, 0, &trial, NULL) < 0 ||
+        check_job(&of_trial, trial, warnings, &cause) == 0)
         return 0;
     if (check_job(check, template, &unused, error) < 0) {
         *error = cause;
@@ -298,7 +312,7 @@ static int check_sweep(const struct check *check, struct buffer *warnings, struc
 int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
               const bool *interrupted, struct buffer *warnings, struct error *error)
 {
-    const struct check check = {manifest, place, loop, interrupted};
+    const struct check check = {manifest, place, loop, interrupted, NULL};
     return manifest->is_sweep ? check_sweep(&check, warnings, error)
                               : check_job(&check, manifest->effective, warnings, error);
 }

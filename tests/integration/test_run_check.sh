@@ -107,6 +107,10 @@ verdict $? "so is its metric" "$(said)"
 sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [2, 3]}/' sweep.yaml >placeholder.yaml
 cox 0 run placeholder.yaml && ! grep -q warning err
 verdict $? "a template that fits with the values of its parameters only" "$(said)"
+sed 's/size: 40/size: 2/; s/^  maxTrials: 2$/&\n  earlyStopping: {type: ASHA, minSteps: 5000}/' sweep.yaml >late.yaml
+cox 0 run late.yaml --fresh && grep -q '^cox run: warning: earlyStopping.minSteps: a trial takes [0-9]* steps, so none is stopped or paused after 5000; lower minSteps$' err &&
+    cox 0 run late.yaml --fresh --set spec.earlyStopping.minSteps=1 && ! grep -q minSteps err
+verdict $? "a minSteps that no trial comes to" "$(said)"
 sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [40, 2]}/; s/size: 40/size: 2/' sweep.yaml >values.yaml
 cox 0 run values.yaml --fresh
 grep -q "^cox run: warning: the first trial would fail with its values: model.layers\[1\] (maxPool1): a window of 40" err && grep -q '1 of 2 trials succeeded' out
