@@ -94,6 +94,14 @@ static int print_object(struct cluster *cluster, const struct command_line *line
 /* Prints the trials of a sweep in a form of its own. */
 typedef int trials_print(const struct sweep_view *view, struct buffer *out, struct error *error);
 
+/* Only trials without a job: `cox why` explains the others. */
+static void explain_failures(const struct sweep_view *view)
+{
+    for (size_t i = 0; i < view->own_count; i++)
+        if (view->own[i]->failed && *view->own[i]->message)
+            fprintf(stderr, "%s failed: %s\n", view->own[i]->name, view->own[i]->message);
+}
+
 static int print_trials(struct cluster *cluster, const char *name, trials_print *print, struct error *error)
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
@@ -104,6 +112,7 @@ static int print_trials(struct cluster *cluster, const char *name, trials_print 
         print(&trials.view, &text, error) < 0)
         return -1;
     fputs(buffer_text(&text), stdout);
+    explain_failures(&trials.view);
     return 0;
 }
 

@@ -23,10 +23,11 @@ struct sweep_follow {
     struct informer *sweeps, *trials;
     struct access to_sweeps, to_trials;
     bool deleted, was_over;
-    int64_t over_ms;                     /* when the sweep was first seen to be over; 0: it is not */
-    char *obstacle;                      /* why trials cannot be created, as told; NULL: nothing was told */
-    bool told_stopped[SWEEP_TRIALS_MAX]; /* trials that were printed as stopped early */
-    struct buffer events;                /* whole lines that are still to be printed */
+    int64_t over_ms;                      /* when the sweep was first seen to be over; 0: it is not */
+    char *obstacle;                       /* why trials cannot be created, as told; NULL: nothing was told */
+    bool told[SWEEP_TRIALS_MAX];          /* trials that were printed as stopped early, or as failed without a job */
+    int64_t told_pause[SWEEP_TRIALS_MAX]; /* the step of the pause that was printed; 0: none was */
+    struct buffer events;                 /* whole lines that are still to be printed */
 };
 
 /* ---------------------------------------------------------------- the sweep */
@@ -42,16 +43,29 @@ static void take_obstacle(struct sweep_follow *follow)
     follow->obstacle = blocked ? memory_copy_string(running->message) : NULL;
 }
 
-/* Prints the trials that were stopped early. Their jobs say only that they are suspended, so the sweep's results are asked. */
-static void take_stopped(struct sweep_follow *follow)
+static bool is_news(struct sweep_follow *follow, unsigned trial)
+{
+    const struct trial_record *result = &follow->sweep.status.results[trial];
+    if (result->state == TRIAL_PAUSED)
+        return result->step != FIELD_UNSET && result->step != follow->told_pause[trial];
+    return (result->state == TRIAL_STOPPED || result->state == TRIAL_FAILED) && !follow->told[trial];
+}
+
+/* Prints the trials that were stopped early or paused, whose jobs say only that they are suspended, and those that have failed because their
+ * values make no valid job. The sweep's results tell both. */
+static void take_results(struct sweep_follow *follow)
 {
     const struct sweep_status *status = &follow->sweep.status;
     for (unsigned i = 0; i < status->result_count && i < SWEEP_TRIALS_MAX; i++) {
-        if (status->results[i].state != TRIAL_STOPPED || follow->told_stopped[i])
+        if (!is_news(follow, i))
             continue;
         struct trial_line *line = trial_line_of_result(&follow->sweep, i);
-        sweep_print_end(&follow->sweep, line, &follow->events);
-        follow->told_stopped[i] = true;
+        if (!line->failed || *line->message)
+            sweep_print_end(&follow->sweep, line, &follow->events);
+        if (line->paused)
+            follow->told_pause[i] = line->step;
+        else
+            follow->told[i] = true;
         trial_line_free(line);
     }
 }
@@ -69,7 +83,7 @@ static void sweep_changed(void *context, const char *key, const void *old, const
     struct sweep_follow *follow = context;
     take_sweep(follow, item);
     take_obstacle(follow);
-    take_stopped(follow);
+    take_results(follow);
 }
 
 static void sweep_seen(void *context, const char *key, const void *item)

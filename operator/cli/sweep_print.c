@@ -67,9 +67,10 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
 {
     if (line->failed)
         buffer_format(out, "%s failed: %s; with ", line->name, line->message);
-    else if (line->stopped)
-        buffer_format(out, "%s was stopped early: %s %s after step %" PRId64 " with ", line->name,
-                      sweep->objective.metric, line->objective ? line->objective : "unknown", line->step);
+    else if (line->stopped || line->paused)
+        buffer_format(out, "%s %s: %s %s after step %" PRId64 " with ", line->name,
+                      line->stopped ? "was stopped early" : "pauses", sweep->objective.metric,
+                      line->objective ? line->objective : "unknown", line->step);
     else if (line->objective)
         buffer_format(out, "%s: %s %s with ", line->name, sweep->objective.metric, line->objective);
     else
@@ -264,4 +265,7 @@ void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
     for (unsigned i = 0; i < best->parameter_count; i++)
         buffer_format(out, "               %-*s  %s\n", (int)width, best->parameters[i].name,
                       best->parameters[i].value);
+    if (sweep->status.trials.paused > 0)
+        buffer_format(out, "  The %s of paused trials was measured after fewer steps, so none of them is the best.\n",
+                      sweep->objective.metric);
 }

@@ -80,6 +80,24 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     return line;
 }
 
+/* Returns why the values of a trial make no valid job, to be freed with free(); NULL: they make one. */
+static char *refusal_of_values(const struct training_sweep *sweep, unsigned number, const char *name)
+{
+    SCOPED_JSON *job = json_new_object();
+    SCOPED(training_job_release) struct training_job parsed = {.name = NULL};
+    struct error error = ERROR_INIT;
+    int result = 0;
+    json_set_string(json_set_object(job, "metadata"), "name", name);
+    struct json *spec = json_set(job, "spec", json_copy(sweep->template));
+    for (unsigned i = 0; i < sweep->parameter_count && result == 0; i++) {
+        SCOPED_JSON *value = sweep_trial_value(sweep, i, number);
+        result = value ? sweep_parameter_put(&sweep->parameters[i], value, spec, &error) : 0;
+    }
+    if (result == 0)
+        result = training_job_parse(job, &parsed, &error);
+    return result < 0 ? memory_copy_string(error.message) : NULL;
+}
+
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number)
 {
     const struct trial_record *result = &sweep->status.results[number];
@@ -89,7 +107,8 @@ struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsi
     line->number = number;
     line->name = arena_copy_string(arena, name);
     line->state = sweep_trial_state_words[result->state];
-    line->message = "";
+    SCOPED_FREE char *refusal = result->state == TRIAL_FAILED ? refusal_of_values(sweep, number, name) : NULL;
+    line->message = refusal ? arena_copy_string(arena, refusal) : "";
     line->objective = arena_copy_string(arena, result->objective);
     line->succeeded = result->state == TRIAL_SUCCEEDED;
     line->failed = result->state == TRIAL_FAILED;

@@ -11,7 +11,7 @@
 
 struct trial_line {
     int64_t number;                     /* -1: the job has no number, so it is no trial */
-    const char *name, *state, *message; /* message: of the condition Failed; "": it has not failed */
+    const char *name, *state, *message; /* message: why it has failed; "": it has not, or unknown */
     const char *
         objective; /* value of the metric once the trial has succeeded, or when it was stopped or paused; NULL: none that is finite */
     const char **
@@ -25,7 +25,8 @@ struct trial_line {
 
 /* Free with trial_line_free. */
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
-/* Makes the line from the sweep's results, for a trial whose job is gone: its times and message are unknown. */
+/* Makes the line from the sweep's results, for a trial whose job is gone: its times are unknown, and its message is known only if its values
+ * make no valid job. */
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 

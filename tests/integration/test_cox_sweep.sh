@@ -65,6 +65,20 @@ manifest beyond 'parameters: [{path: workers.template.spec.containers.1.image, v
 cox 1 sweep run beyond.yaml --state beyond && grep -q 'path workers.template.spec.containers.1.image leads nowhere: workers.template.spec.containers has 1 element in the template, counted from 0; correct the path$' err && [[ ! -e beyond ]]
 verdict $? "a path to an element past the end of a list is refused before anything starts" "$(said)"
 
+manifest words 'maxFailedTrials: 1
+  algorithm: {type: Grid}
+  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, abc]}]'
+cox 0 run words.yaml --state words && printed "^words-1 failed: spec.coxswain.training.optimizer.learningRate: .*; with learningRate abc$" && (unset KUBECONFIG && cox 0 sweep get words --state words) &&
+    printed '^1 *Failed *abc' && grep -q '^words-1 failed: spec.coxswain.training.optimizer.learningRate: ' err
+verdict $? "values that make no valid job are the reason of a trial's failure" "$(said)"
+manifest pauses 'parallelism: 1
+  algorithm: {type: Grid}
+  earlyStopping: {type: ASHA, minSteps: 5, reductionFactor: 2, action: Pause}
+  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.01, 0.1, 0.2]}]'
+sed -i 's/^    coxswain:$/    storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]\n&\n      checkpoint: {storage: runs}/' pauses.yaml
+cox 0 run pauses.yaml --state pauses && printed '^pauses-0 pauses: validationLoss [0-9.]* after step 5 with learningRate 0.01$' ' paused trials was measured after fewer steps'
+verdict $? "pauses are told" "$(said)"
+
 run_sweep grid.yaml
 has_best() { cox 0 sweep get grid && printed ' best$'; }
 until_true 120 has_best && echo 2000 >delay # the other trials are still under way when the sweep is stopped

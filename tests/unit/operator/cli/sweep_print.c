@@ -112,6 +112,27 @@ Test(sweep_print, paused_trials_are_counted_and_not_listed)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_print, a_pause_and_what_its_value_means)
+{
+    struct training_sweep sweep = sweep_of(
+        SWEEP_SPEC "status: {trials: {total: 2, succeeded: 1, paused: 1}, best: {trial: s-0, objective: '4'}, results: "
+                   "[{state: Succeeded, objective: '4'}, {state: Paused, objective: '2', step: 20}]}\n");
+    struct trial_line *line = trial_line_of_result(&sweep, 1);
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_print_end(&sweep, line, &out);
+    cr_expect_not_null(strstr(buffer_text(&out), "s-1 pauses: validationLoss 2 after step 20 with learningRate 0."),
+                       "%s", buffer_text(&out));
+    buffer_clear(&out);
+    sweep_print_result(&sweep, &out);
+    expect(&out, "s is complete: 1 of 2 trials succeeded, 1 stay paused\n"
+                 "  best         s-0: validationLoss 4\n"
+                 "  The validationLoss of paused trials was measured after fewer steps, so none of them is the "
+                 "best.\n");
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;

@@ -70,6 +70,22 @@ Test(trial_line, a_result_is_known_without_its_job)
     training_sweep_release(&sweep);
 }
 
+Test(trial_line, values_that_make_no_valid_job_are_the_reason_of_a_failure)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\nspec: {algorithm: {type: Grid}, template: {coxswain: {strategy: {type: OneDevice}, "
+        "model: "
+        "{preset: mlp}, data: {format: Synthetic, examples: 9}, training: {steps: 1, batchSize: 3, optimizer: {type: "
+        "SGD}}}}, parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, abc]}]}\nstatus: "
+        "{results: [{state: Failed}, {state: Failed}]}\n");
+    struct trial_line *valid = trial_line_of_result(&sweep, 0), *invalid = trial_line_of_result(&sweep, 1);
+    cr_expect_str_eq(valid->message, "");
+    cr_expect_not_null(strstr(invalid->message, "learningRate"), "%s", invalid->message);
+    trial_line_free(valid);
+    trial_line_free(invalid);
+    training_sweep_release(&sweep);
+}
+
 Test(trial_line, a_value_that_is_not_tried_is_not_there)
 {
     struct training_sweep sweep = sweep_of(
