@@ -124,6 +124,35 @@ static int measure(struct npy *npy, size_t left, struct error *error)
     return 0;
 }
 
+/* Whether the header has these words, as numpy.save writes them. */
+static bool has_words(const char *header, size_t length, const char *words)
+{
+    return memmem(header, length, words, strlen(words)) != NULL;
+}
+
+/* Says why an array that NumPy can save cannot be read here, and what to save instead. */
+static int refuse_header(const char *header, size_t length, struct error *error)
+{
+    bool texts = has_words(header, length, "'descr': '<U") || has_words(header, length, "'descr': '|S");
+    if (texts)
+        return error_set(error, ERROR_INVALID,
+                         "it holds texts; save numbers, which numpy.unique(labels, return_inverse=True)[1] makes of "
+                         "the names of classes");
+    if (has_words(header, length, "'descr': '|O'"))
+        return error_set(error, ERROR_INVALID,
+                         "it holds Python objects; save an array of one number type, such as array.astype('float32')");
+    if (has_words(header, length, "'descr': '>"))
+        return error_set(error, ERROR_INVALID,
+                         "its numbers are big-endian; save them as little-endian: "
+                         "array.astype(array.dtype.newbyteorder('<'))");
+    if (has_words(header, length, "'fortran_order': True"))
+        return error_set(error, ERROR_INVALID,
+                         "it is in Fortran order; save numpy.ascontiguousarray(array), which is in C order");
+    return error_set(error, ERROR_INVALID,
+                     "its header is not {'descr': …, 'fortran_order': False, 'shape': (…)} of little-endian numbers; "
+                     "write it with numpy.save(path, numpy.ascontiguousarray(array))");
+}
+
 int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct error *error)
 {
     size_t start, header;
@@ -134,10 +163,7 @@ int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct e
     /* The last byte is a newline, so that looking at the byte behind a token stays inside. */
     struct cursor cursor = {text, text + header - 1};
     if (text[header - 1] != '\n' || !parse_dictionary(&cursor, &npy))
-        return error_set(
-            error, ERROR_INVALID,
-            "its header is not {'descr': …, 'fortran_order': False, 'shape': (…)} of little-endian numbers; "
-            "write it with numpy.save(path, numpy.ascontiguousarray(array))");
+        return refuse_header(text, header, error);
     if (measure(&npy, length - start - header, error) < 0)
         return -1;
     npy.data = bytes + start + header;

@@ -56,8 +56,13 @@ Test(npy, names_what_is_wrong)
     uint8_t bytes[512];
     struct npy npy;
     struct error error = ERROR_INIT;
-    refused("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", 8, ERROR_INVALID, "ascontiguousarray");
-    refused("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8, ERROR_INVALID, "little-endian");
+    refused("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", 8, ERROR_INVALID, "it is in Fortran order");
+    refused("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8, ERROR_INVALID,
+            "its numbers are big-endian");
+    refused("{'descr': '<U6', 'fortran_order': False, 'shape': (2,), }", 48, ERROR_INVALID,
+            "it holds texts; save numbers");
+    refused("{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }", 6, ERROR_INVALID, "return_inverse=True)[1]");
+    refused("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 8, ERROR_INVALID, "it holds Python objects");
     refused("{'descr': '<f3', 'fortran_order': False, 'shape': (2,), }", 6, ERROR_INVALID, "header");
     refused("{'descr': '<f4', 'shape': (2,), }", 8, ERROR_INVALID, "header");
     refused("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 8, ERROR_INVALID, "header");
