@@ -6,11 +6,15 @@
 #include <strings.h>
 
 #include "common/memory.h"
+#include "common/nearest_word.h"
 #include "common/scope.h"
 #include "common/terminal_text.h"
 #include "common/utf8.h"
 
 #define IDENTIFIER_ROWS_LEAST 3
+#define COMMAS_MOST 5
+#define DATE_SEPARATORS_MOST 6
+#define NAMES_TEXT_MAX 1024
 #define LIST_TEXT_MAX 300 /* bytes of the names of columns in a message */
 
 static const char *const booleans[] = {"false", "no", "true", "yes"};
@@ -44,13 +48,37 @@ void csv_columns_release(struct csv_columns *columns)
 
 /* ---------------------------------------------------------------- the first row */
 
+/* Appends the name that was probably meant, else the table's names as far as there is room. */
+static void append_names(const struct csv *row, const char *wanted, struct buffer *out)
+{
+    SCOPED_FREE char(*names)[CSV_SHOWN_MAX + 1] = memory_allocate(row->count, sizeof *names);
+    SCOPED_FREE const char **known = memory_allocate(row->count, sizeof *known);
+    for (unsigned i = 0; i < row->count; i++) {
+        terminal_text_shorten(row->fields[i].text, row->fields[i].length, CSV_SHOWN_MAX, names[i]);
+        known[i] = names[i];
+    }
+    const char *meant = nearest_word(wanted, known, row->count);
+    if (meant)
+        buffer_format(out, "; did you mean \"%s\"?", meant);
+    for (unsigned i = 0; i < row->count && !meant; i++) {
+        bool fits = out->length < LIST_TEXT_MAX;
+        buffer_format(out, "%s%s", i == 0 ? ": " : ", ", fits ? names[i] : "...");
+        if (!fits)
+            return;
+    }
+}
+
 static int find_column(const struct csv *row, bool header, const char *wanted, const char *title, unsigned *ret_column,
                        struct error *error)
 {
     if (csv_find_column(row, header, wanted, ret_column))
         return 0;
+    SCOPED_BUFFER names;
+    buffer_init(&names, NAMES_TEXT_MAX);
+    if (header)
+        append_names(row, wanted, &names);
     return error_set(error, ERROR_INVALID, "%s: there is no column %s among the %u of the table%s", title, wanted,
-                     row->count, header ? "" : ", which has no line with names");
+                     row->count, header ? buffer_text(&names) : ", which has no line with names");
 }
 
 static int choose(struct csv_columns *columns, const struct csv *row, bool header, const struct csv_choice *choice,
@@ -97,6 +125,37 @@ int csv_columns_start(struct csv_columns *columns, const struct csv *row, bool h
 
 /* ---------------------------------------------------------------- rows */
 
+/* Whether a word consists of digits with separators between them, at least `least` and at most `most`, such as "2026-11-27 10:30". */
+static bool is_digits_with(const struct csv_field *field, const char *separators, unsigned least, unsigned most)
+{
+    unsigned found = 0;
+    bool digit = false;
+    for (size_t i = 0; i < field->length; i++) {
+        bool before = digit;
+        digit = field->text[i] >= '0' && field->text[i] <= '9';
+        if (digit)
+            continue;
+        if (!before || field->text[i] == '\0' || !strchr(separators, field->text[i]))
+            return false;
+        found++;
+    }
+    return digit && found >= least && found <= most;
+}
+
+/* "3,5" and "-1.234,5" are numbers of which the parser of tables knows nothing. */
+bool csv_has_comma_number(const struct csv_field *field)
+{
+    size_t sign = field->length > 0 && (field->text[0] == '-' || field->text[0] == '+');
+    const struct csv_field digits = {field->text + sign, field->length - sign};
+    const char *comma = memchr(digits.text, ',', digits.length);
+    return comma && comma == memrchr(digits.text, ',', digits.length) && is_digits_with(&digits, ",.", 1, COMMAS_MOST);
+}
+
+static bool is_date(const struct csv_field *field)
+{
+    return is_digits_with(field, "-/.:T ", 2, DATE_SEPARATORS_MOST);
+}
+
 static void add_word(struct csv_column *column, const struct csv_field *field, int64_t line)
 {
     unsigned known = column->words.count;
@@ -105,6 +164,8 @@ static void add_word(struct csv_column *column, const struct csv_field *field, i
         terminal_text_shorten(field->text, field->length, CSV_SHOWN_MAX, column->word);
     }
     column->booleans += boolean_of(field) >= 0;
+    column->commas += csv_has_comma_number(field);
+    column->dates += is_date(field);
     if (csv_labels_add(&column->words, field, NULL) < 0)
         column->many = true;
     else if (column->words.count == known)
@@ -135,21 +196,27 @@ void csv_columns_add(struct csv_columns *columns, const struct csv *row)
 bool csv_column_identifies(const struct csv_column *column, int64_t rows)
 {
     return rows >= IDENTIFIER_ROWS_LEAST && column->numbers == 0 && column->missing == 0 && !column->repeats &&
-           column->word_line > 0;
+           column->word_line > 0 && column->commas < rows;
+}
+
+bool csv_column_has_dates(const struct csv_column *column, int64_t rows)
+{
+    return column->is_input && column->dates == rows;
 }
 
 /* ---------------------------------------------------------------- what is wrong with them */
 
-enum problem { NO_PROBLEM, VALUES_MISSING, NUMBERS_AND_WORDS, TOO_MANY_WORDS, NOT_UTF8 };
+enum problem { NO_PROBLEM, VALUES_MISSING, DECIMAL_COMMAS, NUMBERS_AND_WORDS, TOO_MANY_WORDS, NOT_UTF8 };
 
-static enum problem problem_of(const struct csv_column *column)
+static enum problem problem_of(const struct csv_columns *columns, const struct csv_column *column)
 {
-    return !column->is_input                                     ? NO_PROBLEM
-           : column->missing > 0                                 ? VALUES_MISSING
-           : column->numbers > 0 && column->word_line > 0        ? NUMBERS_AND_WORDS
-           : column->many || column->words.count > CSV_WORDS_MAX ? TOO_MANY_WORDS
-           : column->bytes                                       ? NOT_UTF8
-                                                                 : NO_PROBLEM;
+    return !column->is_input                                                         ? NO_PROBLEM
+           : column->missing > 0                                                     ? VALUES_MISSING
+           : column->commas > 0 && column->commas + column->numbers == columns->rows ? DECIMAL_COMMAS
+           : column->numbers > 0 && column->word_line > 0                            ? NUMBERS_AND_WORDS
+           : column->many || column->words.count > CSV_WORDS_MAX                     ? TOO_MANY_WORDS
+           : column->bytes                                                           ? NOT_UTF8
+                                                                                     : NO_PROBLEM;
 }
 
 /* Appends "age" or, if the table has no names or this one does not suit a shell or YAML, "column 3" or "3". */
@@ -174,13 +241,19 @@ static void append_problem(const struct csv_columns *columns, unsigned place, en
         return;
     }
     append_name(columns, place, false, out);
-    if (problem == VALUES_MISSING)
+    if (problem == DECIMAL_COMMAS)
+        buffer_format(out, " has numbers with a comma, such as \"%s\" in line %lld: write them with a decimal point",
+                      column->word, (long long)column->word_line);
+    else if (problem == VALUES_MISSING)
         buffer_format(out, " (%lld of %lld, the first in line %lld)", (long long)column->missing,
                       (long long)columns->rows, (long long)column->missing_line);
     else if (problem == NOT_UTF8)
         buffer_append_string(out, " has words that are not UTF-8", NULL);
     else
-        buffer_format(out, " has more than %d different words, as identifiers and texts do", CSV_WORDS_MAX);
+        buffer_format(out, " has more than %d different %s", CSV_WORDS_MAX,
+                      csv_column_has_dates(column, columns->rows)
+                          ? "dates; to learn from them, make numbers of them, such as the day of the year"
+                          : "words, as identifiers and texts do");
 }
 
 /* Appends all columns with a problem, as far as there is room. */
@@ -189,7 +262,7 @@ static void append_problems(const struct csv_columns *columns, enum problem prob
 {
     size_t begin = out->length, found = 0;
     for (unsigned i = 0; i < columns->count; i++) {
-        if (problem_of(&columns->list[i]) != problem)
+        if (problem_of(columns, &columns->list[i]) != problem)
             continue;
         if (out->length - begin < LIST_TEXT_MAX) {
             buffer_append_string(out, found > 0 ? ", " : begin > 0 ? "; " : "", NULL);
@@ -209,7 +282,7 @@ static void append_choice(const struct csv_columns *columns, const struct csv_ch
     SCOPED_BUFFER list;
     buffer_init(&list, (size_t)columns->count * (CSV_SHOWN_MAX + 1));
     for (unsigned i = 0; i < columns->count; i++)
-        if (problem_of(&columns->list[i]) != NO_PROBLEM) {
+        if (problem_of(columns, &columns->list[i]) != NO_PROBLEM) {
             buffer_append_string(&list, list.length > 0 ? "," : "", NULL);
             append_name(columns, i, true, &list);
         }
@@ -223,6 +296,7 @@ static int check(const struct csv_columns *columns, const struct csv_choice *cho
     SCOPED_BUFFER text;
     buffer_init(&text, (size_t)16 * LIST_TEXT_MAX);
     append_problems(columns, VALUES_MISSING, "values are missing in ", &text);
+    append_problems(columns, DECIMAL_COMMAS, "", &text);
     append_problems(columns, NUMBERS_AND_WORDS, "", &text);
     append_problems(columns, TOO_MANY_WORDS, "", &text);
     append_problems(columns, NOT_UTF8, "", &text);

@@ -35,6 +35,7 @@ struct csv_column {
     struct csv_labels words; /* CSV_WORDS: the different words, sorted; owned */
     /* Found in the rows that were added: */
     int64_t numbers, booleans, missing, missing_line, word_line; /* counts, and the lines of the first ones; 0: none */
+    int64_t commas, dates;                                       /* words such as "3,5", and such as "2026-11-27" */
     bool repeats, many, bytes;    /* a word occurs twice; there are too many words; one is not UTF-8 */
     char word[CSV_SHOWN_MAX + 1]; /* the first one that is no number, shortened */
     char name[CSV_SHOWN_MAX + 1]; /* shortened; empty: the table has no names */
@@ -66,13 +67,17 @@ int csv_columns_start(struct csv_columns *columns, const struct csv *row, bool h
                       struct error *error);
 /* Looks at the inputs of a row, which has as many fields as the first one. Keeps at most CSV_LABELS_MAX words of a column. */
 void csv_columns_add(struct csv_columns *columns, const struct csv *row);
-/* Decides the kinds after the last row. ERROR_INVALID: values are missing, a column has numbers and words, too many different words, or a
- * word that is not UTF-8. The message names all such columns. */
+/* Decides the kinds after the last row. ERROR_INVALID: values are missing, a column has numbers and words, numbers with a decimal comma, too
+ * many different words, or a word that is not UTF-8. The message names all such columns. */
 int csv_columns_finish(struct csv_columns *columns, const struct csv_choice *choice, struct error *error);
 /* Checks only that no value is missing, for rows that are turned into numbers by the columns of another table. */
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error);
-/* Returns whether a column looks like an identifier: another word in each of at least three rows. */
+/* Returns whether a column looks like an identifier: another word in each of at least three rows, unless they are numbers with a comma. */
 bool csv_column_identifies(const struct csv_column *column, int64_t rows);
+/* Returns whether a field is a number with a decimal comma, such as "3,5". */
+bool csv_has_comma_number(const struct csv_field *field);
+/* Returns whether all values of a column are dates or times, which become words. */
+bool csv_column_has_dates(const struct csv_column *column, int64_t rows);
 void csv_columns_release(struct csv_columns *columns);
 
 /* Return how many numbers one column becomes, and how many all inputs become together. */

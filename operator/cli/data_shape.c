@@ -28,6 +28,7 @@
 #define KEPT_SIDE_MOST 128
 #define SQUARE_MOST 64
 #define SIDES_TEXT_MAX 65536
+#define CHANNELS_FIRST_SIDE 8 /* of images, at least */
 #define EXAMPLE_VALUES_MAX ((int64_t)1 << 40)
 
 static void file_scope(struct file_bytes *file)
@@ -51,6 +52,14 @@ static bool are_classes(int64_t different, int64_t examples)
 static int64_t classes_of(int64_t different)
 {
     return different < 2 ? 2 : different;
+}
+
+/* Sets the classes of labels that are integers from `least` to `most`. */
+static void set_classes(struct data_shape *shape, int64_t least, int64_t most)
+{
+    shape->classes = classes_of(most + 1);
+    shape->least = least;
+    shape->alike = least == most;
 }
 
 static int check_counts(const char *images, int64_t image_count, const char *labels, int64_t label_count,
@@ -97,7 +106,7 @@ static int read_idx(const char *folder, const char *images_name, const char *lab
     SCOPED(file_scope) struct file_bytes images_file = {.bytes = NULL};
     SCOPED(file_scope) struct file_bytes labels_file = {.bytes = NULL};
     struct idx images, labels;
-    int64_t most = 0, extents[sizeof images.dims / sizeof *images.dims];
+    int64_t least = INT64_MAX, most = 0, extents[sizeof images.dims / sizeof *images.dims];
     if (parse_idx(folder, images_name, &images_file, &images, error) < 0 ||
         parse_idx(folder, labels_name, &labels_file, &labels, error) < 0 ||
         check_counts(images_name, images.dims[0], labels_name, (int64_t)labels.element_count, error) < 0)
@@ -106,9 +115,11 @@ static int read_idx(const char *folder, const char *images_name, const char *lab
     shape->pixels = true;
     for (unsigned i = 0; i < images.rank; i++)
         extents[i] = images.dims[i];
-    for (size_t i = 0; i < labels.element_count; i++)
+    for (size_t i = 0; i < labels.element_count; i++) {
+        least = labels.elements[i] < least ? labels.elements[i] : least;
         most = labels.elements[i] > most ? labels.elements[i] : most;
-    shape->classes = classes_of(most + 1);
+    }
+    set_classes(shape, least, most);
     return set_sides(shape, images_name, extents, images.rank, error);
 }
 
@@ -128,6 +139,21 @@ static int parse_npy(const char *folder, const char *name, struct file_bytes *fi
         return error_set(error, ERROR_INVALID, "%s has values of type f%u; save them as float32", name,
                          ret_npy->item_bytes);
     return 0;
+}
+
+/* Whether each row of the array has one 1, and 0 elsewhere. */
+static bool is_one_hot(const struct npy *labels, int64_t numbers)
+{
+    float value;
+    int64_t ones = 0;
+    for (int64_t i = 0; i < labels->elements; i++) {
+        npy_floats(labels, i, 1, &value);
+        ones += value == 1;
+        if ((value != 0 && value != 1) || ones > 1 || ((i + 1) % numbers == 0 && ones != 1))
+            return false;
+        ones = (i + 1) % numbers == 0 ? 0 : ones;
+    }
+    return numbers > 1;
 }
 
 /* Numbers to predict. Says whether they may be classes that were saved as floats. */
@@ -150,25 +176,27 @@ static int read_npy_numbers(const struct npy *labels, const char *name, struct d
     }
     shape->numbers = labels->elements / labels->shape[0];
     shape->whole = whole && shape->numbers == 1;
+    shape->one_hot = whole && is_one_hot(labels, shape->numbers);
     return 0;
 }
 
 static int read_npy_labels(const struct npy *labels, const char *name, struct data_shape *shape, struct error *error)
 {
-    int64_t of_example = labels->elements / labels->shape[0], most = 0;
+    int64_t of_example = labels->elements / labels->shape[0], least = INT64_MAX, most = 0;
     if (of_example < 1)
         return error_set(error, ERROR_INVALID, "%s holds no labels", name);
     if (labels->kind == 'f')
         return read_npy_numbers(labels, name, shape, error);
     if (of_example != 1)
         return error_set(error, ERROR_INVALID,
-                         "%s has %lld integers for each example; save one that is its class, or floats to predict",
-                         name, (long long)of_example);
+                         "%s has %lld integers for each example; save one that is its class%s, or floats to predict",
+                         name, (long long)of_example, is_one_hot(labels, of_example) ? " (y.argmax(axis=1))" : "");
     for (int64_t i = 0; i < labels->elements; i++) {
         int64_t label = npy_integer_at(labels, i);
         if (label < 0)
             return error_set(error, ERROR_INVALID, "%s: label %lld is %lld; classes are counted from 0", name,
                              (long long)i, (long long)label);
+        least = label < least ? label : least;
         most = label > most ? label : most;
     }
     if (most == INT64_MAX || !are_classes(most + 1, labels->elements))
@@ -176,7 +204,23 @@ static int read_npy_labels(const struct npy *labels, const char *name, struct da
                          "%s: the labels of %lld examples go up to %lld: save them as float32 if they are numbers to "
                          "predict; classes are counted from 0, %d at most, with %d examples of each or more",
                          name, (long long)labels->elements, (long long)most, CLASSES_MOST, CLASS_EXAMPLES);
-    shape->classes = classes_of(most + 1);
+    set_classes(shape, least, most);
+    return 0;
+}
+
+/* The worker refuses such values, too, but only when training reaches the example. */
+static int check_finite(const struct npy *values, const char *name, struct error *error)
+{
+    int64_t of_example = values->elements / values->shape[0];
+    float value;
+    for (int64_t i = 0; i < values->elements && values->kind == 'f'; i++) {
+        npy_floats(values, i, 1, &value);
+        if (!isfinite(value))
+            return error_set(error, ERROR_INVALID,
+                             "%s: example %lld has a value that is missing or too large (%s); fill it, or leave the "
+                             "example out",
+                             name, (long long)(i / of_example), isnan(value) ? "NaN" : "infinite");
+    }
     return 0;
 }
 
@@ -194,7 +238,8 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
     shape->pixels = images.kind == 'u' && images.item_bytes == 1;
     if (images.rank == 1)
         shape->sides[shape->rank++] = 1;
-    if (set_sides(shape, images_name, images.shape, images.rank, error) < 0)
+    if (set_sides(shape, images_name, images.shape, images.rank, error) < 0 ||
+        check_finite(&images, images_name, error) < 0)
         return -1;
     return read_npy_labels(&labels, labels_name, shape, error);
 }
@@ -209,6 +254,7 @@ struct table {
     bool many;                 /* more different labels than are collected */
     bool whole;                /* all numbers among the labels are whole */
     int64_t numbers;           /* rows whose label is one */
+    int64_t commas;            /* rows whose label is one with a decimal comma */
     int64_t word_line;         /* of the first label that is not */
     char word[TEXT_SHOWN + 1]; /* that label, shortened */
 };
@@ -251,6 +297,7 @@ static int take_label(struct table *table, struct error *error)
         table->word_line = table->csv.line;
         terminal_text_shorten(cell->text, cell->length, TEXT_SHOWN, table->word);
     }
+    table->commas += csv_has_comma_number(cell);
     table->many = table->many || csv_labels_add(&table->labels, cell, NULL) < 0;
     return 0;
 }
@@ -284,6 +331,9 @@ static int judge_labels(const struct table *table, struct data_shape *shape, str
 {
     int64_t rows = table->columns.rows, words = rows - table->numbers;
     bool classes = !table->many && are_classes(table->labels.count, rows);
+    if (table->commas > 0 && table->commas == words)
+        return refuse_label(table, table->word_line, table->word,
+                            "has a comma; write the numbers of this column with a decimal point", error);
     if (words > 0 && words * WORDS_PART < rows)
         return refuse_label(table, table->word_line, table->word,
                             "is not a number, but most labels are; correct it, or leave the line out", error);
@@ -295,6 +345,7 @@ static int judge_labels(const struct table *table, struct data_shape *shape, str
                          table->labels.count);
     shape->numbers = words == 0 && !(classes && table->labels.integers);
     shape->classes = shape->numbers ? 0 : classes_of(table->labels.count);
+    shape->alike = shape->classes > 0 && table->labels.count == 1;
     shape->whole = shape->numbers && table->whole && !table->many && table->labels.count <= CLASSES_FEW;
     return 0;
 }
@@ -340,6 +391,8 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
     shape->examples = table->columns.rows;
     shape->columns = csv_columns_inputs(&table->columns);
     shape->sides[shape->rank++] = csv_columns_width(&table->columns);
+    for (unsigned i = 0; i < table->columns.count && shape->dates == 0; i++)
+        shape->dates = csv_column_has_dates(&table->columns.list[i], shape->examples) ? i + 1 : 0;
     return judge_labels(table, shape, error);
 }
 
@@ -518,8 +571,21 @@ int data_shape_read(const char *folder, const struct data_files_found *found, co
         return error_set(error, ERROR_INVALID,
                          "%s holds only one example; add more, so that some can train the model and others test it",
                          found->files);
+    if (shape.alike)
+        return error_set(error, ERROR_INVALID,
+                         "%s: all examples have the same label, so there is nothing to learn; add examples of another "
+                         "class, or name the right labels%s",
+                         found->labels ? found->labels : found->files, shape.columns > 0 ? " by --label COLUMN" : "");
     *ret_shape = shape;
     return 0;
+}
+
+/* Whether the first of three sides looks like that of colours, which the worker takes last. */
+static bool has_channels_first(const struct data_shape *shape)
+{
+    const int64_t *sides = shape->sides;
+    bool channels = shape->rank == 3 && (sides[0] == 1 || sides[0] == 3);
+    return channels && sides[1] >= CHANNELS_FIRST_SIDE && sides[2] >= CHANNELS_FIRST_SIDE;
 }
 
 void data_shape_describe(const struct data_shape *shape, struct buffer *out)
@@ -536,12 +602,25 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
                          : shape->rank == 1 && shape->sides[0] == 1 ? " value"
                                                                     : " values",
                          NULL);
+    if (has_channels_first(shape))
+        buffer_append_string(out, " (if the first side counts the colours, save X.transpose(0, 2, 3, 1): they go last)",
+                             NULL);
     if (shape->columns > 0 && shape->columns != shape->sides[0])
         buffer_format(out, " from %lld column%s", (long long)shape->columns, shape->columns == 1 ? "" : "s");
+    if (shape->dates > 0)
+        buffer_format(out,
+                      " (dates, as in column %u, become one value for each different date: make numbers of them, or "
+                      "leave them out by --skip)",
+                      shape->dates);
     if (shape->classes > 0)
         buffer_format(out, ", %lld classes", (long long)shape->classes);
     else
         buffer_format(out, ", %lld number%s to predict", (long long)shape->numbers, shape->numbers == 1 ? "" : "s");
+    if (shape->classes > 0 && shape->least > 0)
+        buffer_format(out, " (no example has a label below %lld; subtract %lld if classes begin there)",
+                      (long long)shape->least, (long long)shape->least);
+    if (shape->one_hot)
+        buffer_append_string(out, " (save y.argmax(axis=1) as the labels if these are one-hot classes)", NULL);
     if (shape->whole)
         buffer_append_string(out, " (save the labels as integers if they are classes)", NULL);
 }

@@ -24,12 +24,16 @@ struct data_shape {
     unsigned rank;    /* of an example; 0: a text */
     int64_t sides[DATA_SHAPE_RANK_MAX];
     int64_t columns; /* of a table, without the label's: fewer than the values if some hold words; 0: it is no table */
+    unsigned dates;  /* the first column of a table, from 1 on, that has dates, which become words; 0: none */
     bool pixels;     /* bytes, which the worker divides by 255 */
     bool images;     /* in a folder for each class; the worker resizes those that do not have the sizes of `sides` */
     bool resized;    /* some images do not */
     int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
+    int64_t least;   /* the smallest label, where classes are integers that are taken as they are */
+    bool alike;      /* all examples have the same class */
     int64_t numbers; /* of an example's label */
     bool whole;      /* the numbers are whole and have few different values: they may be classes */
+    bool one_hot;    /* of each example's numbers one is 1 and the others are 0: they may be classes */
 };
 
 /* The user's choice among the columns of a table, by names or by numbers from 1 on. */

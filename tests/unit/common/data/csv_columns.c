@@ -134,11 +134,13 @@ Test(csv_columns, columns_that_are_left_out)
     choice.label = "kind";
     refused(table, &choice, "--skip: column 5 has the labels; take it out of the list");
     choice.label = "age";
-    refused(table, &choice, "--label: there is no column age among the 5 of the table");
+    refused(table, &choice, "--label: there is no column age among the 5 of the table: size, sex, alone, port, kind");
+    choice.label = "Prt";
+    refused(table, &choice, "--label: there is no column Prt among the 5 of the table; did you mean \"port\"?");
     choice.label = NULL;
     choice.skipped = (const char *const[]){"height"};
     choice.skipped_count = 1;
-    refused(table, &choice, "--skip: there is no column height among the 5 of the table");
+    refused(table, &choice, "--skip: there is no column height among the 5 of the table: size, sex, alone, port, kind");
     choice.skipped = (const char *const[]){"1"};
     refused("1,2\n", &choice, "--skip: no column is left to learn from");
 }
@@ -164,6 +166,20 @@ Test(csv_columns, all_problems_are_told_at_once)
             "data.skipColumns: [1]");
     refused("1,caf\xe9,a\n2,the,b\n", &plain,
             "column 2 has words that are not UTF-8; correct the table, or leave columns out: --skip 2");
+}
+
+Test(csv_columns, dates_and_decimal_commas_are_told_from_texts)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    buffer_append_string(&text, "day;income;text;kind\n", NULL);
+    for (int i = 0; i < 100; i++)
+        buffer_format(&text, "2026-%02d-%02d;%d,%d;%d,5,1;%c\n", 1 + i / 28, 1 + i % 28, i, i % 10, i % 9, "ab"[i % 2]);
+    refused(
+        buffer_text(&text), &plain,
+        "income has numbers with a comma, such as \"0,0\" in line 2: write them with a decimal point; day has more "
+        "than 64 different dates; to learn from them, make numbers of them, such as the day of the year; correct the "
+        "table, or leave columns out: --skip day,income");
 }
 
 Test(csv_columns, identifiers)

@@ -181,6 +181,55 @@ Test(data_shape, labels_that_no_class_may_be)
     refused("y.npy: it is not a NumPy array file");
 }
 
+static void described(const char *wanted)
+{
+    SCOPED_JSON *job = job_for(wanted);
+    cr_expect(job);
+}
+
+Test(data_shape, classes_without_examples_are_told)
+{
+    static const double rows[4];
+    put_array("X.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 1, .shape = {4}}, rows, sizeof rows);
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 1, .shape = {4}}, "\1\2\4\3", 4);
+    described("4 examples of 1 value, 5 classes (no example has a label below 1; subtract 1 if classes begin there)");
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 1, .shape = {4}}, "\1\1\1\1", 4);
+    refused("y.npy: all examples have the same label, so there is nothing to learn");
+}
+
+Test(data_shape, one_hot_labels_are_told)
+{
+    static const double rows[4], one_hot[] = {0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0}, others[] = {0, 1, 1, 1, 0, 0};
+    put_array("X.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 1, .shape = {4}}, rows, sizeof rows);
+    put_array("y.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {4, 3}}, one_hot, sizeof one_hot);
+    described("4 examples of 1 value, 3 numbers to predict (save y.argmax(axis=1) as the labels if these are one-hot "
+              "classes)");
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 2, .shape = {4, 2}}, "\0\1\1\0\1\0\0\1", 8);
+    refused("save one that is its class (y.argmax(axis=1)), or floats to predict");
+    put_array("X.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 1, .shape = {2}}, rows, 16);
+    put_array("y.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {2, 3}}, others, sizeof others);
+    described("2 examples of 1 value, 3 numbers to predict");
+}
+
+Test(data_shape, channels_that_come_first_are_told)
+{
+    static const uint8_t images[2 * 3 * 16 * 16];
+    put_array("X.npy", (struct npy){.kind = 'u', .item_bytes = 1, .rank = 4, .shape = {2, 3, 16, 16}}, images,
+              sizeof images);
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 1, .shape = {2}}, "\0\1", 2);
+    described(
+        "2 examples of 3x16x16 pixels (if the first side counts the colours, save X.transpose(0, 2, 3, 1): they go "
+        "last), 2 classes");
+}
+
+Test(data_shape, missing_values_of_arrays_are_named)
+{
+    const double rows[] = {1, 2, 3, NAN};
+    put_array("X.npy", (struct npy){.kind = 'f', .item_bytes = 8, .rank = 2, .shape = {2, 2}}, rows, sizeof rows);
+    put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 1, .shape = {2}}, "\0\1", 2);
+    refused("X.npy: example 1 has a value that is missing or too large (NaN)");
+}
+
 static void put_text(const char *name, const char *text)
 {
     put(name, text, strlen(text));
@@ -197,12 +246,6 @@ static void put_rows(int rows, int different, const char *format)
         buffer_format(&text, "0.5,%s\n", label);
     }
     put("t.csv", text.data, text.length);
-}
-
-static void described(const char *wanted)
-{
-    SCOPED_JSON *job = job_for(wanted);
-    cr_expect(job);
 }
 
 Test(data_shape, integers_are_classes_if_there_are_several_examples_of_each)
@@ -254,7 +297,13 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
         {"a,b\n", "the table has no rows"},
         {"1\n2\n", "line 1 has one column"},
+        {"a;b;kind\n3,5;x;0\n3,5;y;1\n1,25;x;0\n",
+         "t.csv: a has numbers with a comma, such as \"3,5\" in line 2: write them with a decimal point; correct"},
+        {"a;price\n1;-1.200,5\n2;7\n3;8,25\n",
+         "t.csv: line 2, column 2 (price): \"-1.200,5\" has a comma; write the numbers of this column with a decimal"},
         {"1,2,0\n", "t.csv holds only one example; add more"},
+        {"a,b,kind\n1,2,low\n3,4,low\n", "t.csv: all examples have the same label, so there is nothing to learn; add "
+                                         "examples of another class, or name the right labels by --label COLUMN"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_text("t.csv", rows[i].table);
@@ -297,6 +346,15 @@ Test(data_shape, a_column_of_labels_that_is_not_the_last)
     described("4 examples of 2 values, 3 classes");
     column = "4";
     refused("--label: there is no column 4 among the 3 of the table");
+}
+
+Test(data_shape, dates_are_told)
+{
+    put_text("t.csv", "day,a,kind\n2026-11-27,1,x\n27.11.2026 10:30,2,y\n2026-11-27,3,x\n");
+    described("3 examples of 3 values from 2 columns (dates, as in column 1, become one value for each different date: "
+              "make numbers of them, or leave them out by --skip), 2 classes");
+    put_text("t.csv", "day,a,kind\n2026-11-27,1,x\nnever,2,y\n2026-11-27,3,x\n");
+    described("3 examples of 3 values from 2 columns, 2 classes");
 }
 
 Test(data_shape, names_that_are_integers)
