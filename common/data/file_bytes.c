@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/buffer.h"
+#include "common/data/file_name.h"
 #include "common/regular_file.h"
 #include "common/scope.h"
 
@@ -145,10 +147,21 @@ static int inflate_descriptor(int descriptor, const char *path, struct file_byte
     return 0;
 }
 
+/* Sets an error about a path that does not exist, with the names that are there. */
+static int refuse_missing(const char *path, struct error *error)
+{
+    SCOPED_BUFFER names;
+    buffer_init(&names, ERROR_MESSAGE_MAX);
+    file_name_suggest(path, &names);
+    return error_set(error, ERROR_NOT_FOUND, "cannot open %s: %s%s", path, strerror(ENOENT), buffer_text(&names));
+}
+
 int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error *error)
 {
     SCOPED_CLOSE int descriptor = -1;
     off_t size;
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return refuse_missing(path, error);
     if (regular_file_open(path, &descriptor, &size, error) < 0)
         return -1;
     uint8_t magic[2] = {0};

@@ -8,7 +8,9 @@
 #ifndef COXSWAIN_CLI_COMMAND_H
 #define COXSWAIN_CLI_COMMAND_H
 
+#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define EXIT_USAGE 2
 #define EXIT_TIMEOUT 3
@@ -41,6 +43,11 @@
 
 /* Prints `text` to stdout and returns 0 if the user asked for help; otherwise prints its first line to stderr and returns EXIT_USAGE. */
 int command_usage(bool asked, const char *text);
+/* For getopt_long's '?' after its own message: names the option of `known` that was probably meant, and does what
+ * command_usage(false, text) does. `words` are those that getopt_long has read. */
+int command_refuse_option(char **words, const struct option *known, const char *text);
+/* Prints that a command has no such subcommand, and the one that was probably meant. */
+void command_refuse_word(const char *title, const char *word, const char *const *known, size_t count);
 
 /* Carries out a command in a cluster. Returns an exit code, or -1 with an error, which is then printed. */
 struct cluster;

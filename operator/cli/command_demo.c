@@ -228,7 +228,7 @@ static int read_options(int count, char **words, enum preemption_target *preempt
         else if (option == 'p' && strcmp(optarg, "chief") == 0)
             *preempt = PREEMPT_CHIEF;
         else
-            return command_usage(option == 'h', usage);
+            return option == '?' ? command_refuse_option(words, known, usage) : command_usage(option == 'h', usage);
     }
     return optind < count ? command_usage(false, usage) : -1;
 }

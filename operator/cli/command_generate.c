@@ -147,7 +147,7 @@ static int read_options(int count, char **words, struct request *request)
             return EXIT_SUCCESS;
         }
         if (option == '?')
-            return command_usage(false, usage);
+            return command_refuse_option(words, known, usage);
         const char *wanted = take(request, option, optarg);
         if (wanted) {
             fprintf(stderr, "%s: --%s \"%s\": it takes %s\n", words[0], known[position].name, optarg, wanted);
@@ -205,8 +205,8 @@ static void print_head(const struct request *request, bool has_data, bool has_ru
     /* A line break would end the comment. */
     bool fits = request->folder && !strpbrk(request->folder, "\r\n");
     SCOPED_FREE char *folder = path_for_shell(fits ? request->folder : "FOLDER");
-    printf("# A first job, printed by cox generate. What a field means stands above it; all others: kubectl explain "
-           "tj.spec\n#\n");
+    printf("# A first job, printed by cox generate. What a field means stands above it; docs/api.md and\n"
+           "# `kubectl explain tj.spec` explain all fields.\n#\n");
     printf("#   cox run %s.yaml", name);
     if (has_data)
         printf(" --volume %s=%s", request->wish.data_claim ? request->wish.data_claim : FIRST_JOB_DATA, folder);

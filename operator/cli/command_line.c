@@ -152,6 +152,17 @@ static int refuse(const struct command_usage *usage)
     return command_usage(false, usage->text);
 }
 
+/* Suggests only options that the command takes. */
+static int refuse_option(char **words, const struct command_usage *usage)
+{
+    struct option taken[sizeof table / sizeof *table] = {{NULL, 0, NULL, 0}};
+    size_t count = 0;
+    for (const struct option *option = table; option->name; option++)
+        if (strchr(always, option->val) || strchr(usage->options, option->val))
+            taken[count++] = *option;
+    return command_refuse_option(words, taken, usage->text);
+}
+
 int command_line_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line)
 {
     *ret_line = (struct command_line){.index = -1, .tail = -1, .workers = -1, .port = -1, .timeout_ms = -1};
@@ -163,7 +174,7 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
             return 0;
         }
         if (letter == '?')
-            return refuse(usage);
+            return refuse_option(words, usage);
         if (!strchr(always, letter) && !strchr(usage->options, letter)) {
             fprintf(stderr, "%s: takes no --%s\n", words[0], option_name(letter));
             return refuse(usage);

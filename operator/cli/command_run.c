@@ -94,7 +94,9 @@ static int read_options(int count, char **words, struct run_options *options)
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
-        if (option == 'h' || option == '?' || !take(options, option, optarg))
+        if (option == '?')
+            return command_refuse_option(words, known, usage);
+        if (option == 'h' || !take(options, option, optarg))
             return command_usage(option == 'h', usage);
     }
     if (options->delete_volumes && !options->fresh) {

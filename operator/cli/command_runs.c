@@ -387,8 +387,10 @@ static bool take(const char *title, struct request *request, int option, const c
 static int read_options(int count, char **words, size_t action, struct request *request)
 {
     for (int option; (option = getopt_long(count, words, "o:h", known, NULL)) != -1;) {
-        if (option == 'h' || option == '?')
-            return command_usage(option == 'h', usage);
+        if (option == 'h')
+            return command_usage(true, usage);
+        if (option == '?')
+            return command_refuse_option(words, known, usage);
         if (!strchr(actions[action].options, option)) {
             fprintf(stderr, "%s: it takes no such option\n", words[0]);
             return command_usage(false, usage);
@@ -432,7 +434,10 @@ int command_runs(int count, char **words)
     while (action < ACTION_COUNT && strcmp(actions[action].name, word) != 0)
         action++;
     if (action == ACTION_COUNT) {
-        fprintf(stderr, "%s: there is no \"%s\"\n", words[0], word);
+        const char *names[ACTION_COUNT];
+        for (size_t i = 0; i < ACTION_COUNT; i++)
+            names[i] = actions[i].name;
+        command_refuse_word(words[0], word, names, ACTION_COUNT);
         return command_usage(false, usage);
     }
     SCOPED_FREE char *title = *word ? memory_format("%s %s", words[0], word) : memory_copy_string(words[0]);

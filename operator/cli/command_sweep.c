@@ -256,6 +256,14 @@ static const struct {
                {"best", &best_usage, best},    {"export", &export_usage, export_trials},
                {"stop", &control_usage, stop}, {"resume", &control_usage, resume}};
 
+static void refuse_action(const char *title, const char *name)
+{
+    const char *names[sizeof actions / sizeof *actions + 1] = {"run"};
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        names[i + 1] = actions[i].name;
+    command_refuse_word(title, name, names, sizeof names / sizeof *names);
+}
+
 int command_sweep(int count, char **words)
 {
     const char *name = count > 1 ? words[1] : "";
@@ -272,6 +280,6 @@ int command_sweep(int count, char **words)
         return command_in_cluster(count - 1, words + 1, actions[i].usage, actions[i].action);
     }
     if (*name && !help)
-        fprintf(stderr, "%s: there is no \"%s\"\n", words[0], name);
+        refuse_action(words[0], name);
     return command_usage(help, SWEEP_USAGE);
 }

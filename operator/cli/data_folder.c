@@ -11,6 +11,7 @@
 
 #include "common/buffer.h"
 #include "common/data/file_bytes.h"
+#include "common/data/file_name.h"
 #include "common/data/image_folder.h"
 #include "common/data/json_lines.h"
 #include "common/job/enum_words.h"
@@ -363,8 +364,15 @@ int data_folder_look(const char *path, const char *format, struct data_files_fou
                                        : memory_copy_string(".");
     SCOPED(search_release) struct search search = {.folder = folder};
     int count = scandir(folder, &search.entries, NULL, alphasort);
-    if (count < 0)
-        return error_set_errno(error, "open the folder %s", folder);
+    if (count < 0) {
+        SCOPED_BUFFER names;
+        buffer_init(&names, ERROR_MESSAGE_MAX);
+        error_set_errno(error, "open the folder %s", folder);
+        file_name_suggest(folder, &names);
+        return error && error->kind == ERROR_NOT_FOUND
+                   ? error_set(error, ERROR_NOT_FOUND, "there is no file or folder %s%s", folder, buffer_text(&names))
+                   : -1;
+    }
     search.count = count;
     search.contents = memory_allocate((size_t)count, sizeof *search.contents);
     if ((single ? take_file(&search, name, format, ret_found, error) : look(&search, format, ret_found, error)) < 0)

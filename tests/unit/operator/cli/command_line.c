@@ -49,6 +49,22 @@ Test(command_line, a_run_may_stand_for_the_name_of_its_job)
     cr_expect(!line.lacks_name && line.name_count == 1);
 }
 
+/* Only an option that the command takes is suggested. */
+Test(command_line, an_option_that_was_probably_meant, .init = cr_redirect_stderr)
+{
+    struct command_line line;
+    char text[1024];
+    cr_expect_eq(parse(&line, "cox a --kubconfig=x"), EXIT_USAGE);
+    cr_expect_eq(parse(&line, "cox a --timout 5"), EXIT_USAGE);
+    cr_expect_eq(parse(&line, "cox a --selectr b"), EXIT_USAGE);
+    fflush(stderr);
+    FILE *stream = cr_get_redirected_stderr();
+    text[fread(text, 1, sizeof text - 1, stream)] = '\0';
+    cr_expect(strstr(text, "did you mean --kubeconfig?\nusage: cox test NAME\n"), "%s", text);
+    cr_expect(strstr(text, "did you mean --timeout?\n"), "%s", text);
+    cr_expect_null(strstr(text, "--selector"));
+}
+
 Test(command_line, what_is_wrong_is_usage, .init = cr_redirect_stderr)
 {
     struct command_line line;

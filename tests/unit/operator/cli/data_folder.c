@@ -60,6 +60,32 @@ static void check(const char *format, const char *wanted_format, const char *fil
     }
 }
 
+/* What is said of a path in the folder that does not exist. */
+static void missing(const char *name, const char *wanted)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    SCOPED_FREE char *message = memory_format("there is no file or folder %s%s", path, wanted);
+    struct error error = ERROR_INIT;
+    cr_assert_eq(data_folder_look(path, NULL, &found, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NOT_FOUND);
+    cr_expect_str_eq(error.message, message);
+}
+
+Test(data_folder, a_name_that_was_probably_meant)
+{
+    missing("custmers.csv", "");
+    put("customers.csv");
+    put(".hidden");
+    missing("custmers.csv", "; did you mean customers.csv?");
+    missing("prices.csv", "; the folder has customers.csv");
+    put("\x1b[31m.csv");
+    for (char name[] = "d"; *name < 'm'; ++*name)
+        put(name);
+    missing("prices.csv", "; the folder has ?[31m.csv, customers.csv, d, e, f, g, h, i, ...");
+    missing("none/prices.csv", "");
+}
+
 Test(data_folder, images_with_their_labels)
 {
     check(NULL, NULL, NULL, NULL);
