@@ -97,11 +97,18 @@ void run_check_warn(const struct training_job *job, const struct json *answer, s
 {
     int64_t batch = json_integer_at(answer, "batch", 0), examples = json_integer_at(answer, "examples", 0);
     int64_t steps = json_integer_at(answer, "steps", 0);
+    int64_t classes = json_integer_at(answer, "classes", 0), labels = json_integer_at(answer, "labels", 0);
     if (examples > 0 && batch > examples)
         buffer_format(warnings,
                       "a batch of %lld is more than the %lld training examples, so each step takes all of them; for "
                       "more than one step an epoch, lower training.batchSize\n",
                       (long long)batch, (long long)examples);
+    if (labels > 0 && classes > labels)
+        buffer_format(
+            warnings,
+            "the model has %lld classes, but the labels only %lld different values; for a model without unused "
+            "outputs make model.classes %lld, or the units of the last one of model.layers\n",
+            (long long)classes, (long long)labels, (long long)labels);
     if (steps >= STEPS_SUSPICIOUS)
         buffer_format(warnings, "%lld steps take more than a day even at a thousand a second; training.%s says so\n",
                       (long long)steps, job->document.training.steps == FIELD_UNSET ? "epochs" : "steps");

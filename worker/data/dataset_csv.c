@@ -472,9 +472,11 @@ static int check_table(const struct table *table, const struct csv_columns *colu
                          inputs, width == inputs ? "" : ", in which each different word takes a value of its own",
                          (long long)format->input_elements, width);
     if (format->target_type == ELEMENT_INT32 && (int64_t)labels->count > format->classes)
-        return error_set(error, ERROR_INVALID,
-                         "the labels have %u different values, but the model has %lld classes; make model.classes %u",
-                         labels->count, (long long)format->classes, labels->count);
+        return error_set(
+            error, ERROR_INVALID,
+            "the labels have %u different values, but the model has %lld classes; make model.classes %u, or "
+            "the units of the last one of model.layers",
+            labels->count, (long long)format->classes, labels->count);
     return 0;
 }
 

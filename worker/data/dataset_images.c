@@ -135,7 +135,8 @@ static int take_classes(struct image_dataset *dataset, const struct dataset_sour
     }
     if ((int64_t)json_count(base->facts.classes) > base->format.classes)
         return error_set(error, ERROR_INVALID,
-                         "there are %zu folders of classes, but the model has %lld classes; make model.classes %zu",
+                         "there are %zu folders of classes, but the model has %lld classes; make model.classes %zu, "
+                         "or the units of the last one of model.layers",
                          json_count(base->facts.classes), (long long)base->format.classes,
                          json_count(base->facts.classes));
     const char *unknown = find_classes(dataset, base->facts.classes);

@@ -88,17 +88,18 @@ static struct example_shape shape_of_example(const struct npy *array)
     return shape;
 }
 
-static int check_images(const struct npy *images, const struct example_format *format, struct error *error)
+static int check_images(const struct npy *images, const struct dataset_source *source, struct error *error)
 {
+    const struct example_format *format = source->format;
     if (format->input_type != ELEMENT_FLOAT32)
         return error_set(error, ERROR_INVALID, "data.format NPY gives numbers, but the model takes tokens");
     if (!npy_has_numbers(images))
         return error_set(error, ERROR_INVALID, "images of type %c%u; save them as uint8, float32 or float64",
                          images->kind, images->item_bytes);
     if (values_of_example(images) != format->input_elements)
-        return error_set(error, ERROR_INVALID,
-                         "an image has %lld values, the model's input %lld; change model.inputShape or the files",
-                         (long long)values_of_example(images), (long long)format->input_elements);
+        return error_set(error, ERROR_INVALID, "an example has %lld values, but the model's input %lld; change %s",
+                         (long long)values_of_example(images), (long long)format->input_elements,
+                         source->is_new ? "the file" : "model.inputShape or the files");
     struct example_shape shape = shape_of_example(images);
     return value_order_check("images", &shape, &format->input_shape, error);
 }
@@ -211,7 +212,7 @@ static int open_only_input(struct npy_dataset *dataset, const struct dataset_sou
         return -1;
     return format->input_type == ELEMENT_INT32 && format->input_count == 1
                ? check_input(&dataset->inputs[0], &format->inputs[0], error)
-               : check_images(&dataset->inputs[0].array, format, error);
+               : check_images(&dataset->inputs[0].array, source, error);
 }
 
 static int open_inputs(struct npy_dataset *dataset, const struct dataset_source *source, struct error *error)

@@ -227,6 +227,11 @@ static int run(struct decoder *decoder, const int32_t *tokens, int64_t rows, str
 static int check_tokens(const struct decoder *decoder, const int32_t *tokens, int64_t count, struct error *error)
 {
     int64_t vocabulary = vocabulary_of(decoder->graph);
+    if (decoder->position == 0 && count > decoder->context)
+        return error_set(error, ERROR_INVALID,
+                         "%lld tokens do not fit the model's context; shorten them to %lld (of a model over bytes, to "
+                         "%lld bytes)",
+                         (long long)count, (long long)decoder->context, (long long)decoder->context);
     if (count < 1 || count > decoder->context - decoder->position)
         return error_set(error, ERROR_INVALID,
                          "the model's context of %lld tokens already holds %lld; %lld more do not fit",

@@ -28,6 +28,17 @@ void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TE
                                    (long long)shape->dims[i]);
 }
 
+int layer_refuse_input(const struct layer_shape *input, struct error *error)
+{
+    char shape[LAYER_SHAPE_TEXT_MAX];
+    layer_shape_print(input, shape);
+    return error_set(
+        error, ERROR_INVALID,
+        "it takes images (height, width, channels), but its input is %s%s; change the layer before it, or, "
+        "if it is the first one, model.inputShape",
+        input->integral ? "tokens: " : "", shape);
+}
+
 const struct layer_kind *layer_kind_of(enum layer_type type)
 {
     static const struct layer_kind *const kinds[] = {

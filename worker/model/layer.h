@@ -25,6 +25,8 @@ int64_t layer_shape_elements(const struct layer_shape *shape);
 /* Prints a shape as "28x28x1". */
 #define LAYER_SHAPE_TEXT_MAX 80
 void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TEXT_MAX]);
+/* Sets the error of a layer that takes images, for an input of another shape; returns -1. */
+int layer_refuse_input(const struct layer_shape *input, struct error *error);
 
 struct layer_parameter {
     const char *suffix; /* "weight" */

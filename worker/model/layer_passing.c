@@ -22,7 +22,11 @@ static int add_resolve(struct layer *layer, struct error *error)
         char left[LAYER_SHAPE_TEXT_MAX], right[LAYER_SHAPE_TEXT_MAX];
         layer_shape_print(a, left);
         layer_shape_print(b, right);
-        return error_set(error, ERROR_INVALID, "cannot add %s and %s", left, right);
+        return error_set(
+            error, ERROR_INVALID,
+            "cannot add %s and %s; give the two layers before it the same output, such as by their units or "
+            "filters",
+            left, right);
     }
     layer->output = *a;
     return 0;

@@ -6,7 +6,7 @@ static int resolve(struct layer *layer, struct error *error)
     const struct layer_shape *input = &layer->inputs[0];
     struct layer_spec *spec = &layer->spec;
     if (input->rank != 3 || input->integral)
-        return error_set(error, ERROR_INVALID, "the layer before it must give images (H W C)");
+        return layer_refuse_input(input, error);
     spec->stride = spec->stride == FIELD_UNSET ? 1 : spec->stride;
     if (spec->filters == FIELD_UNSET || spec->filters < input->dims[2] || spec->stride < 1)
         return error_set(error, ERROR_INVALID, "filters must be given and at least the %lld channels of its input",

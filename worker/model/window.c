@@ -11,7 +11,7 @@ int window_resolve(struct layer *layer, int64_t size, int64_t default_stride, st
     const struct layer_shape *input = &layer->inputs[0];
     struct layer_spec *spec = &layer->spec;
     if (input->rank != 3 || input->integral)
-        return error_set(error, ERROR_INVALID, "the layer before it must give images (H W C)");
+        return layer_refuse_input(input, error);
     spec->stride = spec->stride == FIELD_UNSET ? default_stride : spec->stride;
     spec->padding = spec->padding == FIELD_UNSET ? 0 : spec->padding;
     if (size < 1 || spec->stride < 1 || spec->padding < 0 ||

@@ -91,6 +91,8 @@ static int print_answer(const struct trainer *trainer, bool on_cpus, struct erro
         json_set_integer(answer, "steps", trainer->plan.total_steps);
         json_set_integer(answer, "examples", dataset_count(trainer->training));
         json_set_integer(answer, "heldOut", dataset_count(trainer->validation));
+        json_set_integer(answer, "classes", dataset_format(trainer->training)->classes);
+        json_set_integer(answer, "labels", (int64_t)json_count(dataset_facts(trainer->training)->classes));
     }
     if (json_print(answer, &text, error) < 0)
         return -1;

@@ -4,7 +4,7 @@
  * open before it joins its crew: the model, the plans of batches and of memory, and the examples. Trains nothing, joins nobody and
  * writes nothing. The errors are those that a pod would end with. Prints one line of JSON:
  *
- *   {"parameters": 79510, "batch": 32, "steps": 90, "examples": 600, "heldOut": 120, "memory": 9437184, "members": 2}
+ *   {"parameters": 79510, "batch": 32, "steps": 90, "examples": 600, "heldOut": 120, "classes": 3, "labels": 3, "memory": 9437184, "members": 2}
  *
  * `memory`: bytes that the chief's plan needs (memory_budget.h); `members`: processes on this machine. GPUs that the job requires must be
  * there; beyond that, all devices are taken for CPUs, so there is no `memory` for a job with GPUs. There are no `steps` and `examples` if

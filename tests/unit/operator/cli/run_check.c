@@ -67,6 +67,10 @@ Test(run_check, warns_of_what_the_data_and_the_machine_do_not_have)
                      "a batch of 500 is more than the 100 training examples"));
     cr_expect(strstr(warnings("{}", "{\"steps\":100000000}", QUIET),
                      "more than a day even at a thousand a second; training.epochs"));
+    cr_expect_str_eq(warnings("{}", "{\"classes\":3,\"labels\":3}", QUIET), "");
+    cr_expect_str_eq(warnings("{}", "{\"classes\":4,\"labels\":0}", QUIET), "");
+    cr_expect(strstr(warnings("{}", "{\"classes\":4,\"labels\":3}", QUIET),
+                     "the model has 4 classes, but the labels only 3 different values; "));
     const struct run_machine small = {.memory = (int64_t)3 << 30, .processors = 2};
     cr_expect_str_eq(warnings("{}", "{\"memory\":2147483648,\"members\":3}", small),
                      "the job's 3 processes plan 6.0 GiB of memory, but only 3.0 GiB are available now; end other "

@@ -575,7 +575,7 @@ Test(formats, npy_inputs_without_labels, .init = make_place, .fini = remove_plac
     cr_assert(input[3] == -7.0f && target == 0);
     dataset_free(dataset);
     refused_inputs("x.npy", &text, "the model takes tokens");
-    refused_inputs("x.npy", &cifar, "an image has 4 values");
+    refused_inputs("x.npy", &cifar, "an example has 4 values, but the model's input 3072; change the file");
     put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", numbers, 16);
     refused_inputs("x.npy", &images, "give it a first dimension of 1");
     put_array("x.npy", "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 4), }", numbers, 8);
@@ -881,7 +881,7 @@ Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_
         {"1,2,0\n1,2,\n", "line 2, column 3: the label is missing"},
         {"1,2,0\n1,2\n", "line 2 has 2 columns, those before it have 3"},
         {"1,2,3,0\n", "make model.inputShape [3]"},
-        {"1,2,0\n1,2,1\n1,2,2\n", "make model.classes 3"},
+        {"1,2,0\n1,2,1\n1,2,2\n", "make model.classes 3, or the units of the last one of model.layers"},
         {"a,b,c\n", "hold no examples"},
         {"1\n", "one column"},
     };

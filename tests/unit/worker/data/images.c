@@ -234,7 +234,8 @@ Test(images, test_images_have_the_classes_of_the_training_images)
     dataset_free(test);
     dataset_free(training);
     refused(&spec, SPLIT_TRAIN, &few,
-            "there are 3 folders of classes, but the model has 2 classes; make model.classes 3");
+            "there are 3 folders of classes, but the model has 2 classes; make model.classes 3, or the units of the "
+            "last one of model.layers");
     put_grey("val/d/1.png", 5, 5);
     refused(&spec, SPLIT_VALIDATION, &format, "val/d: the training images have no class of this name");
 }

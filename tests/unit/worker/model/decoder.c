@@ -189,6 +189,7 @@ Test(decoder, refuses_what_does_not_fit)
     check_refused(&b, bad, 2, "token 13 is not in the vocabulary of 13");
     check_refused(&b, negative, 1, "token -1");
     check_refused(&b, b.tokens, 0, "; 0 more do not fit");
+    check_refused(&b, b.tokens, CONTEXT + 1, "151 tokens do not fit the model's context; shorten them to 150");
     cr_assert_eq(decoder_position(b.decoder), 0);
     cr_assert_eq(decoder_feed(b.decoder, b.tokens, CONTEXT, NULL), 0);
     check_refused(&b, b.tokens, 1, "already holds 150; 1 more do not fit");
