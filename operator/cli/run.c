@@ -14,6 +14,7 @@
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/control_plane.h"
+#include "operator/cli/dataset.h"
 #include "operator/cli/earlier_files.h"
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
@@ -167,6 +168,21 @@ static struct storage_place place_of(const struct run *run)
         .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
 }
 
+/* Says after a message that a file of the examples' data is not there how to get it. Returns -1. */
+static int add_download(struct error *error)
+{
+    const struct dataset *dataset = dataset_find("digits");
+    SCOPED_FREE char *message = memory_copy_string(error->message);
+    bool missing = false;
+    for (const struct dataset_file *file = dataset->files; file->path; file++)
+        missing = missing || (strstr(message, "cannot open ") && strstr(message, file->path));
+    return missing ? error_set(error, error->kind,
+                               "%s. `cox demo` downloads this file once; then give the folder with --volume "
+                               "%s=~/.cache/coxswain/data",
+                               message, dataset->name)
+                   : -1;
+}
+
 /* Whether the state directory has the same job already, which was checked when it was created. */
 static bool was_checked(const struct run *run)
 {
@@ -183,7 +199,7 @@ static int check_job(struct run *run, struct error *error)
         return 0;
     struct storage_place place = place_of(run);
     if (run_check(&run->manifest, &place, run->loop, &run->interrupted, &warnings, error) < 0)
-        return -1;
+        return add_download(error);
     for (char *line = warnings.data, *end; line && *line && !run->options->quiet; line = end + 1) {
         end = strchr(line, '\n');
         fprintf(stderr, "cox run: warning: %.*s\n", (int)(end - line), line);

@@ -41,6 +41,8 @@ int worker_call_read(struct worker_call *call, int count, char **words, const st
 {
     int which = 0;
     for (int option; (option = getopt_long(count, words, "h", known, &which)) != -1;) {
+        if (option == '?')
+            return command_refuse_option(words, known, usage);
         if (option != 0)
             return command_usage(option == 'h', usage);
         SCOPED_FREE char *text = memory_format("--%s", known[which].name);
@@ -131,10 +133,14 @@ static int add_run(const char *directory, struct worker_call *call, struct error
     return 0;
 }
 
-static int open_run(const char *word, struct worker_call *call, struct error *error)
+/* Returns the state directory; NULL: see `error`. */
+static char *open_run(const char *word, struct worker_call *call, struct error *error)
 {
-    SCOPED_FREE char *directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
-    return directory ? add_run(directory, call, error) : -1;
+    char *directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
+    if (directory && add_run(directory, call, error) == 0)
+        return directory;
+    free(directory);
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- the worker */
@@ -147,21 +153,56 @@ static int exit_of(int status)
     return code == EXIT_CODE_BAD_JOB ? EXIT_USAGE : code == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Says why a run has no checkpoint, as far as its record tells. */
+static void describe_unsaved(const char *directory, struct buffer *out)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    if (run_list_read(directory, &list, NULL) < 0 || list.count != 1)
+        return;
+    const struct run_record *record = &list.entries[0].record;
+    SCOPED_FREE char *step =
+        record->step < 0 ? memory_copy_string("") : memory_format(" at step %lld", (long long)record->step);
+    if (record->state == RUN_RUNNING)
+        buffer_format(out, "%s is%s and has saved none yet; checkpoint.everySteps and everySeconds say when it does",
+                      record->name, *step ? step : " running");
+    else if (record->state == RUN_FAILED || record->state == RUN_INTERRUPTED)
+        buffer_format(out, "%s %s%s before it saved one; run it again", record->name,
+                      record->state == RUN_FAILED ? "failed" : "was interrupted", step);
+}
+
+/* Prints the cause that the worker gives; instead of its question about a checkpoint that is missing what the run's record says. */
+static void print_cause(const char *command, const char *cause, const char *directory)
+{
+    static const char unsaved[] = " holds no checkpoint; ";
+    const char *at = strstr(cause, unsaved);
+    SCOPED_BUFFER why;
+    buffer_init(&why, COMMAND_MAX);
+    if (at)
+        describe_unsaved(directory, &why);
+    if (why.length > 0)
+        fprintf(stderr, "%s: %.*s%s\n", command, (int)(at + strlen(unsaved) - cause), cause, buffer_text(&why));
+    else
+        fprintf(stderr, "%s: %s", command, cause);
+}
+
 /* Passes on what the worker prints on its standard error; the line with its exit code becomes the command's own. */
-static void forward_messages(const char *command, int messages)
+static void forward_messages(const char *command, const char *directory, int messages)
 {
     FILE *stream = fdopen(messages, "r");
     SCOPED_FREE char *line = NULL;
     size_t room = 0;
     while (stream && getline(&line, &room, stream) > 0) {
         const char *cause = worker_child_cause(line);
-        fprintf(stderr, "%s%s%s", cause ? command : "", cause ? ": " : "", cause ? cause : line);
+        if (cause)
+            print_cause(command, cause, directory);
+        else
+            fputs(line, stderr);
     }
     if (stream)
         fclose(stream);
 }
 
-static int run_worker(const char *command, const struct worker_call *call, struct error *error)
+static int run_worker(const char *command, const char *directory, const struct worker_call *call, struct error *error)
 {
     int status, ends[2];
     fflush(stdout);
@@ -179,7 +220,7 @@ static int run_worker(const char *command, const struct worker_call *call, struc
     }
     close(ends[1]);
     if (worker > 0)
-        forward_messages(command, ends[0]);
+        forward_messages(command, directory, ends[0]);
     else
         close(ends[0]);
     if (worker < 0)
@@ -195,12 +236,13 @@ int trained_run_use(const char *command, const char *word, const char *option, c
 {
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
     struct error error = ERROR_INIT;
-    int code = open_run(word, &call, &error);
-    if (code == 0) {
+    SCOPED_FREE char *directory = open_run(word, &call, &error);
+    int code = directory ? 0 : -1;
+    if (directory) {
         worker_call_add(&call, option, value);
         for (unsigned i = 0; i < options->count; i++)
             worker_call_add(&call, options->words[i], NULL);
-        code = run_worker(command, &call, &error);
+        code = run_worker(command, directory, &call, &error);
     }
     if (code < 0)
         fprintf(stderr, "%s: %s\n", command, error.message);

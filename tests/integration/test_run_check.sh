@@ -50,6 +50,18 @@ YAML
 cox 1 run layers.yaml --set 'spec.coxswain.model.layers[1].size=40' &&
     refused 'cox run: model.layers[1] (maxPool1): a window of 40 does not fit an image of 26x26'
 verdict $? "layers that do not fit together are refused before a pod starts" "$(said)"
+cox 1 run layers.yaml --set 'spec.coxswain.model.inputShape=[784]' &&
+    refused 'cox run: model.layers[0] (conv2d0): it takes images (height, width, channels), but its input is 784; change the layer before it, or, if it is the first one, model.inputShape'
+verdict $? "a layer of images that gets a row" "$(said)"
+cox 1 run layers.yaml --set 'spec.coxswain.model.layers=[{"type":"Flatten"},{"type":"Dense","units":8,"name":"a"},{"type":"Dense","units":4},{"type":"Add","inputs":["a","dense2"]}]' &&
+    refused 'cannot add 8 and 4; give the two layers before it the same output, such as by their units or filters'
+verdict $? "layers of different sizes that are added" "$(said)"
+cox 2 run layers.yaml --volumes x && grep -qx 'did you mean --volume?' err
+verdict $? "an option that was probably meant" "$(said)"
+cox 1 run layers.yaml --set 'spec.coxswain.model={"preset":"lenet"}' --set 'spec.coxswain.data={"format":"IDX","storage":"digits","path":"mnist","train":{"images":"t10k-images-idx3-ubyte.gz","labels":"t10k-labels-idx1-ubyte.gz"}}' \
+    --set 'spec.storage=[{"name":"digits","persistentVolumeClaim":{"claimName":"digits"}}]' --volume "digits=$work" &&
+    refused "/mnist/t10k-images-idx3-ubyte.gz: No such file or directory. \`cox demo\` downloads this file once; then give the folder with --volume digits=~/.cache/coxswain/data"
+verdict $? "the digits of the examples are missing" "$(said)"
 cox 1 run layers.yaml --set 'spec.coxswain.model.layers[0].filters=60000' --set spec.coxswain.training.batchSize=1000000 &&
     refused 'cox run: the memory plan needs ' && grep -q 'it would fit with training.batchSize: ' err
 verdict $? "a job that needs more memory than the machine has" "$(said)"
@@ -63,7 +75,7 @@ printf 'a,b,kind\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n9,9,x\n1,3,y\n' >data/table.csv
 cox 0 generate table --data data && mv out table.yaml
 claim=--volume=data=$work/data
 mv data/table.csv data/other.csv
-cox 1 run table.yaml "$claim" && refused "$work/data/table.csv"
+cox 1 run table.yaml "$claim" && refused "$work/data/table.csv: No such file or directory; the folder has other.csv"
 verdict $? "a file that is missing is named as it is called on this machine" "$(said)"
 mv data/other.csv data/table.csv
 cox 1 run table.yaml "$claim" --set 'spec.coxswain.model.inputShape=[3]' && refused 'training data: '
@@ -74,6 +86,10 @@ verdict $? "a table with a hole" "$(said)"
 cox 1 run table.yaml "$claim" --set spec.coxswain.init.path=/nowhere/model.safetensors && refused 'init.path: read the initial weights in /nowhere/model.safetensors'
 verdict $? "initial weights that are not there" "$(said)"
 
+cox 1 run table.yaml "$claim" --set spec.coxswain.data.train.files=tabel.csv && refused 'data/tabel.csv: No such file or directory; did you mean table.csv?'
+verdict $? "a file whose name is misspelt" "$(said)"
+cox 0 run table.yaml "$claim" --set spec.coxswain.model.classes=3 --set metadata.name=three && grep -q '^cox run: warning: the model has 3 classes, but the labels only 2 different values; ' err
+verdict $? "a model with more classes than the labels name" "$(said)"
 cox 0 run table.yaml "$claim" --set spec.coxswain.training.batchSize=500 && grep -q '^cox run: warning: a batch of 500 is more than the [0-9]* training examples' err
 verdict $? "a batch larger than the data is told" "$(said)"
 cox 0 run layers.yaml --set spec.coxswain.training.optimizer.learningRate=1e-9 --set spec.workers.replicas=1 &&
@@ -167,13 +183,16 @@ sed 's/everySeconds: 2/everySteps: 1000000/; s/name: long/name: unsaved/' long.y
 "$bin/cox" run unsaved.yaml >unsaved.log 2>&1 </dev/null &
 runner=$!
 until_true 60 grep -q '^step [0-9]' unsaved.log && cox 1 predict unsaved && [[ $(wc -l <err) == 1 ]] &&
-    grep -q '^cox predict: .* holds no checkpoint; has the job saved one there?' err && ! grep -q 'exit [0-9]' err
+    grep -q '^cox predict: .* holds no checkpoint; unsaved is at step [0-9]* and has saved none yet; checkpoint.everySteps' err && ! grep -q 'exit [0-9]' err
 verdict $? "cox predict of a job that has saved nothing yet" "$(said)"
 cox 2 predict unsaved one && grep -qx 'cox predict: "one" is neither "all" nor the number of an example, from 0' err
 verdict $? "cox predict with a word for a number" "$(said)"
 long_end KILL
 cox 0 runs && printed '^unsaved  *Job  *[A-Z][a-z]*  *[1-9][0-9]*/1000000 '
 verdict $? "cox runs shows the step of a job that was killed in its first seconds" "$(said)"
+sed 's/name: unsaved/name: diverged/; s/"0.001"/"1000"/' unsaved.yaml >diverged.yaml
+cox 1 run diverged.yaml && cox 1 predict diverged && grep -q ' holds no checkpoint; diverged failed at step [0-9]* before it saved one; run it again$' err
+verdict $? "cox predict of a job that has failed before it saved" "$(said)"
 
 long_start first.log && until_true 60 has_saved && long_end INT
 step=$(sed -n 's/^Interrupted after step \([0-9]*\)\..*/\1/p' first.log)
