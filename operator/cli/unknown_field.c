@@ -17,15 +17,18 @@
 #define IS_INVALID "\" is invalid: "
 #define INVALID_VALUE ": Invalid value: "
 #define AN_OBJECT "\"object\": "
+#define A_STRING "\"string\""
+#define REQUIRED ": Required value"
 #define OF_TYPE "must be of type "
 #define IN_VERSION " in version \""
 #define STRICT "strict decoding error: "
 
 /* ---------------------------------------------------------------- what a message repeats */
 
+/* A bracket begins a list of refusals, or, within a path, the number of an element. */
 static const char *word_start(const char *text, const char *at)
 {
-    while (at > text && !strchr(" [", at[-1]))
+    while (at > text && at[-1] != ' ' && (at[-1] != '[' || (at - 1 > text && at[-2] != ' ')))
         at--;
     return at;
 }
@@ -57,7 +60,7 @@ static const char *append_without_version(const char *text, struct buffer *out)
     return strict + strlen(STRICT);
 }
 
-/* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, not "string"`, and
+/* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, without quotes, not "string"`, and
  * `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
 static const char *append_value(const char *path, const char *value, struct buffer *out)
 {
@@ -70,12 +73,14 @@ static const char *append_value(const char *path, const char *value, struct buff
         buffer_format(out, "%.*s ", (int)(repeated - value), value);
         return rest;
     }
+    bool is_value = !strchr("oa", rest[strlen(OF_TYPE)]); /* no object or array */
     size_t length = strcspn(rest, ":");
     buffer_append(out, rest, length, NULL);
     rest += length;
     if (strncmp(rest, ": ", 2) != 0)
         return rest;
-    buffer_append_string(out, ", not ", NULL);
+    bool quoted = is_value && strncmp(rest + 2, A_STRING, strlen(A_STRING)) == 0;
+    buffer_append_string(out, quoted ? ", written without quotes, not " : ", not ", NULL);
     return rest + 2;
 }
 
@@ -90,13 +95,27 @@ static void append_values(const char *text, struct buffer *out)
     buffer_append_string(out, text, NULL);
 }
 
+/* `spec.a: Required value` becomes `spec.a is missing; add it`, unless the server gives a reason after it. */
+static void append_required(const char *text, struct buffer *out)
+{
+    for (const char *at; (at = strstr(text, REQUIRED));) {
+        const char *end = at + strlen(REQUIRED);
+        buffer_format(out, "%.*s%s", (int)(at - text), text, *end == ':' ? REQUIRED : " is missing; add it");
+        text = end;
+    }
+    buffer_append_string(out, text, NULL);
+}
+
 void refusal_shorten(struct error *error)
 {
     SCOPED_FREE char *refusal = memory_copy_string(error->message);
+    SCOPED_BUFFER shorter;
     SCOPED_BUFFER text;
-    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
-    const char *rest = append_without_resource(refusal, &text);
-    append_values(append_without_version(rest, &text), &text);
+    buffer_init(&shorter, 2 * ERROR_MESSAGE_MAX);
+    buffer_init(&text, 4 * ERROR_MESSAGE_MAX);
+    const char *rest = append_without_resource(refusal, &shorter);
+    append_values(append_without_version(rest, &shorter), &shorter);
+    append_required(buffer_text(&shorter), &text);
     int status = error->http_status;
     error_set(error, error->kind, "%s", buffer_text(&text));
     error->http_status = status;

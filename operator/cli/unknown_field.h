@@ -15,7 +15,7 @@
 void unknown_field_explain(bool is_sweep, struct error *error);
 
 /* Leaves out of the server's message the resource's type and version, and the second mention of a path: `TrainingJob.coxswain.dev "a" is
- * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. Other
+ * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. `Required value` becomes `is missing; add it`. Other
  * messages stay as they are. */
 void refusal_shorten(struct error *error);
 

@@ -60,8 +60,14 @@ Test(unknown_field, a_refusal_says_each_thing_once)
         {"TrainingJob a: TrainingJob.coxswain.dev \"a\" is invalid: [spec.b: Invalid value: \"string\": spec.b in body "
          "must be of type integer: \"string\", spec.c: Invalid value: \"x y\": spec.c in body should match '^a$', "
          "spec.d: Required value, spec: Invalid value: \"object\": one of b and c]",
-         "TrainingJob a: [spec.b: must be of type integer, not \"string\", spec.c: \"x y\" should match '^a$', spec.d: "
-         "Required value, spec: one of b and c]"},
+         "TrainingJob a: [spec.b: must be of type integer, written without quotes, not \"string\", spec.c: \"x y\" "
+         "should "
+         "match '^a$', spec.d is missing; add it, spec: one of b and c]"},
+        {"TrainingSweep a: TrainingSweep.coxswain.dev \"a\" is invalid: [spec.p[0].min: Invalid value: 0: "
+         "spec.p[0].min in body should be greater than 0, spec.a: Invalid value: \"string\": spec.a in body must be of "
+         "type object: \"string\", spec.b: Required value: c is given, spec.c: Required value]",
+         "TrainingSweep a: [spec.p[0].min: 0 should be greater than 0, spec.a: must be of type object, not \"string\", "
+         "spec.b: Required value: c is given, spec.c is missing; add it]"},
         {"TrainingJob a: TrainingJob in version \"v1beta1\" cannot be handled as a TrainingJob: strict decoding error: "
          "unknown field \"spec.x\"",
          "TrainingJob a: unknown field \"spec.x\""},
