@@ -190,7 +190,7 @@ verdict $? 'and with a server' "$(tails served)"
 
 # ---- what does not fit
 refuses 64 'the prompt is empty' text --generate ''
-refuses 64 'context of 48 tokens already holds 0; ' text --generate "$sentence$sentence"
+refuses 64 'shorten them to 48 (of a model over bytes, to 48 bytes)' text --generate "$sentence$sentence"
 refuses 64 'No such file' text --prompt-file "$work/none"
 printf 'a\0b' >binary
 refuses 64 'NUL byte' text --prompt-file binary
