@@ -53,7 +53,7 @@ verdict $? "one new example" "$(said)"
 cox 0 predict points --data new.npy --outputs && head -c 128 out | contains "'shape': (3, 2,)" && [[ $(wc -c <out) == $((128 + 24)) ]]
 verdict $? "their outputs as an array" "$(cat err)"
 cox 1 predict points --data half.npy && grep -q -- '--data half.npy: .*images of type f2; save them as uint8' err &&
-    cox 1 predict points --data wide.npy && grep -q 'has 3 values, the model.s input 2' err &&
+    cox 1 predict points --data wide.npy && grep -q 'an example has 3 values, but the model.s input 2; change the file' err &&
     cox 1 predict points --data one.npy && grep -q 'give it a first dimension of 1' err && cox 1 predict points --data none.npy && grep -q 'none.npy' err
 verdict $? "arrays that do not fit are refused" "$(said)"
 cox 1 predict point && grep -q 'there is no run "point"; did you mean points?' err && cox 2 predict && cox 2 predict points 1 2 && cox 2 predict points --some &&
