@@ -135,7 +135,7 @@ def test_two_workers_learn(capsys: pytest.CaptureFixture[str]) -> None:
     assert (logits.argmax(-1) == labels[-100:]).mean() > 0.9
 
     longer = job_of(epochs=11, checkpoint={}, optimizer={"type": "AdamW", "learningRate": 0.01})
-    with pytest.raises(JobFailed, match="spec.coxswain: is immutable; delete the job and create it anew"):
+    with pytest.raises(JobFailed, match="spec.coxswain: is immutable"):
         longer.run()
     capsys.readouterr()
     longer.run(fresh=True)
@@ -145,15 +145,18 @@ def test_two_workers_learn(capsys: pytest.CaptureFixture[str]) -> None:
 
 @needs_build
 def test_what_is_refused_and_what_fails() -> None:
+    with pytest.raises(JobFailed, match=r"^training data: cannot open .*/pixels.npy: No such file or directory") as failed:
+        job_of().run()
+    assert failed.value.code == 1
+    pixels, labels = bars()
+    np.save("pixels.npy", pixels)
+    np.save("labels.npy", labels)
     unknown = r'^TrainingJob digits: unknown field "spec.coxswain.training.sped"; did you mean spec.coxswain.training.seed\?$'
     with pytest.raises(JobFailed, match=unknown) as failed:
         job_of(spec={"coxswain": {"training": {"sped": 7}}}).run()
     assert failed.value.code == 1
     with pytest.raises(JobFailed, match="give either epochs or steps"):
         job_of(steps=10).run()
-    with pytest.raises(JobFailed, match=r"^digits has failed: worker [01]: training data: cannot open .*/pixels.npy") as failed:
-        job_of().run()
-    assert failed.value.code == 1
 
 
 @needs_build

@@ -18,7 +18,7 @@ folder=$work/.local/state/coxswain
 long_start() {
     "$bin/cox" run "$@" --set metadata.name=long --set spec.coxswain.training.steps=1000000 >long.log 2>&1 &
     runner=$!
-    until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json"
+    until_true 60 grep -q '^step [1-9]' long.log && until_true 60 grep -qs '"step": [1-9]' "$folder/default-long/run.json"
 }
 
 # long_kill: its cox, which cannot end it then
