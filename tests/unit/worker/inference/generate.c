@@ -155,7 +155,7 @@ Test(generate, refuses_prompts_that_do_not_fit)
     cr_expect_eq(generate_tokens(&b.generation, bad, 1, 1, &error), -1);
     cr_expect(strstr(error.message, "vocabulary of 11"), "%s", error.message);
     cr_expect_eq(generate_tokens(&b.generation, many, CONTEXT + 1, 1, &error), -1);
-    cr_expect(strstr(error.message, "context of 40"), "%s", error.message);
+    cr_expect(strstr(error.message, "shorten them to 40"), "%s", error.message);
     cr_expect_eq(b.count, 0);
     close_bench(&b);
 }
