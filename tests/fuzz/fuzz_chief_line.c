@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     history_init(history);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         history_take_line(history, line);
-    if (history->point_count > HISTORY_POINTS_MAX || history->test_count > HISTORY_TESTS_MAX ||
+    if (history->points.count > HISTORY_POINTS_MAX || history->tests.count > HISTORY_POINTS_MAX ||
         history->mark_count > HISTORY_MARKS_MAX || history->pace_count > HISTORY_PACES_MAX ||
         history->member_count > HISTORY_MEMBERS_MAX)
         abort();
