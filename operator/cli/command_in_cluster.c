@@ -89,7 +89,7 @@ static bool cluster_is_configured(const struct command_line *line)
 
 /* ---------------------------------------------------------------- runs on this machine */
 
-/* Returns the name of the sweep whose trial is called so, to be freed with free(); NULL: no trial is. */
+/* Returns the name of the sweep to which a trial with this name would belong; free it with free(). NULL: it is not the name of a trial. */
 static char *sweep_of_trial(const char *name)
 {
     const char *dash = strrchr(name, '-');
@@ -97,7 +97,7 @@ static char *sweep_of_trial(const char *name)
     return is_numbered ? memory_copy_bytes(name, (size_t)(dash - name)) : NULL;
 }
 
-static const struct run_entry *run_called(const struct run_list *list, const char *name)
+static const struct run_entry *run_named(const struct run_list *list, const char *name)
 {
     const struct run_entry *entry;
     bool found = run_list_find(list, name, &entry, NULL) == 0 && strcmp(entry->record.name, name) == 0;
@@ -105,34 +105,38 @@ static const struct run_entry *run_called(const struct run_list *list, const cha
 }
 
 /* Returns the run of the job or the sweep with that name, or of the sweep whose trial has it; NULL: there is none, or several. */
-static const struct run_entry *run_that_is_meant(const struct run_list *list, const struct command_usage *usage,
-                                                 const char *name)
+static const struct run_entry *run_or_sweep_named(const struct run_list *list, const struct command_usage *usage,
+                                                  const char *name)
 {
-    const struct run_entry *entry = run_called(list, name);
+    const struct run_entry *entry = run_named(list, name);
     SCOPED_FREE char *sweep = entry || usage->sweeps ? NULL : sweep_of_trial(name);
     if (sweep)
-        entry = run_called(list, sweep);
+        entry = run_named(list, sweep);
     return sweep && entry && !entry->record.is_sweep ? NULL : entry;
 }
 
 /* A job that is not in the cluster may be one of `cox run` on this machine. */
-static void hint_at_run(const char *title, const struct command_usage *usage, const struct command_line *line,
-                        const struct run_list *list)
+static void hint_at_run(const char *title, const char *name)
+{
+    fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, name, name);
+}
+
+/* Without a cluster, says how to name a run on this machine. */
+static void explain_names(const char *title, const struct command_usage *usage, const struct command_line *line,
+                          const struct run_list *list)
 {
     const struct run_entry *entry;
     struct error error = ERROR_INIT;
-    bool has_cluster = cluster_is_configured(line);
     if (list->count == 0)
         return;
-    if (line->name_count == 0 && !has_cluster)
+    if (line->name_count == 0)
         fprintf(stderr, "%s: to see a run on this machine, name it: `cox runs` lists them\n", title);
-    else if (line->name_count > 1 && !has_cluster && run_that_is_meant(list, usage, line->names[0]))
+    else if (line->name_count > 1 && run_or_sweep_named(list, usage, line->names[0]))
         fprintf(stderr, "%s: to see runs on this machine, name one at a time\n", title);
-    else if (line->name_count > 0 && run_list_find(list, line->names[0], &entry, &error) < 0 && !has_cluster)
+    else if (run_list_find(list, line->names[0], &entry, &error) < 0)
         fprintf(stderr, "%s: %s\n", title, error.message);
-    else if (line->name_count > 0 && error.kind == ERROR_NONE && strchr(usage->options, 's'))
-        fprintf(stderr, "%s: there is a run %s on this machine; to see it, add --state %s\n", title, line->names[0],
-                line->names[0]);
+    else if (strchr(usage->options, 's'))
+        hint_at_run(title, line->names[0]);
 }
 
 static int refuse_ended(struct cluster *cluster, const struct command_line *line, struct error *error)
@@ -165,47 +169,62 @@ static int control_runs(const char *title, const struct command_usage *usage, co
 {
     int code = EXIT_SUCCESS;
     for (int i = 0; i < line->name_count; i++)
-        if (!run_that_is_meant(list, usage, line->names[i]))
+        if (!run_or_sweep_named(list, usage, line->names[i]))
             return -1;
     for (int i = 0; i < line->name_count && code == EXIT_SUCCESS; i++) {
         struct command_line one = *line;
         one.names = &line->names[i];
         one.name_count = 1;
-        code = control_run(title, usage, one, run_that_is_meant(list, usage, line->names[i]), action);
+        code = control_run(title, usage, one, run_or_sweep_named(list, usage, line->names[i]), action);
     }
     return code;
 }
 
-/* Without a cluster only runs on this machine can be meant. Returns the exit code; -1: the cluster is to be asked. */
+/* Without a cluster, a name can only be that of a run on this machine. Returns the exit code; -1: no run was used. */
 static int command_in_runs(const char *title, const struct command_usage *usage, struct command_line *line,
                            const struct run_list *list, command_action *action)
 {
-    if (line->state)
-        return command_run_in_state(title, line, action, action);
-    if (line->name_count == 0 || cluster_is_configured(line))
+    if (line->name_count == 0)
         return -1;
     if (usage->use != COMMAND_SHOWS)
         return control_runs(title, usage, line, list, action);
-    const struct run_entry *entry = line->name_count == 1 ? run_that_is_meant(list, usage, line->names[0]) : NULL;
+    const struct run_entry *entry = line->name_count == 1 ? run_or_sweep_named(list, usage, line->names[0]) : NULL;
     if (!entry || !strchr(usage->options, 's'))
         return -1;
     line->state = entry->directory;
     return command_run_in_state(title, line, action, action);
 }
 
+static int command_without_cluster(const char *title, const struct command_usage *usage, struct command_line *line,
+                                   command_action *action)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    run_list_read(NULL, &list, NULL); /* without them there are no runs to name */
+    int code = command_in_runs(title, usage, line, &list, action);
+    if (code >= 0)
+        return code;
+    code = command_run_in_cluster(title, line, action); /* says what is missing */
+    if (code == EXIT_FAILURE)
+        explain_names(title, usage, line, &list);
+    return code;
+}
+
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
 {
     struct command_line line;
-    SCOPED(run_list_release) struct run_list list = {.count = 0};
     int code = command_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
-    run_list_read(NULL, &list, NULL); /* without them there are no runs to name */
-    code = command_in_runs(words[0], usage, &line, &list, action);
-    if (code >= 0)
-        return code;
+    if (line.state)
+        return command_run_in_state(words[0], &line, action, action);
+    if (!cluster_is_configured(&line))
+        return command_without_cluster(words[0], usage, &line, action);
     code = command_run_in_cluster(words[0], &line, action);
-    if (code == EXIT_FAILURE)
-        hint_at_run(words[0], usage, &line, &list);
+    if (code != EXIT_FAILURE || line.name_count == 0 || !strchr(usage->options, 's'))
+        return code;
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    if (run_list_read(NULL, &list, NULL) == 0 && run_list_find(&list, line.names[0], &entry, NULL) == 0)
+        hint_at_run(words[0], line.names[0]);
     return code;
 }
