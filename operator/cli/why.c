@@ -501,21 +501,13 @@ static void print_failing_saves(const struct why_input *input, struct buffer *ou
     print_words(json_string_at(condition, "message", ""), out);
 }
 
-static void print_avoided_nodes(const struct why_input *input, struct buffer *out)
+/* Appends a condition's message, after `before`, if the condition holds and the job is not over. */
+static void print_remark(const struct why_input *input, const char *type, const char *before, struct buffer *out)
 {
-    const struct json *condition = job_condition(input->job, "AvoidingNodes");
+    const struct json *condition = job_condition(input->job, type);
     if (!is(condition, "status", "True") || job_is_over(input->job))
         return;
-    buffer_append_string(out, "; ", NULL);
-    print_words(json_string_at(condition, "message", ""), out);
-}
-
-static void print_straggler(const struct why_input *input, struct buffer *out)
-{
-    const struct json *condition = job_condition(input->job, "Straggling");
-    if (!is(condition, "status", "True") || job_is_over(input->job))
-        return;
-    buffer_append_string(out, "; but its ", NULL);
+    buffer_append_string(out, before, NULL);
     print_words(json_string_at(condition, "message", ""), out);
 }
 
@@ -584,8 +576,8 @@ void why_print(const struct why_input *input, struct buffer *out)
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i](input, out)) {
-            print_straggler(input, out);
-            print_avoided_nodes(input, out);
+            print_remark(input, "Straggling", "; but its ", out);
+            print_remark(input, "AvoidingNodes", "; ", out);
             return;
         }
 }
