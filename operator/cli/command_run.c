@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/command.h"
+#include "operator/cli/job_setting.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run.h"
 
@@ -116,11 +117,6 @@ static int read_options(int count, char **words, struct run_options *options)
     return -1;
 }
 
-static bool sets_name(const char *setting)
-{
-    return strncmp(setting, "metadata.name=", strlen("metadata.name=")) == 0;
-}
-
 /* Without --fresh and --delete-volumes, however they were written. */
 static char *resume_command(const struct run_options *options, bool with_name)
 {
@@ -132,7 +128,7 @@ static char *resume_command(const struct run_options *options, bool with_name)
     for (unsigned i = 0; i < options->volume_count; i++)
         path_append_option(&text, "--volume", options->volumes[i]);
     for (unsigned i = 0; i < options->setting_count; i++)
-        if (with_name || !sets_name(options->settings[i]))
+        if (with_name || !job_setting_has_path(options->settings[i], "metadata.name"))
             path_append_option(&text, "--set", options->settings[i]);
     path_append_option(&text, "--state", options->state);
     path_append_option(&text, "--kubeconfig", options->kubeconfig);

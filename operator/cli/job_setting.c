@@ -343,6 +343,12 @@ int job_setting_apply(struct json *job, const char *setting, struct error *error
     return 0;
 }
 
+bool job_setting_has_path(const char *setting, const char *path)
+{
+    size_t length = strlen(path);
+    return strncmp(setting, path, length) == 0 && setting[length] == '=';
+}
+
 /* ---------------------------------------------------------------- a parameter of a sweep */
 
 /* In these paths an element of a list is a number between dots. */

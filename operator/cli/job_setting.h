@@ -19,6 +19,8 @@
 
 /* Applies a setting. ERROR_INVALID quotes the path and says what is allowed there; `job` may then be partly changed. */
 int job_setting_apply(struct json *job, const char *setting, struct error *error);
+/* Returns whether a setting is that of the field with this path, written in the same way. */
+bool job_setting_has_path(const char *setting, const char *path);
 
 /* Checks that each `path` of a TrainingSweep's parameters is a field of a job that holds one value, and that the template has the list
  * elements that it names; and that a whole number is not drawn from `uniform` or `logUniform`. ERROR_INVALID names the path and says what is allowed there. Other mistakes are left to the API server. */

@@ -76,9 +76,8 @@ static int job_find(struct manifest *manifest, struct error *error)
 
 static bool is_set(const struct manifest_request *request, const char *path)
 {
-    size_t length = strlen(path);
     for (unsigned i = 0; i < request->setting_count; i++)
-        if (strncmp(request->settings[i], path, length) == 0 && request->settings[i][length] == '=')
+        if (job_setting_has_path(request->settings[i], path))
             return true;
     return false;
 }
