@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/contract/environment.h"
@@ -16,7 +15,6 @@
 #include "common/contract/labels.h"
 #include "common/job/sweep_parameter.h"
 #include "common/job/sweep_value.h"
-#include "common/memory.h"
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
 
@@ -148,34 +146,15 @@ static struct json *document_of(const struct training_job *job)
     return job_document_to_json(&document);
 }
 
-/* Returns the directory of a storage as coxswain-worker takes it; the directory may not be there yet. NULL: it is not on this machine. */
-static char *absolute_directory(const struct storage_place *place, const struct json *object, const char *name_space,
-                                const char *storage)
-{
-    char *path = storage_directory(place, object, name_space, storage);
-    SCOPED_FREE char *here = path && *path != '/' ? getcwd(NULL, 0) : NULL;
-    if (!here)
-        return path;
-    char *result = memory_format("%s/%s", here, path);
-    free(path);
-    return result;
-}
-
 static int start(const struct training_job *job, const struct json *object, const char *name_space,
                  const struct storage_place *place, struct worker_child *ret_child, struct error *error)
 {
     SCOPED_JSON *document = document_of(job);
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
     worker_call_add(&call, "--check-job", NULL);
-    for (const struct json *item = json_first(json_at(object, "spec.storage")); item; item = json_next(item)) {
-        if (json_member(item, "download")) /* brings the files later */
-            continue;
-        const char *name = json_string_at(item, "name", "");
-        SCOPED_FREE char *path = absolute_directory(place, object, name_space, name);
-        SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
-        if (pair)
-            worker_call_add(&call, "--storage", pair);
-    }
+    for (const struct json *item = json_first(json_at(object, "spec.storage")); item; item = json_next(item))
+        if (!json_member(item, "download")) /* which brings the files later */
+            worker_call_add_storage(&call, place, object, name_space, json_string_at(item, "name", ""));
     return worker_child_start(document, NULL, call.words, ret_child, error);
 }
 

@@ -18,7 +18,6 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run_list.h"
-#include "operator/cli/summary.h"
 #include "operator/cli/worker_child.h"
 
 #define COMMAND_MAX (64 * 1024)
@@ -94,6 +93,18 @@ static void volumes_release(struct volumes *volumes)
         free(volumes->texts[i]);
 }
 
+void worker_call_add_storage(struct worker_call *call, const struct storage_place *place, const struct json *job,
+                             const char *name_space, const char *storage)
+{
+    SCOPED_FREE char *path = storage_directory(place, job, name_space, storage);
+    if (!path)
+        return;
+    SCOPED_FREE char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    SCOPED_FREE char *pair =
+        here ? memory_format("%s=%s/%s", storage, here, path) : memory_format("%s=%s", storage, path);
+    worker_call_add(call, "--storage", pair);
+}
+
 void trained_run_add_storages(const char *state, const char *name_space, const struct json *volumes,
                               const struct json *job, struct worker_call *call)
 {
@@ -102,13 +113,8 @@ void trained_run_add_storages(const char *state, const char *name_space, const s
         given.texts[given.count++] = memory_format("%s=%s", json_key(item), json_string(item, ""));
     struct storage_place place = {
         .state = state, .volumes = (const char *const *)given.texts, .volume_count = given.count};
-    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item)) {
-        const char *name = json_string_at(item, "name", "");
-        SCOPED_FREE char *path = storage_directory(&place, job, name_space, name);
-        SCOPED_FREE char *pair = path ? memory_format("%s=%s", name, path) : NULL;
-        if (pair)
-            worker_call_add(call, "--storage", pair);
-    }
+    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item))
+        worker_call_add_storage(call, &place, job, name_space, json_string_at(item, "name", ""));
     SCOPED_FREE char *checkpoints = checkpoint_directory(&place, job, name_space);
     if (checkpoints)
         worker_call_add(call, "--checkpoint-dir", checkpoints);

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/json.h"
+#include "operator/cli/summary.h"
 
 #define WORKER_WORDS_MAX 128
 
@@ -32,6 +33,11 @@ int worker_call_read(struct worker_call *call, int count, char **words, const st
  * the command (docs/cox.md); says on stderr, after the command's name, why it could not be done. */
 int trained_run_use(const char *command, const char *word, const char *option, const char *value,
                     const struct worker_call *options);
+
+/* Adds the directory of one of a job's storages (summary.h), made absolute; it need not be there yet. Adds nothing for a storage that is
+ * not on this machine. */
+void worker_call_add_storage(struct worker_call *call, const struct storage_place *place, const struct json *job,
+                             const char *name_space, const char *storage);
 
 /* Adds the directories of a job's storages and of its checkpoints, as options of coxswain-worker. `state`: the state directory in which the
  * job has run; `volumes`: {claim: directory} of its --volume options, or NULL. */
