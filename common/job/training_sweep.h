@@ -40,6 +40,8 @@ enum sweep_condition { SWEEP_CONDITION_TYPES(X) SWEEP_CONDITION_COUNT };
 #define SWEEP_TRIALS_MAX 10000
 /* With TPE or early stopping: the status keeps more of each trial than its result. */
 #define SWEEP_RECORDED_TRIALS_MAX 1000
+/* The operator starts at most this many trials of a sweep in one reconciliation. */
+#define SWEEP_STARTS_MAX 16
 #define SWEEP_NAME_MAX (JOB_NAME_MAX - 5)
 #define SWEEP_NAME_MESSAGE                                                                                             \
     "the name must be at most 35 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \

@@ -10,9 +10,6 @@
 #include "operator/cli/control_plane.h"
 #include "operator/cli/run_check.h"
 
-/* The operator starts no more of them in one reconciliation. */
-#define TRIALS_MAX 16
-
 /* Whether the API server accepts the job of a trial. */
 static int check_trial(const struct manifest *manifest, const struct training_sweep *sweep, int64_t trial,
                        struct kube_client *client, const bool *interrupted, struct error *error)
@@ -37,7 +34,7 @@ static int check_trials(const struct manifest *manifest, struct kube_client *cli
     struct error first = ERROR_INIT;
     if (training_sweep_parse(manifest->effective, &sweep, NULL) < 0)
         return 0;
-    for (int64_t trial = 0; trial < sweep.parallelism && trial < TRIALS_MAX; trial++) {
+    for (int64_t trial = 0; trial < sweep.parallelism && trial < SWEEP_STARTS_MAX; trial++) {
         struct error cause = ERROR_INIT;
         if (check_trial(manifest, &sweep, trial, client, interrupted, trial == 0 ? &first : &cause) == 0)
             return 0;

@@ -21,7 +21,6 @@
 
 #define FIRST_CAPACITY 16
 #define MS_PER_HOUR 3600000
-#define FILLED_PLACES_MAX 16
 
 struct sweep_planning {
     const struct sweep_input *input;
@@ -617,7 +616,7 @@ static bool fill_place(struct sweep_planning *planning)
  * a few places, and the next one, which follows the write of the status, fills more. */
 static void fill_places(struct sweep_planning *planning)
 {
-    for (int filled = 0; filled < FILLED_PLACES_MAX; filled++)
+    for (int filled = 0; filled < SWEEP_STARTS_MAX; filled++)
         if (count(planning, TRIAL_RUNNING) >= planning->sweep->parallelism ||
             count(planning, TRIAL_FAILED) > planning->sweep->max_failed_trials || !fill_place(planning))
             break;
