@@ -108,8 +108,6 @@ static int check_users(const struct run *run, struct error *error)
 
 static int plane_start(struct run *run, struct error *error)
 {
-    if (run->options->fresh)
-        (void)run_record_read(run->state, &run->before, NULL);
     const struct run_options *options = run->options;
     struct control_plane_options plane = {.state_directory = run->state,
                                           .forget = options->fresh,
@@ -120,6 +118,8 @@ static int plane_start(struct run *run, struct error *error)
                                           .volumes = options->volumes,
                                           .volume_count = options->volume_count};
     run->state_is_new = access(run->state, F_OK) < 0 && errno == ENOENT;
+    if (options->fresh)
+        (void)run_record_read(run->state, &run->before, NULL);
     if (check_users(run, error) < 0 || control_plane_start(run->loop, &plane, &run->plane, error) < 0)
         return -1;
     return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
