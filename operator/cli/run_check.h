@@ -2,8 +2,8 @@
  *
  * Checks a job on this machine before `cox run` starts a control plane for it, so that a mistake costs no pods: whether the layers fit
  * together, whether the files of the data are there and fit the model, and whether the memory is enough. coxswain-worker opens all of this,
- * as the pods would (worker/train/job_check.h), and its error is returned. What is only suspicious, such as a learning rate of 50,
- * is a warning.
+ * as the pods would (worker/train/job_check.h), and its error is returned. A value that is only suspicious, such as a learning rate of 50,
+ * leads to a warning.
  */
 #ifndef COXSWAIN_CLI_RUN_CHECK_H
 #define COXSWAIN_CLI_RUN_CHECK_H
@@ -15,7 +15,7 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/summary.h"
 
-/* The worker is ended after this time; the job is then taken for good. */
+/* The worker is ended after this time; the job then counts as sound. */
 #define RUN_CHECK_SECONDS 20
 #define RUN_WARNINGS_MAX (16 * 1024)
 
@@ -28,8 +28,8 @@ struct run_machine run_machine_read(void);
 
 /* Checks the manifest's job, or a sweep's first trial: if only that trial's values are refused, and not the template, this is a
  * warning. Files that a storage's `download` brings are not looked for. Appends a line for each warning to `warnings`. Runs the loop, and
- * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is the better
- * one; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
+ * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is
+ * better; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
 int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
               const bool *interrupted, struct buffer *warnings, struct error *error);
 

@@ -42,8 +42,8 @@ void run_list_release(struct run_list *list);
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error);
 
-/* Returns the state directory that the word names: the word is the path of a state directory or the name of a run. A folder of that name that
- * is not a state directory is ignored. Free it with free(). NULL: there is no such run (ERROR_NOT_FOUND), or several have this name. */
+/* Returns the state directory that the word names: the word is the path of a state directory or the name of a run. A folder of that name
+ * that is not a state directory is ignored. Free it with free(). NULL: no run has this name (ERROR_NOT_FOUND), or several have it. */
 char *run_directory(const char *word, struct error *error);
 /* Returns the state directory that the value of --state names, as run_directory does; but a word with a slash, which is a path, is returned
  * as it is, even if there is no such directory yet. Free it with free(). */

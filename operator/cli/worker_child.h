@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs coxswain-worker as a child process that reads a job from its standard input, for the page of `cox ui` (ui/model_use.h). The
- * child prints into files in memory.
+ * Runs coxswain-worker as a child process that reads a job from its standard input, for the page of `cox ui` (ui/model_use.h) and to check
+ * a job before it runs (run_check.h). The child prints into files in memory.
  */
 #ifndef COXSWAIN_CLI_WORKER_CHILD_H
 #define COXSWAIN_CLI_WORKER_CHILD_H

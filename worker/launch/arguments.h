@@ -57,8 +57,8 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
 bool arguments_generate(const struct inference_arguments *inference);
 /* Returns whether a model is to be used or described, or a job checked, rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
-/* Returns whether a command line that arguments_parse has refused asks to use a model, so that the error is printed as a command's and not as a
- * training process's. */
+/* Returns whether a command line that arguments_parse has refused asks to use a model, so that the error is printed as that of a
+ * command and not as that of a training process. */
 bool arguments_name_use(int count, char **values);
 extern const char arguments_usage[];
 
