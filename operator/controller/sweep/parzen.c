@@ -23,7 +23,10 @@ struct factor {
             double mass;      /* the part of the Gaussian that lies in the range */
             double log_scale; /* the logarithm of what the density at the center is divided by */
         };
-        double elsewhere; /* the probability of each choice but the center */
+        struct {
+            double elsewhere; /* the probability of each choice but the center */
+            double log_center, log_elsewhere;
+        };
     };
 };
 
@@ -32,6 +35,7 @@ struct parzen {
     struct parzen_space *spaces;
     struct factor *factors; /* [kernel][parameter] */
     double *weights;        /* of the kernels; their sum is 1 */
+    double *log_weights;
 };
 
 /* Trial `i` of `count`, before all weights are divided by their sum. */
@@ -53,6 +57,8 @@ static void fill_weights(struct parzen *parzen)
     for (size_t i = 0; i < trials; i++)
         parzen->weights[i] = weight_by_age(i, trials) / sum;
     parzen->weights[trials] = 1 / sum;
+    for (size_t i = 0; i <= trials; i++)
+        parzen->log_weights[i] = log(parzen->weights[i]);
 }
 
 /* ---------------------------------------------------------------- choices */
@@ -60,15 +66,10 @@ static void fill_weights(struct parzen *parzen)
 /* `own` trials of those had the parameter. */
 static void fill_choices(const struct parzen_space *space, struct factor *factor, size_t own)
 {
-    double others = (double)space->choices;
-    factor->elsewhere = isnan(factor->center) ? 1 / others : 1 / ((double)own + 1 + others);
-}
-
-static double chance(const struct parzen_space *space, const struct factor *factor, double choice)
-{
-    if (choice != factor->center)
-        return factor->elsewhere;
-    return 1 - factor->elsewhere * (double)(space->choices - 1);
+    double choices = (double)space->choices;
+    factor->elsewhere = isnan(factor->center) ? 1 / choices : 1 / ((double)own + 1 + choices);
+    factor->log_elsewhere = log(factor->elsewhere);
+    factor->log_center = log(1 - factor->elsewhere * (choices - 1));
 }
 
 static double draw_choice(const struct parzen_space *space, const struct factor *factor, double place)
@@ -135,10 +136,11 @@ static double distance_of(const struct parzen_space *space, struct factor *const
  * the center and concave above it, so no step goes too far but by rounding; then the remaining interval is halved. */
 static double place_in(const struct parzen_space *space, const struct factor *factor, double place)
 {
-    double from = lower_end(space), low = from, high = upper_end(space), number = factor->center;
+    double low = lower_end(space), high = upper_end(space), number = factor->center;
+    double below = normal_below((low - factor->center) / factor->width);
     for (int i = 0; i < STEPS_MAX; i++) {
-        double missing = place * factor->mass - mass_between(factor, from, number);
         double distance = (number - factor->center) / factor->width;
+        double missing = place * factor->mass - (normal_below(distance) - below);
         double next = number + missing * factor->width * sqrt(2 * M_PI) * exp(distance * distance / 2);
         if (missing > 0)
             low = number;
@@ -195,6 +197,7 @@ struct parzen *parzen_new(const struct parzen_space *spaces, size_t parameters, 
     parzen->spaces = memory_allocate(parameters, sizeof *parzen->spaces);
     parzen->factors = memory_allocate(parzen->kernels * parameters, sizeof *parzen->factors);
     parzen->weights = memory_allocate(parzen->kernels, sizeof *parzen->weights);
+    parzen->log_weights = memory_allocate(parzen->kernels, sizeof *parzen->log_weights);
     memcpy(parzen->spaces, spaces, parameters * sizeof *spaces);
     fill_weights(parzen);
     for (size_t i = 0; i < parzen->kernels; i++)
@@ -210,6 +213,7 @@ void parzen_free(struct parzen *parzen)
     free(parzen->spaces);
     free(parzen->factors);
     free(parzen->weights);
+    free(parzen->log_weights);
     free(parzen);
 }
 
@@ -229,7 +233,7 @@ void parzen_draw(const struct parzen *parzen, const double *draws, double *ret_p
 static double log_density_of(const struct parzen_space *space, const struct factor *factor, double value)
 {
     if (space->choices > 0)
-        return log(chance(space, factor, value));
+        return value == factor->center ? factor->log_center : factor->log_elsewhere;
     double half = space->step / 2, distance = (value - factor->center) / factor->width;
     return (half > 0 ? log(mass_between(factor, value - half, value + half)) : -distance * distance / 2) -
            factor->log_scale;
@@ -238,7 +242,7 @@ static double log_density_of(const struct parzen_space *space, const struct fact
 /* The logarithm of what kernel `i` adds to the density. */
 static double log_term(const struct parzen *parzen, size_t i, const double *point)
 {
-    double term = log(parzen->weights[i]);
+    double term = parzen->log_weights[i];
     for (size_t j = 0; j < parzen->parameters; j++)
         if (!isnan(point[j]))
             term += log_density_of(&parzen->spaces[j], &parzen->factors[i * parzen->parameters + j], point[j]);

@@ -109,8 +109,8 @@ static bool is_recorded(const struct training_sweep *sweep, int64_t trial)
 /* Returns the point that TPE proposes for a trial; NULL: its values are drawn in another way, or recorded. Free with free(). */
 static double *learned_point(const struct training_sweep *sweep, int64_t trial)
 {
-    if (sweep->algorithm.type != SWEEP_TPE || judged_count(sweep) < sweep->algorithm.startup_trials ||
-        is_recorded(sweep, trial))
+    if (sweep->algorithm.type != SWEEP_TPE || is_recorded(sweep, trial) ||
+        judged_count(sweep) < sweep->algorithm.startup_trials)
         return NULL;
     const struct trial_record *records = sweep->status.results;
     unsigned parameters = sweep->parameter_count, results = sweep->status.result_count;
