@@ -381,7 +381,7 @@ const struct pod_line *job_view_pod(const struct job_view *view, const char *rol
 
 /* ---------------------------------------------------------------- the chief's log */
 
-/* "warning: worker 1 is a straggler: its part …" and, later, "worker 1 keeps up again". */
+/* "warning: worker 1 is a straggler: its part …" (with parameter servers without "warning: ") and, later, "worker 1 keeps up again". */
 #define STRAGGLER_BEGINS " is a straggler: "
 #define STRAGGLER_ENDS " keeps up again"
 /* For so long what the chief tells itself is better than what its lines say. */
@@ -507,10 +507,11 @@ static bool take_failure_line(struct job_view *view, const char *line)
     return false;
 }
 
-/* Where pods share processors, tells of a straggler only when it has been one for a while; else of neither its begin nor its end. */
+/* Where pods share processors, keeps back the line about a straggler until it has been one for a while. If it keeps up again before that,
+ * neither line is shown. Returns whether the line is kept back or dropped. */
 static bool take_straggler(struct job_view *view, const char *line, int64_t now_ms)
 {
-    bool begins = strncmp(line, "warning: ", 9) == 0 && strstr(line, STRAGGLER_BEGINS) != NULL;
+    bool begins = strstr(line, STRAGGLER_BEGINS) != NULL;
     bool ends = strstr(line, STRAGGLER_ENDS) != NULL, waits = *view->straggler != '\0';
     if (waits && !ends && now_ms - view->straggler_ms >= VIEW_STRAGGLER_MS) {
         buffer_format(&view->events, "chief: %s\n", view->straggler);
