@@ -197,9 +197,9 @@ bool job_view_over(const struct job_view *view)
 }
 
 /* The state and the step of a job that continues are those of pods that are gone. */
-static void take_first_sight(struct job_view *view, const struct json *job, const char *state)
+static void take_first_sight(struct job_view *view, const struct json *job)
 {
-    view->was_over = strcmp(state, "Succeeded") == 0 || strcmp(state, "Failed") == 0;
+    view->was_over = job_is_over(job);
     if (view->since_ms > 0 && !view->was_over)
         view->stale_step = json_integer_at(job, "status.progress.step", -1);
 }
@@ -214,7 +214,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
     view->workers = json_integer_at(job, "spec.workers.replicas", 1);
     view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
     if (!view->seen)
-        take_first_sight(view, job, state);
+        take_first_sight(view, job);
     take_progress(view, json_at(job, "status.progress"));
     take_conditions(view, json_at(job, "status.conditions"));
     if (*state && strcmp(state, view->state) != 0) {
