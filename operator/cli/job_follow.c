@@ -146,7 +146,7 @@ static void log_start(struct job_follow *follow, const char *container)
     follow->log = kube_client_stream(follow->client, &options);
 }
 
-/* Whether the log is that of a command before this one, after which the job continues. */
+/* Whether the chief trained under an earlier command, and the job continues. */
 static bool log_is_old(const struct job_view *view, const struct pod_line *chief)
 {
     return chief->earlier && !view->was_over;

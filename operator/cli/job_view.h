@@ -53,9 +53,8 @@ struct job_view {
         message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
     bool deleted;                  /* the TrainingJob was deleted */
     bool seen, was_over;           /* the job has been read; it was over already when it was first read */
-    int64_t
-        since_ms; /* the job continues from an earlier command: what its pods from before this time did is not told; 0: it is
-                         * told */
+    /* The job continues from an earlier command: what pods did that were created before this time is not shown. 0: it is new. */
+    int64_t since_ms;
     int64_t stale_step;       /* of the status when the job was first read, if the job continues; -1: none */
     char hold[64];            /* the reason why no pods are created; "": none */
     bool checkpoints_failing; /* the condition CheckpointsFailing */
@@ -69,9 +68,8 @@ struct job_view {
     struct view_recovery recovery; /* the newest one */
     int64_t document_ms;           /* when the chief's document was last received; 0: never */
     bool log_is_new;               /* the current chief's log has no step line yet */
-    bool
-        shares_processors; /* the pods share this machine's processors, so that each is now and then late for a moment */
-    char straggler[VIEW_TEXT_MAX]; /* a warning that waits until it has held for VIEW_STRAGGLER_MS; "": none */
+    bool shares_processors;        /* the pods share this machine's processors, so each is late now and then */
+    char straggler[VIEW_TEXT_MAX]; /* the line about a straggler, kept back for VIEW_STRAGGLER_MS; "": none */
     int64_t straggler_ms;          /* when it came */
     int64_t restarts;
     char unit[32];             /* of the throughput: "examples" */

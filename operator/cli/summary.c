@@ -84,7 +84,7 @@ static void write_curve(const struct job_view *view, struct buffer *out)
     buffer_format(out, "\n               %.3f to %.4f\n", view->losses[0], view->losses[view->loss_count - 1]);
 }
 
-/* Side by side, since a held-out loss far above the training's shows that the model has learnt its examples by heart. */
+/* Side by side, since a held-out loss far above that of training shows overfitting. */
 static void write_losses(const struct job_view *view, struct buffer *out)
 {
     if (isfinite(view->loss) && isfinite(view->validation_loss))

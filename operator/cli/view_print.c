@@ -11,8 +11,8 @@
 #define BAR_WIDTH_MAX 40
 #define PODS_SHOWN_MAX 8
 #define CURVE_WIDTH_MAX 256
-#define CURVE_WIDTH_LEAST 4 /* of a curve that may have outliers */
-#define OUTLIERS_PART 10    /* of the columns, one in so many and one more may be outliers */
+#define CURVE_WIDTH_LEAST 4 /* in narrower curves nothing is an outlier */
+#define OUTLIERS_PART 10    /* a tenth of the columns and one more may be outliers */
 #define LOSS_LEAST 1e-12
 
 #define BOLD "\033[1m"
@@ -111,7 +111,7 @@ static int compare_heights(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* Where the scale of the heights begins. A few losses that happen to be nearly 0 do not take most of it. */
+/* Returns the height at which the scale begins. A few losses of nearly 0 are below it if they would take more than half of the scale. */
 static double lowest_height(const double *heights, unsigned columns)
 {
     double sorted[CURVE_WIDTH_MAX];

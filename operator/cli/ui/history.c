@@ -32,8 +32,8 @@ static double height(double loss)
     return isnan(loss) ? INFINITY : loss;
 }
 
-/* Keeps exactly HISTORY_GROUP of more points, in their order: those with the lowest and the highest loss and figure, and where these
- * coincide, the first, the last and others. Exactly as many, because thin() takes groups by their number of points. */
+/* Keeps exactly HISTORY_GROUP of more points, in their order: those with the lowest and the highest loss and figure; where one point is
+ * several of these, also the first, the last and others, because thin() finds the groups by their number of points. */
 static unsigned keep_extremes(struct history_point *points, unsigned count)
 {
     bool stays[2 * HISTORY_GROUP] = {false};
@@ -83,7 +83,7 @@ static void close_group(struct history_curve *curve)
     curve->lines = 0;
 }
 
-/* The newest points are those of a group that is open. When beginnings alone fill the curve, later points are lost. */
+/* Adds to the open group. When beginnings alone fill the curve, later points are lost. */
 static void add_point(struct history_curve *curve, const struct history_point *point)
 {
     if (point->begins)

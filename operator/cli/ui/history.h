@@ -12,9 +12,9 @@
 
 #include "common/json.h"
 
-/* Of a long curve the points are kept in groups. A group covers a number of lines that follow each other, and keeps those with the lowest
- * and the highest loss and figure, so that a single peak stays. When the curve is full, pairs of groups are merged, and from then on a
- * group covers twice as many lines. The newest points are an open group. */
+/* The points of a curve are kept in groups. A group covers consecutive lines of the log, and keeps those with the lowest and the highest
+ * loss and figure, so that a single peak stays. When the curve is full, pairs of groups are merged, and from then on a group covers twice
+ * as many lines. The newest points are in a group that is still open. */
 #define HISTORY_GROUP 4
 #define HISTORY_POINTS_MAX (2048 + 2 * HISTORY_GROUP)
 /* When there are more marks, every second checkpoint is dropped or, if there are no checkpoints, the oldest mark. */
@@ -30,7 +30,7 @@ struct history_point {
 struct history_curve {
     struct history_point points[HISTORY_POINTS_MAX];
     unsigned count, closed;      /* the points from `closed` on are the open group */
-    unsigned lines, group_lines; /* what the open group covers, and a full one */
+    unsigned lines, group_lines; /* how many lines the open group covers, and a closed one */
 };
 
 enum history_event { HISTORY_RESTART, HISTORY_WHOLE_AGAIN, HISTORY_CHECKPOINT };
