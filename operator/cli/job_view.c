@@ -143,8 +143,8 @@ static void take_conditions(struct job_view *view, const struct json *conditions
     }
 }
 
-/* Why pods failed, but where it stands in the chief's log, which is shown. Told when the job's state has changed, and not what the job's own
- * end quotes. */
+/* Shows why pods failed, except for what is in the chief's log, which is shown anyway, or is quoted by the job's own end. Called when the
+ * job's state has changed. */
 static void tell_failure_line(struct job_view *view)
 {
     for (unsigned i = 0; i < view->pod_count; i++) {

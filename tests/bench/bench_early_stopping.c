@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What early stopping saves, on learning curves that are drawn from a seed: 256 trials of 1000 steps, ten at a time, judged by the
- * functions with which the operator judges them. A trial that pauses loses nothing, and goes on before another begins. A trial's loss falls from 2.3 towards a last value, as a power of its steps. Trials
- * that fall fast at first tend to end high, as with high learning rates, so what is seen early misleads at times.
+ * functions with which the operator judges them. A trial that pauses loses nothing, and goes on before another begins. A trial's loss
+ * falls from 2.3 towards a last value, as a power of its steps. Trials that fall fast at first tend to end high, as with high learning
+ * rates, so what is seen early misleads at times.
  *
  *     bench_early_stopping [SEEDS]    seeds from 0 on (200)
  *

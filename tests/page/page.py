@@ -149,8 +149,8 @@ def gate():
     check("names that nothing can have, and other paths, are refused", wrong == [400, 404, 400], wrong)
 
 
-# JavaScript: the fewest milliseconds that a function takes in some tries, since other programs run beside the browser. The bounds below are
-# three to four times what two processors take that other programs use, too.
+# JavaScript: the fewest milliseconds that a function takes in some tries, because other programs run beside the browser. The bounds below
+# are three to four times what was measured on two busy processors.
 FASTEST = """const fastest = (count, act) => Math.min(...Array.from({length: count}, () => { const begun = performance.now(); act(); return performance.now() - begun; }));
 """
 

@@ -14,7 +14,7 @@
 #define STEPS_MAX 60
 #define NEAR_ENOUGH 1e-14 /* in widths */
 
-/* What one kernel has of one parameter. */
+/* The factor of one parameter in one kernel. */
 struct factor {
     double center; /* NAN: of choices, all are equal */
     union {
@@ -63,7 +63,7 @@ static void fill_weights(struct parzen *parzen)
 
 /* ---------------------------------------------------------------- choices */
 
-/* `own` trials of those had the parameter. */
+/* `own`: how many trials had the parameter. */
 static void fill_choices(const struct parzen_space *space, struct factor *factor, size_t own)
 {
     double choices = (double)space->choices;
@@ -132,8 +132,9 @@ static double distance_of(const struct parzen_space *space, struct factor *const
     return fmax(below, above);
 }
 
-/* The number below which `place` of what a Gaussian has in the range lies, by Newton's method from the center. The integral is convex below
- * the center and concave above it, so no step goes too far but by rounding; then the remaining interval is halved. */
+/* Returns the number in the range below which the part `place` of the Gaussian's mass lies, by Newton's method from the center. The
+ * integral is convex below the center and concave above it, so only rounding makes a step go too far; then the remaining interval is
+ * halved. */
 static double place_in(const struct parzen_space *space, const struct factor *factor, double place)
 {
     double low = lower_end(space), high = upper_end(space), number = factor->center;
@@ -162,7 +163,7 @@ static double draw_number(const struct parzen_space *space, const struct factor 
 
 /* ---------------------------------------------------------------- both */
 
-/* Fills the factors of one parameter in all kernels, of which the centers are known: NAN where the prior's comes. */
+/* Fills the factors of one parameter in all kernels. Their centers are set: NAN stands for the factor of the prior. */
 static void fill_factors(struct parzen *parzen, size_t parameter)
 {
     const struct parzen_space *space = &parzen->spaces[parameter];

@@ -3,7 +3,7 @@
  * Estimates the joint probability density of the parameters of a sweep from the values that some of its trials had (a Parzen
  * estimator); tpe.h draws from it and compares two of them. The density is a weighted sum of kernels: one for each trial, and one for
  * the whole space (the prior, with the weight of one trial). A kernel is a product with one factor for each parameter, so the density
- * knows which values go together. The factors are these (Bergstra et al. 2011; Watanabe 2023, "Tree-Structured Parzen Estimator:
+ * is high where values occurred together. The factors are these (Bergstra et al. 2011; Watanabe 2023, "Tree-Structured Parzen Estimator:
  * Understanding Its Algorithm Components and Their Roles for Better Empirical Performance"):
  *
  * - For a range, a Gaussian around the trial's value, cut off at the ends of the range. It is as wide as the distance to the farther one

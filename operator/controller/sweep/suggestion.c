@@ -78,7 +78,7 @@ static int64_t judged_count(const struct training_sweep *sweep)
     return count;
 }
 
-/* A trial's values as they are recorded; NAN: it has none. */
+/* Reads the recorded values of a trial; NAN: the parameter was not tried. */
 static void recorded_point(const struct training_sweep *sweep, const struct parzen_space *spaces, unsigned trial,
                            double *ret_point)
 {

@@ -21,9 +21,9 @@ int64_t trial_number(const struct training_sweep *sweep, const char *name);
  * the message names the field. Free `ret_object` with json_free. */
 int trial_build(const struct training_sweep *sweep, int64_t trial, struct json **ret_object, struct error *error);
 
-/* Returns the merge patch that suspends the trial's job or resumes it; free with json_free. With action Pause, a job that is suspended loses
- * the step at which it waits, so that a person who resumes it gets one that trains to its end; one that the sweep resumes waits at the next
- * rung. */
+/* Returns the merge patch that suspends the trial's job or resumes it; free with json_free. With action Pause, a job that is suspended
+ * loses the step at which it waits, so that a person who resumes it gets one that trains to its end; one that the sweep resumes waits at
+ * the next rung. */
 struct json *trial_suspend_patch(const struct training_sweep *sweep, int64_t trial, bool suspend);
 
 #endif

@@ -6,7 +6,8 @@
  * whose values follow from earlier results, what is recorded of a trial must never change, and its job must have those values.
  * With early stopping, trials report values on their way: a value that is recorded must never change, no trial may be suspended before
  * the status says that it is stopped, and one of which it says so must not run on. With pauses, a trial may be resumed only after the
- * status says that it goes on, and must then come on; a trial that waits at its rungs never passes one; in the end none may wait that is among the best of its rung.
+ * status says that it goes on, and must then come on; a trial that waits at its rungs never passes one; in the end none may wait that is
+ * among the best of its rung.
  * With PBT a parent that is recorded must never change, must have succeeded, and the trial's job must go on from it.
  */
 #include <inttypes.h>
