@@ -50,7 +50,7 @@ static const struct slot *slot_to_end(const struct planning *planning, const str
 {
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct pod_view *pod = planning->crew.slots[i].occupant;
-        if (pod && strcmp(pod->name, one->pod) == 0 && !pod_view_ended(pod))
+        if (pod && one->pod && strcmp(pod->name, one->pod) == 0 && !pod_view_ended(pod))
             return &planning->crew.slots[i];
     }
     return NULL;

@@ -123,6 +123,17 @@ Test(straggler, no_more_than_so_many_within_an_hour)
     expect_turn("delete_pod=1");
 }
 
+Test(straggler, an_entry_without_a_pod_is_dropped)
+{
+    static struct straggler_replacement entries[] = {{.pod = NULL}};
+    entries[0].at_ms = scene.input.now_ms;
+    keeps_up();
+    scene.job.status.straggler_replacements = entries;
+    scene.job.status.straggler_replacement_count = 1;
+    expect_plan("delete_pod=0");
+    cr_expect_eq(scene.plan.status.straggler_replacement_count, 0);
+}
+
 static void expect_no_decision(const char *why)
 {
     scene_turn(&scene);
