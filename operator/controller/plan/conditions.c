@@ -32,6 +32,22 @@ void condition_set(struct planning *planning, enum condition_type type, enum con
     condition->observed_generation = planning->job->generation;
 }
 
+void condition_warn(struct planning *planning, enum condition_type type, const char *reason, const char *action,
+                    const char *message)
+{
+    if (!condition_is(planning->old, type, CONDITION_TRUE))
+        planning_event(planning, true, reason, action, message);
+    condition_set(planning, type, CONDITION_TRUE, reason, message);
+}
+
+int64_t condition_figure_scale(int64_t number)
+{
+    int64_t power = 1;
+    while (power <= number / 10)
+        power *= 10;
+    return power;
+}
+
 /* Turns it False, when there is something to turn. */
 static void condition_end(struct planning *planning, enum condition_type type, const char *reason, const char *message)
 {

@@ -20,6 +20,14 @@ bool condition_is(const struct job_status *status, enum condition_type type, enu
 void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
                    const char *reason, const char *message);
 
+/* As condition_set, to True; a warning event with the same reason and message says so if it was not True before. */
+void condition_warn(struct planning *planning, enum condition_type type, const char *reason, const char *action,
+                    const char *message);
+
+/* Returns the highest power of ten that is not above `number`, at least 1. Figures in messages are rounded by it, because the status
+ * is written each time that its text changes. */
+int64_t condition_figure_scale(int64_t number);
+
 /* Sets Running, Restarting and Scheduled from the crew, and the state. Called after all
  * policies. */
 void conditions_update(struct planning *planning);

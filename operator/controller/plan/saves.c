@@ -15,9 +15,7 @@ static const char *newest(struct planning *planning)
 static void say_failing(struct planning *planning, const struct saves_input *saves)
 {
     const char *message = planning_format(planning, "%s; training goes on, %s", saves->message, newest(planning));
-    if (!condition_is(planning->old, CONDITION_CHECKPOINTS_FAILING, CONDITION_TRUE))
-        planning_event(planning, true, saves->failure, "Checkpoint", message);
-    condition_set(planning, CONDITION_CHECKPOINTS_FAILING, CONDITION_TRUE, saves->failure, message);
+    condition_warn(planning, CONDITION_CHECKPOINTS_FAILING, saves->failure, "Checkpoint", message);
 }
 
 static void say_mended(struct planning *planning)

@@ -20,14 +20,12 @@ static struct slot *slot_of(const struct planning *planning)
     return crew_slot_at(&planning->crew, role, straggler->index);
 }
 
-/* Rounded to one significant digit, because the status is written each time that its text changes. */
+/* Rounded down to one significant digit. */
 static int64_t times_slower(const struct straggler_input *straggler)
 {
     double times = straggler->due_ms > 0 ? straggler->own_ms / straggler->due_ms : 0;
-    int64_t whole = times < 1e6 ? (int64_t)(times + 0.5) : 1000000, power = 1;
-    while (power <= whole / 10)
-        power *= 10;
-    return whole / power * power;
+    int64_t whole = times < 1e6 ? (int64_t)(times + 0.5) : 1000000, scale = condition_figure_scale(whole);
+    return whole / scale * scale;
 }
 
 static const char *describe(struct planning *planning, const struct slot *slot)
@@ -167,10 +165,7 @@ void straggler_update(struct planning *planning)
     if (status_terminal(planning->next) || !planning->input->straggler.reported || (!trains && !was))
         return;
     if (trains && slot) {
-        const char *what = describe(planning, slot);
-        if (!was)
-            planning_event(planning, true, "StragglerFound", "Train", what);
-        condition_set(planning, CONDITION_STRAGGLING, CONDITION_TRUE, "StragglerFound", what);
+        condition_warn(planning, CONDITION_STRAGGLING, "StragglerFound", "Train", describe(planning, slot));
     } else if (was) {
         condition_set(planning, CONDITION_STRAGGLING, CONDITION_FALSE, "NoStraggler",
                       "no member of the crew is much slower than the others");
