@@ -104,28 +104,43 @@ static bool is_within_limit(const struct planning *planning)
     return recent < (limit == FIELD_UNSET ? MAX_PER_HOUR_DEFAULT : limit);
 }
 
+/* Where Kueue chooses the node, the successor would be sent to the same one. */
+static bool is_due(const struct planning *planning, const struct slot *slot)
+{
+    int64_t after_seconds = planning->job->run_policy.straggler_replacement.after_seconds;
+    return after_seconds > 0 && slot && slot_ready(slot) && !queue_pins_nodes(planning) && crew_is_whole(planning) &&
+           named_ms(planning) >= 1000 * after_seconds && is_within_limit(planning);
+}
+
+/* Gives the next status a list of its own, with room for one more entry. Entries stay for an hour; the pod of an entry may take longer to
+ * end. */
+static void drop_old(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    unsigned kept = 0, count = next->straggler_replacement_count;
+    struct straggler_replacement *list = arena_allocate(&planning->plan->arena, count + 1, sizeof *list);
+    for (unsigned i = 0; i < count; i++) {
+        const struct straggler_replacement *one = &next->straggler_replacements[i];
+        if (one->pod && (is_recent(planning, one) || slot_to_end(planning, one)))
+            list[kept++] = *one;
+    }
+    next->straggler_replacements = list;
+    next->straggler_replacement_count = kept;
+}
+
 static void add_replacement(struct planning *planning, const struct pod_view *pod)
 {
     struct job_status *next = planning->next;
-    unsigned count = next->straggler_replacement_count;
-    struct straggler_replacement *list = arena_allocate(&planning->plan->arena, count + 1, sizeof *list);
-    for (unsigned i = 0; i < count; i++)
-        list[i] = next->straggler_replacements[i];
-    list[count] =
+    drop_old(planning);
+    next->straggler_replacements[next->straggler_replacement_count++] =
         (struct straggler_replacement){.pod = planning_format(planning, "%s", pod->name), .at_ms = planning->now_ms};
-    next->straggler_replacements = list;
-    next->straggler_replacement_count = count + 1;
 }
 
-/* Where Kueue chooses the node, the successor would be sent to the same one. */
 bool straggler_plan(struct planning *planning)
 {
-    int64_t after_seconds = planning->job->run_policy.straggler_replacement.after_seconds;
     const struct slot *slot = slot_of(planning);
     bool no_successors = planning->finishing != FINISHING_NOT || planning->input->invalid;
-    if (status_terminal(planning->next) || no_successors || carry_out(planning) || after_seconds == FIELD_UNSET ||
-        after_seconds == 0 || !slot || !slot_ready(slot) || queue_pins_nodes(planning) || !crew_is_whole(planning) ||
-        named_ms(planning) < 1000 * after_seconds || !is_within_limit(planning))
+    if (status_terminal(planning->next) || no_successors || carry_out(planning) || !is_due(planning, slot))
         return false;
     const struct pod_view *pod = slot->occupant;
     add_replacement(planning, pod);
@@ -139,29 +154,13 @@ bool straggler_plan(struct planning *planning)
 
 /* ---------------------------------------------------------------- what the status says */
 
-/* Entries stay for an hour; the pod of an entry may take longer to end. */
-static void drop_old(struct planning *planning)
-{
-    struct job_status *next = planning->next;
-    unsigned kept = 0, count = next->straggler_replacement_count;
-    if (count == 0)
-        return;
-    struct straggler_replacement *list = arena_allocate(&planning->plan->arena, count, sizeof *list);
-    for (unsigned i = 0; i < count; i++) {
-        const struct straggler_replacement *one = &next->straggler_replacements[i];
-        if (one->pod && (is_recent(planning, one) || slot_to_end(planning, one)))
-            list[kept++] = *one;
-    }
-    next->straggler_replacements = list;
-    next->straggler_replacement_count = kept;
-}
-
 void straggler_update(struct planning *planning)
 {
     const struct slot *slot = slot_of(planning);
     bool was = condition_is(planning->old, CONDITION_STRAGGLING, CONDITION_TRUE);
     bool trains = condition_is(planning->next, CONDITION_RUNNING, CONDITION_TRUE);
-    drop_old(planning);
+    if (planning->next->straggler_replacement_count > 0)
+        drop_old(planning);
     if (status_terminal(planning->next) || !planning->input->straggler.reported || (!trains && !was))
         return;
     if (trains && slot) {

@@ -3,9 +3,9 @@
  * Reports a worker that is slower than the rest, as the job's chief finds (the condition Straggling), and replaces its pod if
  * spec.runPolicy.stragglerReplacement says so.
  *
- * A pod is replaced once the chief has reported it without a break for afterSeconds, counted from when the crew was last complete:
- * the first steps after a pod was replaced do not count twice. Every required pod must be ready, so no pod is replaced while another
- * one is missing, and at most maxPerHour pods are replaced within an hour.
+ * A pod is replaced once the chief has reported its worker without a break for afterSeconds. The time before the crew was last
+ * complete does not count, because the report was then about the worker's previous pod. Every required pod must be ready, so no pod is
+ * replaced while another one is missing, and at most maxPerHour pods are replaced within an hour.
  *
  * status.controllerState.stragglerReplacements is the journal. The decision is written there first, together with a failure that
  * blames the pod's node (node_avoidance.h), so that the successor is placed elsewhere. Only a later plan that sees the entry deletes
