@@ -25,8 +25,7 @@ struct seen_taint {
 struct node_taints {
     struct node_taints_options options;
     int64_t started_ms, started_steady_ms;
-    struct sick_failure failures[NODE_TAINTS_FAILURES_MAX]; /* their times are those of the steady clock … */
-    int64_t noted_ms[NODE_TAINTS_FAILURES_MAX];             /* … and these are what the status says */
+    struct sick_failure failures[NODE_TAINTS_FAILURES_MAX]; /* at_ms: on the steady clock */
     size_t count;
     struct seen_taint *seen; /* of nodes in the cache */
     size_t seen_count;
@@ -70,6 +69,13 @@ static struct seen_taint *find_seen(const struct node_taints *taints, const char
     return NULL;
 }
 
+static void forget_seen(struct node_taints *taints)
+{
+    for (size_t i = 0; i < taints->seen_count; i++)
+        free(taints->seen[i].node);
+    free(taints->seen);
+}
+
 /* Notes the taints of the cache. Those that it has no more are forgotten. */
 static void note_taints(struct node_taints *taints)
 {
@@ -85,9 +91,7 @@ static void note_taints(struct node_taints *taints)
         list[count++] = (struct seen_taint){memory_copy_string(mark->name), mark->sick_since_ms, mark->sick_until_ms,
                                             before ? before->from_ms : steady_of(taints, mark->sick_since_ms)};
     }
-    for (size_t i = 0; i < taints->seen_count; i++)
-        free(taints->seen[i].node);
-    free(taints->seen);
+    forget_seen(taints);
     taints->seen = list;
     taints->seen_count = count;
 }
@@ -121,7 +125,6 @@ static void remove_failure(struct node_taints *taints, size_t i)
     free(failure->node);
     free(failure->reason);
     *failure = taints->failures[--taints->count];
-    taints->noted_ms[i] = taints->noted_ms[taints->count];
 }
 
 static void add_failure(struct node_taints *taints, const struct training_job *job, const struct node_failure *failure,
@@ -133,7 +136,6 @@ static void add_failure(struct node_taints *taints, const struct training_job *j
             oldest = i;
     if (taints->count == NODE_TAINTS_FAILURES_MAX)
         remove_failure(taints, oldest);
-    taints->noted_ms[taints->count] = failure->at_ms;
     taints->failures[taints->count++] = (struct sick_failure){
         .uid = memory_copy_string(job->uid),
         .program = memory_copy_string(job->sweep_uid ? job->sweep_uid : job->uid),
@@ -141,6 +143,7 @@ static void add_failure(struct node_taints *taints, const struct training_job *j
         .node = memory_copy_string(failure->node),
         .reason = memory_copy_string(failure->reason ? failure->reason : ""),
         .at_ms = at_ms,
+        .noted_ms = failure->at_ms,
     };
 }
 
@@ -149,7 +152,7 @@ static int64_t time_of(const struct node_taints *taints, const struct training_j
                        const struct node_failure *failure)
 {
     for (size_t i = 0; i < taints->count; i++)
-        if (taints->noted_ms[i] == failure->at_ms && strcmp(taints->failures[i].uid, job->uid) == 0 &&
+        if (taints->failures[i].noted_ms == failure->at_ms && strcmp(taints->failures[i].uid, job->uid) == 0 &&
             strcmp(taints->failures[i].node, failure->node) == 0)
             return taints->failures[i].at_ms;
     return steady_of(taints, failure->at_ms);
@@ -240,8 +243,9 @@ static void patch_node(struct node_taints *taints, const struct json *node)
     json_set_string(metadata, "resourceVersion", json_string_at(node, "metadata.resourceVersion", ""));
     struct json *annotations = json_set_object(metadata, "annotations");
     char since[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX];
-    clock_format_seconds(clock_now_ms() + 999, since);
-    clock_format_seconds(clock_now_ms() + 999 + taints->options.window_ms, until);
+    int64_t since_ms = clock_now_ms() + 999;
+    clock_format_seconds(since_ms, since);
+    clock_format_seconds(since_ms + taints->options.window_ms, until);
     json_set(annotations, ANNOTATION_SICK_SINCE, taints->removes ? json_new_null() : json_new_string(since));
     json_set(annotations, ANNOTATION_SICK_UNTIL, taints->removes ? json_new_null() : json_new_string(until));
     json_set(json_set_object(patch, "spec"), "taints", taints_list(node, !taints->removes));
@@ -425,9 +429,7 @@ void node_taints_free(struct node_taints *taints)
         return;
     while (taints->count > 0)
         remove_failure(taints, taints->count - 1);
-    for (size_t i = 0; i < taints->seen_count; i++)
-        free(taints->seen[i].node);
-    free(taints->seen);
+    forget_seen(taints);
     end_change(taints);
     free(taints->last);
     free(taints);

@@ -28,8 +28,9 @@ struct sick_failure {
     char *uid, *job; /* the job's UID, and "namespace/name" */
     char *program;   /* the UID of the sweep whose trial the job is, or the job's */
     char *node;
-    char *reason; /* "a device failed (pod digits-worker-1-3)" */
-    int64_t at_ms;
+    char *reason;     /* "a device failed (pod digits-worker-1-3)" */
+    int64_t at_ms;    /* by the clock of sick_failures.now_ms */
+    int64_t noted_ms; /* as the job's status says */
 };
 
 struct sick_failures {
