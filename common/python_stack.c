@@ -50,29 +50,27 @@ static const char *last_thread(const char *text)
     return found;
 }
 
-static bool append_faulthandler(const char *text, struct buffer *out)
-{
-    const char *at = last_thread(text);
-    struct frame frame;
-    for (int i = 0; at && i < PYTHON_STACK_FRAMES && frame_read(at, &frame); i++) {
-        buffer_append_string(out, i > 0 ? " < " : "", NULL);
-        failure_line_clean(frame.function, frame.function_length, NAME_MAX_BYTES, out);
-        buffer_append_string(out, " (", NULL);
-        failure_line_clean(frame.file, frame.file_length, NAME_MAX_BYTES, out);
-        buffer_format(out, ":%lu)", frame.line);
-        at += strcspn(at, "\n");
-        at += *at == '\n';
-    }
-    return at != NULL;
-}
-
-/* ---------------------------------------------------------------- what the hook prints (hang_hook.h) */
-
 static const char *next_line(const char *at)
 {
     at += strcspn(at, "\n");
     return at + (*at == '\n');
 }
+
+static bool append_faulthandler(const char *text, struct buffer *out)
+{
+    const char *at = last_thread(text);
+    struct frame frame;
+    for (int i = 0; at && i < PYTHON_STACK_FRAMES && frame_read(at, &frame); i++, at = next_line(at)) {
+        buffer_append_string(out, i > 0 ? " < " : "", NULL);
+        failure_line_clean(frame.function, frame.function_length, NAME_MAX_BYTES, out);
+        buffer_append_string(out, " (", NULL);
+        failure_line_clean(frame.file, frame.file_length, NAME_MAX_BYTES, out);
+        buffer_format(out, ":%lu)", frame.line);
+    }
+    return at != NULL;
+}
+
+/* ---------------------------------------------------------------- what the hook prints (hang_hook.h) */
 
 /* Lines `    wait (train.py:31)` below `Thread 1 (idle): "MainThread"`, as py-spy prints them. */
 static bool append_spy(const char *text, struct buffer *out)
@@ -96,11 +94,11 @@ static bool append_gdb(const char *text, struct buffer *out)
     size_t before = out->length;
     int count = 0;
     for (at = at ? at + (*at == '\n') : ""; count < PYTHON_STACK_FRAMES && *at == '#'; at = next_line(at)) {
-        const char *end = at + strcspn(at, "\n"), *name = at + strcspn(at, " \n"), *in = strstr(at, " in ");
-        const char *arguments = strstr(at, " (");
+        const char *end = at + strcspn(at, "\n"), *in = strstr(at, " in "), *arguments = strstr(at, " (");
         if (!arguments || arguments >= end)
             break;
-        name = in && in < arguments ? in + strlen(" in ") : name + strspn(name, " ");
+        const char *name = in && in < arguments ? in + strlen(" in ") : at + strcspn(at, " ");
+        name += strspn(name, " ");
         if (name >= arguments)
             break;
         buffer_append_string(out, count++ > 0 ? " < " : "", NULL);
@@ -117,12 +115,12 @@ struct kernel_line {
 
 static bool kernel_line_read(const char *text, struct kernel_line *ret_line)
 {
-    const char *end = text + strcspn(text, "\n"), *state, *where, *call;
-    if (strncmp(text, "process ", strlen("process ")) != 0 || !(state = strstr(text, "): ")) || state >= end ||
-        !(where = strstr(state, " at ")) || where >= end || !(call = strstr(where, ", system call ")) || call >= end)
+    const char *end = text + strcspn(text, "\n"), *state = strstr(text, "): ");
+    if (strncmp(text, "process ", strlen("process ")) != 0 || !state)
         return false;
     state += strlen("): ");
-    if (state > where)
+    const char *where = strstr(state, " at "), *call = where ? strstr(where, ", system call ") : NULL;
+    if (!call || call >= end)
         return false;
     ret_line->state = state;
     ret_line->state_length = (size_t)(where - state);
@@ -130,19 +128,20 @@ static bool kernel_line_read(const char *text, struct kernel_line *ret_line)
     ret_line->where_length = (size_t)(call - ret_line->where);
     ret_line->call = call + strlen(", ");
     ret_line->call_length = (size_t)(end - ret_line->call);
-    return call >= ret_line->where;
+    return true;
 }
 
 /* The first thread that is stopped or waits in the kernel without being interrupted; else the first of all. */
 static bool append_kernel(const char *text, struct buffer *out)
 {
     struct kernel_line line, chosen = {.state = NULL};
-    for (const char *at = text; *at; at = next_line(at)) {
-        bool stuck = kernel_line_read(at, &line) && (*line.state == 'T' || *line.state == 'D');
-        if (stuck || (!chosen.state && kernel_line_read(at, &line)))
+    bool stuck = false;
+    for (const char *at = text; *at && !stuck; at = next_line(at)) {
+        if (!kernel_line_read(at, &line))
+            continue;
+        stuck = *line.state == 'T' || *line.state == 'D';
+        if (stuck || !chosen.state)
             chosen = line;
-        if (stuck)
-            break;
     }
     if (!chosen.state)
         return false;
