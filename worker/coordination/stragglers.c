@@ -235,28 +235,26 @@ const char *stragglers_measure(const struct stragglers *stragglers, unsigned mem
     return stragglers->members[member].has_kin ? "the others'" : "usually";
 }
 
-static struct straggler describe(const struct stragglers *stragglers, unsigned member)
+static double lost_a_part_ns(const struct member_pace *pace)
 {
-    struct record record = summarise(&stragglers->members[member]);
-    return (struct straggler){.member = member, .own_ns = (int64_t)record.own_ns, .due_ns = (int64_t)record.due_ns};
+    struct record record = summarise(pace);
+    return record.own_ns - record.due_ns;
 }
 
 bool stragglers_find(struct stragglers *stragglers, struct straggler *ret_straggler)
 {
-    struct straggler worst = {.member = stragglers->found};
-    bool any = false;
-    for (unsigned i = 0; i < stragglers->count && !stragglers->members[stragglers->found].named; i++) {
-        if (!stragglers->members[i].named)
-            continue;
-        struct straggler one = describe(stragglers, i);
-        if (!any || one.own_ns - one.due_ns > worst.own_ns - worst.due_ns)
-            worst = one;
-        any = true;
-    }
-    stragglers->found = worst.member;
-    if (!stragglers->members[worst.member].named)
+    const struct member_pace *members = stragglers->members;
+    unsigned found = stragglers->found;
+    bool stays = members[found].named;
+    for (unsigned i = 0; i < stragglers->count && !stays; i++)
+        if (members[i].named &&
+            (!members[found].named || lost_a_part_ns(&members[i]) > lost_a_part_ns(&members[found])))
+            found = i;
+    if (!members[found].named)
         return false;
-    *ret_straggler = describe(stragglers, worst.member);
+    struct record record = summarise(&members[found]);
+    *ret_straggler = (struct straggler){found, (int64_t)record.own_ns, (int64_t)record.due_ns};
+    stragglers->found = found;
     return true;
 }
 

@@ -175,8 +175,9 @@ void report_free(struct report *report)
 static void publish(struct report *report)
 {
     report->status.updated_at_ms = clock_now_ms();
-    if (*report->status.straggler_role)
-        report->status.straggler_seconds = (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000;
+    report->status.straggler_seconds = *report->status.straggler_role
+                                           ? (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000
+                                           : STATUS_UNKNOWN;
     report->status.goodput = pace_goodput(&report->pace, clock_monotonic_ns());
     if (report->server)
         status_server_publish(report->server, &report->status);
@@ -399,8 +400,6 @@ void report_straggler(struct report *report, const char *role, int64_t index, in
     status->straggler_index = role ? index : STATUS_UNKNOWN;
     status->straggler_ms = role ? (double)own_ns / 1e6 : STATUS_UNKNOWN;
     status->straggler_due_ms = role ? (double)due_ns / 1e6 : STATUS_UNKNOWN;
-    status->straggler_seconds =
-        role ? (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000 : STATUS_UNKNOWN;
     pthread_mutex_unlock(&report->mutex);
 }
 

@@ -205,7 +205,9 @@ static void publish_straggler(struct loop *loop)
 {
     struct trainer *trainer = loop->trainer;
     struct straggler straggler;
-    if (trainer_is_chief(trainer) && stragglers_find(loop->stragglers, &straggler))
+    if (!trainer_is_chief(trainer))
+        return;
+    if (stragglers_find(loop->stragglers, &straggler))
         report_straggler(trainer->report, trainer->crew.seats[straggler.member].role,
                          trainer->crew.seats[straggler.member].index, straggler.own_ns, straggler.due_ns);
     else
