@@ -47,8 +47,8 @@ int state_directory_check(const char *path, struct error *error);
 int state_directory_forget(const char *path, bool volumes_too, struct error *error);
 
 /* Locks the directory and deletes the files that Coxswain's programs have made, the volumes and, unless it has other files, the directory
- * itself. ERROR_UNAVAILABLE if the directory is in use, ERROR_INVALID if it is not a state directory. `*ret_gone` says whether the directory
- * was deleted. */
+ * itself. ERROR_UNAVAILABLE if the directory is in use, ERROR_INVALID if it is not a state directory. `*ret_gone` says whether the
+ * directory was deleted. */
 int state_directory_delete(const char *path, bool *ret_gone, struct error *error);
 
 #endif

@@ -112,8 +112,8 @@ struct status_metric *status_document_set_metric(struct status_document *documen
                                                  int64_t step);
 /* Returns whether a metric's name has a control character, which a terminal might obey. */
 bool status_name_has_control_character(const char *name);
-/* Sets a step, an epoch or a total of them to the value that a script reports, rounded down: some scripts report fractions of epochs. Leaves
- * `count` unchanged if the value is negative or above STATUS_COUNT_MAX. */
+/* Sets a step, an epoch or a total of them to the value that a script reports, rounded down: some scripts report fractions of epochs.
+ * Leaves `count` unchanged if the value is negative or above STATUS_COUNT_MAX. */
 void status_count_set(int64_t *count, double value);
 /* Returns whether the document has a step, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);

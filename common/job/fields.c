@@ -958,8 +958,8 @@ static const struct field checkpoint_fields[] = {
      MEMBER(checkpoint_spec, every_seconds),
      LONE,
      RANGE(1, 1000000000),
-     .description =
-         "Seconds between two checkpoints; the first one is saved after 10 at most. Either this or everySteps."},
+     .description = "Seconds between two checkpoints; the first one is saved after 10 seconds at most. Either this or "
+                    "everySteps."},
     {.name = "keep",
      .kind = FIELD_INTEGER,
      MEMBER(checkpoint_spec, keep),

@@ -65,10 +65,9 @@ struct field {
     size_t companion; /* lists: offset of the count (unsigned); objects: of a bool; else NO_MEMBER */
 
     int64_t min, max; /* integers: value; strings: characters; lists: elements */
-    double lowest,
-        highest; /* decimals and elements of integer lists; both included unless `above` or `below`. `highest` of a list
-                             * of strings: characters of an element; 0: LIST_TEXT_MAX */
-    bool above, below; /* `lowest` itself is excluded; `highest` itself is */
+    /* Decimals and elements of integer lists. `highest` of a list of strings: characters of an element; 0: LIST_TEXT_MAX. */
+    double lowest, highest;
+    bool above, below; /* the value must be above `lowest`, or below `highest` */
 
     enum string_format format;
     /* A check of a string, or of each element of a list of strings, that a CRD cannot express; NULL: none. Its message of ERROR_INVALID is

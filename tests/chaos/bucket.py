@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real S3 server (MinIO) for crews that keep their checkpoints in a bucket, and for each of these crews a proxy in front of it that injects
-faults (tests/s3/proxy.py)."""
+"""A real S3 server (MinIO) for crews that keep their checkpoints in a bucket, and for each of these crews a proxy in front of it that
+injects faults (tests/s3/proxy.py)."""
 import json
 import os
 import re
@@ -9,14 +9,12 @@ import subprocess
 import sys
 import time
 
+from program import Missing
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME, KEY, SECRET = "runs", "first-key", "first-secret-of-the-test"
 MANIFEST = re.compile(r" \S*/step-(\d+)\.[^/]*/manifest\.json$", re.MULTILINE)
 CANNOT_BE_HAD = 3  # the exit status of get-tools
-
-
-class Missing(Exception):
-    pass
 
 
 def prepare():

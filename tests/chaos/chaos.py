@@ -297,6 +297,18 @@ def follow(trials, threads, kills):
     print(file=sys.stderr)
 
 
+def prepared(chosen, trait, prepare):
+    """What the chosen rows with this trait need, and the rows; without those, if it cannot be had."""
+    others = [a for a in chosen if not getattr(a, trait)]
+    if len(others) == len(chosen):
+        return None, chosen
+    try:
+        return prepare(), chosen
+    except program.Missing as missing:
+        print(f"no rows of {trait}s: {missing} ({len(chosen) - len(others)} left out)")
+        return None, others
+
+
 def main():
     worker = os.path.join(os.environ["BUILD"], "coxswain-worker")
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1 << 31))
@@ -304,20 +316,8 @@ def main():
     if not Nodes.can_be_had():
         print(f"no rows of several nodes: this machine lets nobody mount what is his own ({sum(a.nodes > 0 for a in chosen)} left out)")
         chosen = [a for a in chosen if not a.nodes]
-    compiled = None
-    if any(a.program for a in chosen):
-        try:
-            compiled = program.prepare(os.environ["BUILD"])
-        except program.Missing as missing:
-            print(f"no rows of programs: {missing} ({sum(a.program for a in chosen)} left out)")
-            chosen = [a for a in chosen if not a.program]
-    minio = None
-    if any(a.bucket for a in chosen):
-        try:
-            minio = bucket.prepare()
-        except bucket.Missing as missing:
-            print(f"no rows of buckets: {missing} ({sum(a.bucket for a in chosen)} left out)")
-            chosen = [a for a in chosen if not a.bucket]
+    compiled, chosen = prepared(chosen, "program", lambda: program.prepare(os.environ["BUILD"]))
+    minio, chosen = prepared(chosen, "bucket", bucket.prepare)
     kills = int(os.environ.get("CHAOS_KILLS", "1000"))
     print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
     shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]

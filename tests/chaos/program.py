@@ -12,7 +12,7 @@ BATCH = 2  # of a call: arrangements.BATCH / 12 logical shards
 
 
 class Missing(Exception):
-    """Why programs cannot be run here."""
+    """Why what some rows need cannot be had here."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,8 @@
 # that crews on the same port do not meet each other, a killed worker, the crew's new attempt from its own checkpoint. The
 # program is foreign.py; the real frameworks are in tests/frameworks. And how an elastic crew ends, of which one has finished
 # and is removed, one fails too late to be replaced, and more are asked for. And a sweep over an environment variable of a script
-# that reports a metric in its termination message. And a crew that hangs because one of its processes is frozen. Prints ok/not ok lines (see tests/run).
+# that reports a metric in its termination message. And a crew that hangs because one of its processes is frozen. Prints ok/not ok
+# lines (see tests/run).
 set -uo pipefail
 
 if ! command -v python3 >/dev/null; then
@@ -194,8 +195,8 @@ hanging() {
             \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\",\"$2\"]}]}}}}}" >answer.json
 }
 
-# run_hook PROCESS POD: runs the preStop hook of its container in it, as a kubelet does before it sends SIGTERM; the image has neither py-spy nor
-# gdb
+# run_hook PROCESS POD: runs the preStop hook of the pod's container in the container, as a kubelet does before it sends SIGTERM; the
+# image has neither py-spy nor gdb
 run_hook() {
     local hook
     hook=$(api GET "$pods_path/$2" | python3 -c 'import json, sys; print(json.load(sys.stdin)["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][2])')

@@ -12,8 +12,13 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 export KUBECONFIG=$work/state/kubeconfig
 slowed=
 
-finish_also() {
+end_slow() {
     if [[ -n $slowed ]]; then kill "$slowed" 2>/dev/null; fi
+    slowed=
+}
+
+finish_also() {
+    end_slow
 }
 
 # slow JOB INDEX: its present process has a tenth of the time from now on, half a second at a time
@@ -83,11 +88,11 @@ until_true 60 is_straggling slow False
 verdict $? "the successor keeps up, and the status says so" "$(log_of "$(member slow 0)" | tail -n 3)"
 
 second=$(member slow 1)
-finish_also
+end_slow
 slow slow 1
 until_true 60 is_straggling slow True && sleep 15 && [[ $(member slow 1) == "$second" ]]
 verdict $? "a second one within the hour stays, as maxPerHour says"
-finish_also
+end_slow
 kill -CONT "$(process_of "$second")"
 undelay slow
 wait_for slow state Succeeded 120 && same_weights undisturbed slow

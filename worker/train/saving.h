@@ -18,8 +18,8 @@
 
 #include "worker/train/trainer.h"
 
-/* Returns the time from which a run that has saved nothing yet counts its everySeconds: so that the first save comes after ten seconds
- * at the latest, and a short run that is killed has a checkpoint. */
+/* Returns the time from which a crew that has just formed counts everySeconds. It lies in the past if everySeconds is more than ten, so
+ * that the crew's first save comes after ten seconds and a short run that is killed has a checkpoint. */
 int64_t saving_begun_ns(const struct checkpoint_spec *spec);
 
 /* Prepares for saves; call it whenever a crew has formed. Writes the incarnation record if this process

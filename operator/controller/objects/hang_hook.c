@@ -3,8 +3,8 @@
 
 #include "common/job/template_overlay.h"
 
-/* For sh of Debian, BusyBox and others. /proc/…/stack can be read by root with CAP_SYS_ADMIN alone, wchan and syscall by the processes' user.
- * Lines of /proc are read by common/python_stack.c. */
+/* Runs with sh of Debian, BusyBox and others. /proc/…/stack can be read only by root with CAP_SYS_ADMIN; wchan and syscall also by the
+ * user of the process. common/python_stack.c reads the lines that it writes. */
 static const char script[] =
     "{\n"
     "if command -v py-spy >/dev/null && timeout 5 py-spy dump --nonblocking --pid 1; then :\n"

@@ -266,7 +266,8 @@ static void set_copy_resources(struct json *container, const struct json *main)
                                 amounts[i][1]);
 }
 
-/* Adds the init containers and sidecars that copy objects and download files. They come before those of the template, which may read the files. */
+/* Adds the init containers and sidecars that copy objects and download files. They come before those of the template, which may read the
+ * files. */
 static void set_fetches(struct json *spec, const struct pod_builder *builder, enum role role, bool uploads)
 {
     const struct json *main = template_main_container(builder->job->roles[role].template);
@@ -431,8 +432,9 @@ static void add_avoided(struct json *term, const struct pod_builder *builder)
 /* Room for about 128 names of nodes, which have at most 253 characters. */
 #define AVOIDED_TEXT_MAX 32768
 
-/* Keeps a pod off the avoided nodes by its required node affinity. A node needs to match only one of the affinity's terms, so every term gets
- * the requirement; but a term without requirements, which matches no node, stays as it is, because with this one it would match all others. */
+/* Keeps a pod off the avoided nodes by its required node affinity. A node needs to match only one of the affinity's terms, so every term
+ * gets the requirement; but a term without requirements, which matches no node, stays as it is, because with this one it would match all
+ * others. */
 static void avoid_nodes(struct json *pod, const struct pod_builder *builder)
 {
     if (builder->avoided_node_count == 0)

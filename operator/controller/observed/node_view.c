@@ -33,7 +33,8 @@ enum node_state node_state_of(const struct json *node)
 
 /* ---------------------------------------------------------------- nodes that are about to be removed, or have conditions */
 
-/* Returns the key of the node's first taint that announces its removal; "": none. The keys are those of the cluster autoscaler, Karpenter, GKE, the AWS node termination handler, and AKS. */
+/* Returns the key of the node's first taint that announces its removal; "": none. The keys are those of the cluster autoscaler, Karpenter,
+ * GKE, the AWS node termination handler, and AKS. */
 static const char *removal_taint_of(const struct json *node)
 {
     static const char *const keys[] = {

@@ -36,8 +36,8 @@ struct node_trouble {
     const char *removal_taint; /* key of the taint by which a cloud or an autoscaler announces the removal; "": none */
     const char *conditions;    /* types of conditions that are True, except Ready, each with a newline behind it */
     bool sick_taint;           /* it has the taint TAINT_SICK */
-    int64_t
-        sick_since_ms; /* when an operator set that taint, by its annotation; 0: none did; 1: the annotation is no time */
+    /* When an operator set that taint, by its annotation; 0: none did; 1: the annotation is no time. */
+    int64_t sick_since_ms;
     int64_t sick_until_ms; /* when that taint ends, by its annotation; 0: unknown */
 };
 
