@@ -106,7 +106,7 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     }
     if (job_source_read(arguments, &identity, &job, error) < 0)
         return -1;
-    if (job.devices.plugin != NULL) { /* goes before what the image says, also in the process that compiles */
+    if (job.devices.plugin != NULL) { /* replaces the image's variable, also for the process that compiles */
         (void)setenv(ENV_PJRT_PLUGIN, job.devices.plugin, 1);
         identity.pjrt_plugin = job.devices.plugin;
     }

@@ -58,8 +58,8 @@ struct csv_choice {
     const char *skip_before, *skip_after; /* around a list of columns to leave out, such as "--skip " and "" */
 };
 
-/* Initialises the columns from the first row of a table, and their names if that row is a header. No column is an input yet: the caller sets
- * `is_input`. */
+/* Initialises the columns from the first row of a table, and their names if that row is a header. No column is an input yet: the caller
+ * sets `is_input`. */
 void csv_columns_init(struct csv_columns *columns, const struct csv *row, bool header);
 /* Initialises the columns as csv_columns_init does, and finds the label's column and the inputs. ERROR_INVALID: the table has only one
  * column, a chosen column is missing, the label's column is left out, or no input is left. */
@@ -67,8 +67,8 @@ int csv_columns_start(struct csv_columns *columns, const struct csv *row, bool h
                       struct error *error);
 /* Looks at the inputs of a row, which has as many fields as the first one. Keeps at most CSV_LABELS_MAX words of a column. */
 void csv_columns_add(struct csv_columns *columns, const struct csv *row);
-/* Decides the kinds after the last row. ERROR_INVALID: values are missing, a column has numbers and words, numbers with a decimal comma, too
- * many different words, or a word that is not UTF-8. The message names all such columns. */
+/* Decides the kinds after the last row. ERROR_INVALID: values are missing, a column has numbers and words, numbers with a decimal comma,
+ * too many different words, or a word that is not UTF-8. The message names all such columns. */
 int csv_columns_finish(struct csv_columns *columns, const struct csv_choice *choice, struct error *error);
 /* Checks only that no value is missing, for rows that are turned into numbers by the columns of another table. */
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error);
@@ -96,8 +96,8 @@ enum csv_encoding csv_column_encode(const struct csv_column *column, const struc
 
 /* Returns the inputs' words as JSON, an array for each input: empty for numbers, ["false","true"] for booleans; NULL if all are numbers. */
 struct json *csv_columns_words(const struct csv_columns *columns);
-/* Makes columns from the JSON that csv_columns_words has returned, or `count` columns of numbers if `words` is NULL. All columns are inputs.
- * ERROR_INVALID if the JSON is malformed. */
+/* Makes columns from the JSON that csv_columns_words has returned, or `count` columns of numbers if `words` is NULL. All columns are
+ * inputs. ERROR_INVALID if the JSON is malformed. */
 int csv_columns_known(struct csv_columns *columns, const struct json *words, int64_t count, struct error *error);
 
 #endif

@@ -152,8 +152,7 @@ static const struct field algorithm_fields[] = {
          "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
          "each trial draws every parameter independently. TPE: as Random at first, then the parameters are "
          "drawn together, where the trials so far had good results. PBT: trials run in generations, and each goes on "
-         "from the "
-         "checkpoint of a trial of the generation before; the worst trials are replaced by copies of the best "
+         "from the checkpoint of a trial of the generation before; the worst trials are replaced by copies of the best "
          "with other values."},
     {.name = "seed",
      .kind = FIELD_INTEGER,

@@ -33,7 +33,7 @@ struct identity {
     const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best available */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; NULL: not set */
     const char *preflight_fault;      /* COXSWAIN_PREFLIGHT_FAULT; NULL: not set */
-    const char *pjrt_plugin;          /* COXSWAIN_PJRT_PLUGIN; NULL: not set */
+    const char *pjrt_plugin;          /* devices.plugin or COXSWAIN_PJRT_PLUGIN; NULL: not set */
     unsigned pjrt_cpu_devices;        /* COXSWAIN_PJRT_CPU_DEVICES; 0: not set */
     bool launches_singly;             /* COXSWAIN_GPU_GRAPHS is 0 */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */

@@ -45,7 +45,8 @@ static int take_weights(struct trainer *trainer, const char *folder, struct erro
                : 0;
 }
 
-/* What was trained on TPUs is used on one of them, or on a machine without TPUs by the plugin that somebody has named. */
+/* Returns how many TPUs to open: to train, those of the job; to use a model, one, if this machine has TPUs and no plugin is named. 0: the
+ * plugin that is named computes, on its first device. */
 static unsigned tpus_for(const struct trainer *trainer, unsigned uses)
 {
     SCOPED_BUFFER here;
