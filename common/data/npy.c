@@ -124,30 +124,26 @@ static int measure(struct npy *npy, size_t left, struct error *error)
     return 0;
 }
 
-/* Whether the header has these words, as numpy.save writes them. */
-static bool has_words(const char *header, size_t length, const char *words)
-{
-    return memmem(header, length, words, strlen(words)) != NULL;
-}
+#define SAVE_CLASSES                                                                                                   \
+    "it holds texts; save numbers, which numpy.unique(labels, return_inverse=True)[1] makes of the names of classes"
 
-/* Says why an array that NumPy can save cannot be read here, and what to save instead. */
+/* Arrays that NumPy can save and that cannot be read here: what numpy.save writes into their header, and what to save instead. */
+static const struct {
+    const char *words, *message;
+} refusals[] = {
+    {"'descr': '<U", SAVE_CLASSES},
+    {"'descr': '|S", SAVE_CLASSES},
+    {"'descr': '|O'", "it holds Python objects; save an array of one number type, such as array.astype('float32')"},
+    {"'descr': '>", "its numbers are big-endian; save them as little-endian: "
+                    "array.astype(array.dtype.newbyteorder('<'))"},
+    {"'fortran_order': True", "it is in Fortran order; save numpy.ascontiguousarray(array), which is in C order"},
+};
+
 static int refuse_header(const char *header, size_t length, struct error *error)
 {
-    bool texts = has_words(header, length, "'descr': '<U") || has_words(header, length, "'descr': '|S");
-    if (texts)
-        return error_set(error, ERROR_INVALID,
-                         "it holds texts; save numbers, which numpy.unique(labels, return_inverse=True)[1] makes of "
-                         "the names of classes");
-    if (has_words(header, length, "'descr': '|O'"))
-        return error_set(error, ERROR_INVALID,
-                         "it holds Python objects; save an array of one number type, such as array.astype('float32')");
-    if (has_words(header, length, "'descr': '>"))
-        return error_set(error, ERROR_INVALID,
-                         "its numbers are big-endian; save them as little-endian: "
-                         "array.astype(array.dtype.newbyteorder('<'))");
-    if (has_words(header, length, "'fortran_order': True"))
-        return error_set(error, ERROR_INVALID,
-                         "it is in Fortran order; save numpy.ascontiguousarray(array), which is in C order");
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (memmem(header, length, refusals[i].words, strlen(refusals[i].words)))
+            return error_set(error, ERROR_INVALID, "%s", refusals[i].message);
     return error_set(error, ERROR_INVALID,
                      "its header is not {'descr': …, 'fortran_order': False, 'shape': (…)} of little-endian numbers; "
                      "write it with numpy.save(path, numpy.ascontiguousarray(array))");
