@@ -147,23 +147,24 @@ static int inflate_descriptor(int descriptor, const char *path, struct file_byte
     return 0;
 }
 
-/* Sets an error about a path that does not exist, with the names that are there. */
-static int refuse_missing(const char *path, struct error *error)
+/* Adds to an error about a path that does not exist the names that are there. */
+static int suggest_names(const char *path, struct error *error)
 {
-    SCOPED_BUFFER names;
-    buffer_init(&names, ERROR_MESSAGE_MAX);
-    file_name_suggest(path, &names);
-    return error_set(error, ERROR_NOT_FOUND, "cannot open %s: %s%s", path, strerror(ENOENT), buffer_text(&names));
+    if (!error || error->kind != ERROR_NOT_FOUND)
+        return -1;
+    SCOPED_BUFFER text;
+    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
+    buffer_append_string(&text, error->message, NULL);
+    file_name_suggest(path, &text);
+    return error_set(error, ERROR_NOT_FOUND, "%s", buffer_text(&text));
 }
 
 int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error *error)
 {
     SCOPED_CLOSE int descriptor = -1;
     off_t size;
-    if (access(path, F_OK) < 0 && errno == ENOENT)
-        return refuse_missing(path, error);
     if (regular_file_open(path, &descriptor, &size, error) < 0)
-        return -1;
+        return suggest_names(path, error);
     uint8_t magic[2] = {0};
     ssize_t seen = pread(descriptor, magic, sizeof magic, 0);
     bool gzip = seen == 2 && magic[0] == 0x1f && magic[1] == 0x8b;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,14 +365,13 @@ int data_folder_look(const char *path, const char *format, struct data_files_fou
                                        : memory_copy_string(".");
     SCOPED(search_release) struct search search = {.folder = folder};
     int count = scandir(folder, &search.entries, NULL, alphasort);
+    if (count < 0 && errno != ENOENT)
+        return error_set_errno(error, "open the folder %s", folder);
     if (count < 0) {
         SCOPED_BUFFER names;
         buffer_init(&names, ERROR_MESSAGE_MAX);
-        error_set_errno(error, "open the folder %s", folder);
         file_name_suggest(folder, &names);
-        return error && error->kind == ERROR_NOT_FOUND
-                   ? error_set(error, ERROR_NOT_FOUND, "there is no file or folder %s%s", folder, buffer_text(&names))
-                   : -1;
+        return error_set(error, ERROR_NOT_FOUND, "there is no file or folder %s%s", folder, buffer_text(&names));
     }
     search.count = count;
     search.contents = memory_allocate((size_t)count, sizeof *search.contents);
