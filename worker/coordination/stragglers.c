@@ -235,26 +235,36 @@ const char *stragglers_measure(const struct stragglers *stragglers, unsigned mem
     return stragglers->members[member].has_kin ? "the others'" : "usually";
 }
 
-static double lost_a_part_ns(const struct member_pace *pace)
+static struct straggler describe(const struct stragglers *stragglers, unsigned member)
 {
-    struct record record = summarise(pace);
-    return record.own_ns - record.due_ns;
+    struct record record = summarise(&stragglers->members[member]);
+    return (struct straggler){.member = member, .own_ns = (int64_t)record.own_ns, .due_ns = (int64_t)record.due_ns};
+}
+
+/* Returns the straggler that loses the most time; any member if there is none. */
+static unsigned find_worst(const struct stragglers *stragglers)
+{
+    unsigned worst = 0;
+    int64_t most = INT64_MIN;
+    for (unsigned i = 0; i < stragglers->count; i++) {
+        if (!stragglers->members[i].named)
+            continue;
+        struct straggler one = describe(stragglers, i);
+        if (one.own_ns - one.due_ns > most) {
+            most = one.own_ns - one.due_ns;
+            worst = i;
+        }
+    }
+    return worst;
 }
 
 bool stragglers_find(struct stragglers *stragglers, struct straggler *ret_straggler)
 {
-    const struct member_pace *members = stragglers->members;
-    unsigned found = stragglers->found;
-    bool stays = members[found].named;
-    for (unsigned i = 0; i < stragglers->count && !stays; i++)
-        if (members[i].named &&
-            (!members[found].named || lost_a_part_ns(&members[i]) > lost_a_part_ns(&members[found])))
-            found = i;
-    if (!members[found].named)
+    if (!stragglers->members[stragglers->found].named)
+        stragglers->found = find_worst(stragglers);
+    if (!stragglers->members[stragglers->found].named)
         return false;
-    struct record record = summarise(&members[found]);
-    *ret_straggler = (struct straggler){found, (int64_t)record.own_ns, (int64_t)record.due_ns};
-    stragglers->found = found;
+    *ret_straggler = describe(stragglers, stragglers->found);
     return true;
 }
 

@@ -174,11 +174,11 @@ void report_free(struct report *report)
 
 static void publish(struct report *report)
 {
+    int64_t now_ns = clock_monotonic_ns();
     report->status.updated_at_ms = clock_now_ms();
-    report->status.straggler_seconds = *report->status.straggler_role
-                                           ? (clock_monotonic_ns() - report->straggler_since_ns) / 1000000000
-                                           : STATUS_UNKNOWN;
-    report->status.goodput = pace_goodput(&report->pace, clock_monotonic_ns());
+    report->status.straggler_seconds =
+        *report->status.straggler_role ? (now_ns - report->straggler_since_ns) / 1000000000 : STATUS_UNKNOWN;
+    report->status.goodput = pace_goodput(&report->pace, now_ns);
     if (report->server)
         status_server_publish(report->server, &report->status);
 }
