@@ -142,7 +142,7 @@ static bool is_digits_with(const struct csv_field *field, const char *separators
     return digit && found >= least && found <= most;
 }
 
-/* "3,5" and "-1.234,5" are numbers of which the parser of tables knows nothing. */
+/* "3,5" and "-1.234,5": the parser of tables does not read them as numbers. */
 bool csv_has_comma_number(const struct csv_field *field)
 {
     size_t sign = field->length > 0 && (field->text[0] == '-' || field->text[0] == '+');

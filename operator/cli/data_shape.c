@@ -11,6 +11,7 @@
 #include "common/data/image_folder.h"
 #include "common/data/json_lines.h"
 #include "common/data/npy.h"
+#include "common/extremes.h"
 #include "common/job/enum_words.h"
 #include "common/job/job_document.h"
 #include "common/memory.h"
@@ -116,8 +117,8 @@ static int read_idx(const char *folder, const char *images_name, const char *lab
     for (unsigned i = 0; i < images.rank; i++)
         extents[i] = images.dims[i];
     for (size_t i = 0; i < labels.element_count; i++) {
-        least = labels.elements[i] < least ? labels.elements[i] : least;
-        most = labels.elements[i] > most ? labels.elements[i] : most;
+        least = int64_min(least, labels.elements[i]);
+        most = int64_max(most, labels.elements[i]);
     }
     set_classes(shape, least, most);
     return set_sides(shape, images_name, extents, images.rank, error);
@@ -196,8 +197,8 @@ static int read_npy_labels(const struct npy *labels, const char *name, struct da
         if (label < 0)
             return error_set(error, ERROR_INVALID, "%s: label %lld is %lld; classes are counted from 0", name,
                              (long long)i, (long long)label);
-        least = label < least ? label : least;
-        most = label > most ? label : most;
+        least = int64_min(least, label);
+        most = int64_max(most, label);
     }
     if (most == INT64_MAX || !are_classes(most + 1, labels->elements))
         return error_set(error, ERROR_INVALID,
@@ -213,7 +214,9 @@ static int check_finite(const struct npy *values, const char *name, struct error
 {
     int64_t of_example = values->elements / values->shape[0];
     float value;
-    for (int64_t i = 0; i < values->elements && values->kind == 'f'; i++) {
+    if (values->kind != 'f')
+        return 0;
+    for (int64_t i = 0; i < values->elements; i++) {
         npy_floats(values, i, 1, &value);
         if (!isfinite(value))
             return error_set(error, ERROR_INVALID,
@@ -580,7 +583,7 @@ int data_shape_read(const char *folder, const struct data_files_found *found, co
     return 0;
 }
 
-/* Whether the first of three sides looks like that of colours, which the worker takes last. */
+/* Whether the first of three sizes looks like the number of colours, which the worker expects last. */
 static bool has_channels_first(const struct data_shape *shape)
 {
     const int64_t *sides = shape->sides;
@@ -603,7 +606,9 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
                                                                     : " values",
                          NULL);
     if (has_channels_first(shape))
-        buffer_append_string(out, " (if the first side counts the colours, save X.transpose(0, 2, 3, 1): they go last)",
+        buffer_append_string(out,
+                             " (if the first size is the number of colours, save X.transpose(0, 2, 3, 1), which puts "
+                             "it last)",
                              NULL);
     if (shape->columns > 0 && shape->columns != shape->sides[0])
         buffer_format(out, " from %lld column%s", (long long)shape->columns, shape->columns == 1 ? "" : "s");

@@ -217,9 +217,8 @@ Test(data_shape, channels_that_come_first_are_told)
     put_array("X.npy", (struct npy){.kind = 'u', .item_bytes = 1, .rank = 4, .shape = {2, 3, 16, 16}}, images,
               sizeof images);
     put_array("y.npy", (struct npy){.kind = 'i', .item_bytes = 1, .rank = 1, .shape = {2}}, "\0\1", 2);
-    described(
-        "2 examples of 3x16x16 pixels (if the first side counts the colours, save X.transpose(0, 2, 3, 1): they go "
-        "last), 2 classes");
+    described("2 examples of 3x16x16 pixels (if the first size is the number of colours, save X.transpose(0, 2, 3, 1), "
+              "which puts it last), 2 classes");
 }
 
 Test(data_shape, missing_values_of_arrays_are_named)
