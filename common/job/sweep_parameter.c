@@ -31,12 +31,19 @@ static struct json *child_of(const struct json *parent, const char *part)
     return element >= 0 ? json_element(parent, (size_t)element) : json_member(parent, part);
 }
 
+/* Whether a part of a path, which a dot may follow, is the number of an element. */
+static bool is_number(const char *part)
+{
+    size_t digits = strspn(part, "0123456789");
+    return digits > 0 && digits == strcspn(part, ".");
+}
+
 /* `offset`: where the part begins in the parameter's path. */
 static int no_place(const struct sweep_parameter *parameter, const struct json *parent, const char *part, size_t offset,
                     struct error *error)
 {
     size_t count = json_count(parent);
-    if (json_type(parent) == JSON_ARRAY && count > 0 && part[strspn(part, "0123456789")] == '\0')
+    if (json_type(parent) == JSON_ARRAY && count > 0 && is_number(part))
         return error_set(error, ERROR_INVALID,
                          "spec.parameters: path %s leads nowhere: %.*s has %zu element%s in the template, counted from "
                          "0; correct the path",
@@ -76,8 +83,7 @@ static int set_field(const struct sweep_parameter *parameter, const struct json 
     char *rest = path, *part;
     while ((part = strsep(&rest, "."))) {
         struct json *child = rest ? child_of(at, part) : NULL;
-        if (rest && !child && json_type(at) == JSON_OBJECT && strspn(rest, "0123456789") > 0 &&
-            strspn(rest, "0123456789") == strcspn(rest, "."))
+        if (rest && !child && json_type(at) == JSON_OBJECT && is_number(rest))
             return no_list(parameter, (size_t)(rest - path) - 1, error);
         if (!child)
             child = set_part(at, part, rest ? json_new_object() : json_copy(value));
