@@ -60,8 +60,8 @@ static const char *append_without_version(const char *text, struct buffer *out)
     return strict + strlen(STRICT);
 }
 
-/* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, without quotes, not "string"`, and
- * `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
+/* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, written without quotes, not
+ * "string"`, and `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
 static const char *append_value(const char *path, const char *value, struct buffer *out)
 {
     SCOPED_FREE char *again = memory_format(": %s in body ", path);
@@ -73,13 +73,14 @@ static const char *append_value(const char *path, const char *value, struct buff
         buffer_format(out, "%.*s ", (int)(repeated - value), value);
         return rest;
     }
-    bool is_value = !strchr("oa", rest[strlen(OF_TYPE)]); /* no object or array */
+    bool is_scalar = strncmp(rest, OF_TYPE "object", strlen(OF_TYPE "object")) != 0 &&
+                     strncmp(rest, OF_TYPE "array", strlen(OF_TYPE "array")) != 0;
     size_t length = strcspn(rest, ":");
     buffer_append(out, rest, length, NULL);
     rest += length;
     if (strncmp(rest, ": ", 2) != 0)
         return rest;
-    bool quoted = is_value && strncmp(rest + 2, A_STRING, strlen(A_STRING)) == 0;
+    bool quoted = is_scalar && strncmp(rest + 2, A_STRING, strlen(A_STRING)) == 0;
     buffer_append_string(out, quoted ? ", written without quotes, not " : ", not ", NULL);
     return rest + 2;
 }
@@ -158,8 +159,8 @@ static char *take_quoted(const char **at)
     return word;
 }
 
-/* `at` is what follows an unsupported value in the message: the list of supported words. Returns the one that is most like `value`, or NULL if
- * none is; free() it. */
+/* `at` is what follows an unsupported value in the message: the list of supported words. Returns the one that is most like `value`, or
+ * NULL if none is; free() it. */
 static char *nearest_of_words(const char *value, const char *at)
 {
     char *words[WORDS_MAX];

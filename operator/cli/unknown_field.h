@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes refusals of an API server easier to read: leaves out what they repeat, and suggests the fields and words that were probably meant when an API server has refused unknown ones. Nothing is suggested before, because a
- * newer server may know fields that this program does not.
+ * Makes refusals of an API server easier to read: leaves out what they repeat, and suggests the fields and words that were probably meant
+ * when an API server has refused unknown ones. Nothing is suggested before, because a newer server may know fields that this program does
+ * not.
  */
 #ifndef COXSWAIN_CLI_UNKNOWN_FIELD_H
 #define COXSWAIN_CLI_UNKNOWN_FIELD_H
@@ -15,8 +16,8 @@
 void unknown_field_explain(bool is_sweep, struct error *error);
 
 /* Leaves out of the server's message the resource's type and version, and the second mention of a path: `TrainingJob.coxswain.dev "a" is
- * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. `Required value` becomes `is missing; add it`. Other
- * messages stay as they are. */
+ * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. `spec.b: Required value`
+ * becomes `spec.b is missing; add it`. Other messages stay as they are. */
 void refusal_shorten(struct error *error);
 
 #endif
