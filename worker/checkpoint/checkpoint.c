@@ -502,7 +502,7 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
                                struct error *error)
 {
     if (store->own.state != INCARNATION_DECIDED)
-        return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
+        return error_set(error, ERROR_INTERNAL, "internal error: checkpoint_store_begin must be called before a save");
     if (is_skipped(store)) {
         *ret_start = CHECKPOINT_SKIPPED;
         return 0;
@@ -577,7 +577,7 @@ void checkpoint_store_forget_step(struct checkpoint_store *store)
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error)
 {
     if (store->own.state != INCARNATION_DECIDED)
-        return error_set(error, ERROR_INTERNAL, "checkpoint_store_begin must be called before a save");
+        return error_set(error, ERROR_INTERNAL, "internal error: checkpoint_store_begin must be called before a save");
     SCOPED_FREE char *directory =
         store->bucket ? memory_format("%s/" CHECKPOINT_SHARDS_FORMAT, store->directory, (unsigned)store->own.attempt,
                                       (unsigned)store->own.fencing, ++store->shard_saves)

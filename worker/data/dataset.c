@@ -389,7 +389,7 @@ static int read_example(const struct dataset *dataset, const struct dataset_epoc
 {
     const struct augmentation *augmentation = &dataset->augmentation;
     if (index < 0 || index >= dataset->count)
-        return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)index,
+        return error_set(error, ERROR_INTERNAL, "internal error: example %lld of %lld was asked for", (long long)index,
                          (long long)dataset->count);
     if (dataset->kind->read(dataset, source_index(dataset, index), scratch ? scratch : input, target, error) < 0)
         return -1;

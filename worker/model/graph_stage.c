@@ -72,8 +72,8 @@ int graph_take_stage(struct graph *graph, const struct graph_options *options, s
 {
     const struct graph_partition *partition = options->partition;
     if (partition->layers != graph->node_count || options->part >= partition->parts || options->slots < 1)
-        return error_set(error, ERROR_INTERNAL, "a partition of %u layers for a model of %u", partition->layers,
-                         graph->node_count);
+        return error_set(error, ERROR_INTERNAL, "internal error: a partition of %u layers for a model of %u",
+                         partition->layers, graph->node_count);
     graph->is_stage = true;
     graph->part = options->part;
     graph->slots = options->slots;
@@ -217,7 +217,8 @@ static int begin(struct graph *graph, struct device_stream *stream, const struct
     if (graph_check_pass(graph, &pass->pass, error) < 0)
         return -1;
     if (!graph->is_stage || graph->evaluation_only || pass->slot >= graph->slots)
-        return error_set(error, ERROR_INTERNAL, "this graph was not planned for slot %u of a stage", pass->slot);
+        return error_set(error, ERROR_INTERNAL, "internal error: this graph was not planned for slot %u of a stage",
+                         pass->slot);
     *ret_run = (struct graph_run){
         .graph = graph, .stream = stream, .pass = &pass->pass, .slot = pass->slot, .evaluation = evaluation};
     graph_run_begin(ret_run);

@@ -736,7 +736,7 @@ int program_run(struct program *program, const struct program_call *call, struct
     struct xla_executable *executable = program->executables[entry];
     SCOPED(frame_release) struct frame frame = {0};
     if (executable == NULL)
-        return error_set(error, ERROR_INTERNAL, "a program is run before it is compiled");
+        return error_set(error, ERROR_INTERNAL, "internal error: a program is run before it is compiled");
     add_arguments(program, call, entry, &frame);
     add_results(program, call, entry, &frame);
     if (xla_executable_run(executable, call->device, frame.arguments, frame.argument_count, frame.results,

@@ -311,7 +311,8 @@ int variables_stage(struct variables *variables, const struct update *update, en
     enum update_verdict verdict = variables_judge(variables, update);
     if (verdict == UPDATE_APPLIED) {
         if (update->ticket / shares != variables->updates)
-            return error_set(error, ERROR_INTERNAL, "a share of step %lld came while step %lld is computed",
+            return error_set(error, ERROR_INTERNAL,
+                             "internal error: a share of step %lld came while step %lld is computed",
                              (long long)(update->ticket / shares + 1), (long long)(variables->updates + 1));
         stage(variables, update, variables->shares[update->ticket % shares]);
         ticket_set_add(&variables->applied, update->ticket);
@@ -324,7 +325,7 @@ int variables_reduce(struct variables *variables, double *ret_squares, struct er
 {
     int64_t end = (variables->updates + 1) * variables->options.shares;
     if (variables->applied.low < end)
-        return error_set(error, ERROR_INTERNAL, "ticket %lld of step %lld is missing",
+        return error_set(error, ERROR_INTERNAL, "internal error: ticket %lld of step %lld is missing",
                          (long long)variables->applied.low, (long long)(variables->updates + 1));
     reduction_plan_combine(variables->plan, (const float *const *)variables->shares, variables->gradient,
                            (size_t)variables->elements);
@@ -345,7 +346,8 @@ int variables_apply_step(struct variables *variables, int64_t step, double learn
     if (variables->updates > step)
         return 0;
     if (variables->updates < step)
-        return error_set(error, ERROR_INTERNAL, "step %lld cannot be applied to the state after step %lld",
+        return error_set(error, ERROR_INTERNAL,
+                         "internal error: step %lld cannot be applied to the state after step %lld",
                          (long long)(step + 1), (long long)variables->updates);
     launch(variables, &(struct placement_run){.elements = variables->elements}, variables->gradient, learning_rate,
            gradient_scale);

@@ -524,7 +524,7 @@ static struct crew_communicator *connect_devices(const struct multi_worker_mirro
 static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     if (options->member == NULL || options->endpoint == NULL)
-        return error_set(error, ERROR_INTERNAL, "MultiWorkerMirrored needs a member and an endpoint");
+        return error_set(error, ERROR_INTERNAL, "internal error: MultiWorkerMirrored needs a member and an endpoint");
     struct multi_worker_mirrored *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
     strategy->bucket_count = graph_bucket_count(options->graph);

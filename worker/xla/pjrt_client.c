@@ -527,7 +527,7 @@ int xla_executable_run(struct xla_executable *executable, unsigned device, const
                        struct error *error)
 {
     if (device >= executable->client->device_count)
-        return error_set(error, ERROR_INTERNAL, "a program is run on device %u of %u", device,
+        return error_set(error, ERROR_INTERNAL, "internal error: a program is run on device %u of %u", device,
                          executable->client->device_count);
     if (result_count != executable->result_count)
         return error_set(error, ERROR_INVALID, "the program has %u results, and its document says %u",

@@ -205,7 +205,7 @@ void cuda_stream_wait(struct device_stream *base, struct device_event *event)
     struct cuda_stream *stream = (struct cuda_stream *)base;
     cuda_device_enter(stream->device);
     if (stream->records)
-        error_set(&stream->record_error, ERROR_INTERNAL, "a wait for an event cannot be recorded");
+        error_set(&stream->record_error, ERROR_INTERNAL, "internal error: a wait for an event cannot be recorded");
     else
         cuda_stream_note(stream, cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0),
                          "cudaStreamWaitEvent");
@@ -216,7 +216,7 @@ void cuda_stream_call(struct device_stream *base, device_host_function *function
     struct cuda_stream *stream = (struct cuda_stream *)base;
     cuda_device_enter(stream->device);
     if (stream->records)
-        error_set(&stream->record_error, ERROR_INTERNAL, "a call of the host cannot be recorded");
+        error_set(&stream->record_error, ERROR_INTERNAL, "internal error: a call of the host cannot be recorded");
     else
         cuda_stream_note(stream, cudaLaunchHostFunc(stream->stream, function, context), "cudaLaunchHostFunc");
 }
