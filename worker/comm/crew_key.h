@@ -3,7 +3,7 @@
  * Holds the key that the pods of one job share, by which they recognise each other. The operator makes it (a Secret of the job, mounted
  * as a file). A process without a key (started by hand, or without the operator) demands none from its peers.
  *
- * Control connections derive a TLS secret from the key and prove it for each session (tls_session.h, introduction.h). Data connections
+ * Control connections derive a TLS secret from the key and prove it for each session (tls_session.h, crew_hello.h). Data connections
  * prove it in their greeting (frame.h). That shows that the peer belongs to the job, but does not encrypt or authenticate the data that
  * follows (docs/security.md).
  *

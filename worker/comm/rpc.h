@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "worker/comm/introduction.h"
+#include "worker/comm/crew_hello.h"
 
 #define RPC_MESSAGE_MAX ((size_t)1 << 20)
 #define RPC_KEEPALIVE_MS 5000

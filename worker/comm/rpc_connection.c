@@ -78,8 +78,8 @@ static int secure_further(struct connection *connection, struct error *error)
     if (tls_session_binding(link->tls, connection->binding, error) < 0)
         return -1;
     if (!answers)
-        introduction_encode(&connection->introduction, connection->binding, connection->said);
-    connection->state = CONNECTION_INTRODUCING;
+        crew_hello_encode(&connection->hello, connection->binding, connection->said);
+    connection->state = CONNECTION_GREETING;
     return 1;
 }
 
@@ -93,7 +93,7 @@ static int move_whole(struct connection *connection, bool writes, void *bytes, s
         size_t moved = writes ? tls_session_write(connection->link.tls, &rest, 1, &closed)
                               : tls_session_read(connection->link.tls, rest.iov_base, rest.iov_len, &closed);
         if (closed)
-            return error_set(error, ERROR_UNAVAILABLE, "the other side closed the connection during its introduction");
+            return error_set(error, ERROR_UNAVAILABLE, "the other side closed the connection during its hello");
         if (moved == 0)
             return 0;
         *done += moved;
@@ -122,30 +122,30 @@ static int open_now(struct connection *connection, struct error *error)
     return 1;
 }
 
-static int introduce_to_us(struct connection *connection, struct error *error)
+static int receive_hello(struct connection *connection, struct error *error)
 {
-    int heard = move_whole(connection, false, connection->said, INTRODUCTION_BYTES, &connection->said_bytes, error);
+    int heard = move_whole(connection, false, connection->said, CREW_HELLO_BYTES, &connection->said_bytes, error);
     if (heard <= 0)
         return heard;
-    int known = introduction_decode(connection->said, connection->binding, &connection->introduction, error);
-    introduction_answer_encode(known == 0, connection->said, connection->binding, connection->answer);
-    int answered = move_whole(connection, true, connection->answer, INTRODUCTION_ANSWER_BYTES,
-                              &connection->answer_bytes, known == 0 ? error : NULL);
+    int known = crew_hello_decode(connection->said, connection->binding, &connection->hello, error);
+    crew_hello_answer_encode(known == 0, connection->said, connection->binding, connection->answer);
+    int answered = move_whole(connection, true, connection->answer, CREW_HELLO_ANSWER_BYTES, &connection->answer_bytes,
+                              known == 0 ? error : NULL);
     if (known < 0)
         return -1;
     return answered <= 0 ? answered : open_now(connection, error);
 }
 
-static int introduce_ourselves(struct connection *connection, struct error *error)
+static int send_hello(struct connection *connection, struct error *error)
 {
-    int said = move_whole(connection, true, connection->said, INTRODUCTION_BYTES, &connection->said_bytes, error);
+    int said = move_whole(connection, true, connection->said, CREW_HELLO_BYTES, &connection->said_bytes, error);
     if (said <= 0)
         return said;
     int heard =
-        move_whole(connection, false, connection->answer, INTRODUCTION_ANSWER_BYTES, &connection->answer_bytes, error);
+        move_whole(connection, false, connection->answer, CREW_HELLO_ANSWER_BYTES, &connection->answer_bytes, error);
     if (heard <= 0)
         return heard;
-    if (introduction_answer_check(connection->answer, connection->said, connection->binding, error) < 0)
+    if (crew_hello_answer_check(connection->answer, connection->said, connection->binding, error) < 0)
         return -1;
     return open_now(connection, error);
 }
@@ -159,8 +159,7 @@ static int open_further(struct connection *connection, struct error *error)
     case CONNECTION_SECURING:
         return secure_further(connection, error);
     default:
-        return connection->listener != NULL ? introduce_to_us(connection, error)
-                                            : introduce_ourselves(connection, error);
+        return connection->listener != NULL ? receive_hello(connection, error) : send_hello(connection, error);
     }
 }
 
@@ -247,9 +246,9 @@ static bool carry(struct connection *connection, bool out, bool in)
 static void watch_opening(struct connection *connection)
 {
     struct link *link = &connection->link;
-    bool writes = connection->state == CONNECTION_INTRODUCING &&
-                  (connection->listener == NULL ? connection->said_bytes < INTRODUCTION_BYTES
-                                                : connection->said_bytes == INTRODUCTION_BYTES);
+    bool writes = connection->state == CONNECTION_GREETING &&
+                  (connection->listener == NULL ? connection->said_bytes < CREW_HELLO_BYTES
+                                                : connection->said_bytes == CREW_HELLO_BYTES);
     short wanted = POLLIN;
     if (connection->state == CONNECTION_CONNECTING)
         wanted = POLLOUT;

@@ -295,8 +295,8 @@ int rpc_connections_dial(struct rpc_connections *all, const char *address, uint1
     struct connection *connection = memory_allocate(1, sizeof(*connection));
     connection->local = ends[0];
     connection->until_ns = clock_monotonic_ns() + DIAL_MS * 1000000LL;
-    connection->introduction.pod = *pod_identity_own();
-    memcpy(connection->introduction.token, token, CONNECTION_TOKEN_BYTES);
+    connection->hello.pod = *pod_identity_own();
+    memcpy(connection->hello.token, token, CONNECTION_TOKEN_BYTES);
     connection->dialled = *ret_dialled = new_dialled();
     *ret_descriptor = ends[1];
     link_init(&connection->link);
@@ -352,9 +352,9 @@ bool rpc_connections_find(struct rpc_connections *all, const unsigned char token
     pthread_mutex_lock(&all->lock);
     for (struct connection *one = all->first; one != NULL && !found; one = one->next) {
         found = one->listener != NULL && one->state == CONNECTION_OPEN &&
-                memcmp(one->introduction.token, token, CONNECTION_TOKEN_BYTES) == 0;
+                memcmp(one->hello.token, token, CONNECTION_TOKEN_BYTES) == 0;
         if (found)
-            *ret_pod = one->introduction.pod;
+            *ret_pod = one->hello.pod;
     }
     pthread_mutex_unlock(&all->lock);
     return found;

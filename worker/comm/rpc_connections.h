@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes the network connections on which gRPC runs, for rpc.h; gRPC itself neither listens nor dials. One thread per
- * `rpc` accepts and dials connections, authenticates and encrypts them (tls_session.h, introduction.h), and only then
+ * `rpc` accepts and dials connections, authenticates and encrypts them (tls_session.h, crew_hello.h), and only then
  * hands gRPC one end of a local socket pair. It copies bytes between the pair's other end and the connection, so gRPC
  * never sees a byte from a process that is not of the job. The rpc's thread copies as well, after it has written
  * (rpc_connections_carry).
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "worker/comm/introduction.h"
+#include "worker/comm/crew_hello.h"
 
 /* Room for all members of the largest crew at once. */
 #define STRANGERS_MAX 192

@@ -46,9 +46,9 @@ struct rpc_dialled {
 };
 
 enum connection_state {
-    CONNECTION_CONNECTING,  /* dialled only */
-    CONNECTION_SECURING,    /* TLS handshake */
-    CONNECTION_INTRODUCING, /* the caller's introduction and its answer */
+    CONNECTION_CONNECTING, /* dialled only */
+    CONNECTION_SECURING,   /* TLS handshake */
+    CONNECTION_GREETING,   /* the caller's hello and its answer */
     CONNECTION_OPEN,
     CONNECTION_GONE /* freed once the events at hand are handled */
 };
@@ -68,9 +68,9 @@ struct connection {
     struct rpc_listener *listener; /* NULL: dialled */
     union socket_address address;  /* of the other side, where it was accepted */
 
-    struct introduction introduction;                                   /* of the caller */
-    unsigned char said[INTRODUCTION_BYTES], binding[TLS_BINDING_BYTES]; /* `said`: the introduction as it is sent */
-    unsigned char answer[INTRODUCTION_ANSWER_BYTES];
+    struct crew_hello hello;                                          /* of the caller */
+    unsigned char said[CREW_HELLO_BYTES], binding[TLS_BINDING_BYTES]; /* `said`: the hello as it is sent */
+    unsigned char answer[CREW_HELLO_ANSWER_BYTES];
     size_t said_bytes, answer_bytes; /* how many bytes of `said` and `answer` are sent or received */
     struct flow *to_peer, *to_grpc;  /* NULL until the connection is open */
 };

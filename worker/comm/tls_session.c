@@ -11,8 +11,8 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/crew_certificates.h"
+#include "worker/comm/crew_hello.h"
 #include "worker/comm/crew_key.h"
-#include "worker/comm/introduction.h"
 
 /* One record at a time (RFC 8446, 5.1). */
 #define RECORD_BYTES ((size_t)16384)

@@ -6,8 +6,8 @@
 
 #include "common/contract/environment.h"
 #include "worker/comm/crew_certificates.h"
+#include "worker/comm/crew_hello.h"
 #include "worker/comm/crew_key.h"
-#include "worker/comm/introduction.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/support.h"
 
@@ -33,7 +33,7 @@ const char *trainer_listen_address(const struct trainer *trainer)
     return is_address(host) ? host : NULL;
 }
 
-/* Loads the key of the crew, and fixes as which pod this process introduces itself. */
+/* Loads the key of the crew, and sets which pod this process says it is. */
 int trainer_open_key(struct trainer *trainer, struct error *error)
 {
     const struct identity *identity = trainer->identity;

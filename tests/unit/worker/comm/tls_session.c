@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 #include "tests/unit/crew_files.h"
+#include "worker/comm/crew_hello.h"
 #include "worker/comm/crew_key.h"
-#include "worker/comm/introduction.h"
 
 struct ends {
     int sockets[2];
