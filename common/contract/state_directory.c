@@ -42,6 +42,19 @@ static const char *const kept[] = {STATE_KUBECONFIG,
                                    STATE_DATABASE};
 #define KEPT (sizeof kept / sizeof *kept)
 
+/* Bytes of the lock file. Each use locks some of them, which says what other uses it excludes. */
+#define START_AT 0
+#define SERVE_AT 1
+#define PODS_AT 2
+#define BYTES 3
+
+static const struct {
+    off_t first, count;
+} ranges[] = {[STATE_TO_CLEAR] = {START_AT, 2},
+              [STATE_TO_START] = {START_AT, 1},
+              [STATE_TO_READ] = {SERVE_AT, 1},
+              [STATE_TO_RUN] = {SERVE_AT, 2}};
+
 #define HOLDER_MAX 160
 #define PROC_FILE_MAX 4096
 
@@ -102,28 +115,44 @@ static int refuse_locked(const char *path, int lock, struct error *error)
         path, holder, words, holder);
 }
 
-int state_directory_lock(const char *path, int *ret_lock, struct error *error)
+static bool is_locked(int lock, off_t first, off_t count)
 {
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
+    return fcntl(lock, F_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+int state_directory_lock(const char *path, enum state_use use, int *ret_lock, struct error *error)
+{
+    struct stat about;
     SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
     SCOPED_CLOSE int lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0)
         return error_set_errno(error, "open %s", name);
     /* A record lock: children do not inherit it. */
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(lock, F_SETLK, &whole) < 0)
+    struct flock range = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ranges[use].first, .l_len = ranges[use].count};
+    if (fcntl(lock, F_SETLK, &range) < 0)
         return errno == EAGAIN || errno == EACCES ? refuse_locked(path, lock, error)
                                                   : error_set_errno(error, "lock %s", name);
+    if (use == STATE_TO_START && is_locked(lock, SERVE_AT, BYTES - SERVE_AT))
+        return refuse_locked(path, lock, error);
+    if (fstat(lock, &about) == 0 && about.st_nlink == 0)
+        return error_set(error, ERROR_UNAVAILABLE, "the state directory %s was deleted meanwhile; try again", path);
     *ret_lock = lock;
     lock = -1;
     return 0;
 }
 
-bool state_directory_in_use(const char *path)
+enum state_holder state_directory_holder(const char *path)
 {
     SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
     SCOPED_CLOSE int lock = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return lock >= 0 && fcntl(lock, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (lock < 0)
+        return STATE_FREE;
+    return is_locked(lock, START_AT, 1)   ? STATE_STARTING
+           : is_locked(lock, PODS_AT, 1)  ? STATE_RUNNING
+           : is_locked(lock, SERVE_AT, 1) ? STATE_READING
+                                          : STATE_FREE;
 }
 
 static bool says_nothing(const char *name)
@@ -185,7 +214,7 @@ int state_directory_delete(const char *path, bool *ret_gone, struct error *error
     SCOPED_CLOSE int lock = -1;
     if (!state_directory_is_one(path))
         return error_set(error, ERROR_INVALID, "%s is not a state directory of Coxswain; nothing was removed", path);
-    if (state_directory_lock(path, &lock, error) < 0 || state_directory_forget(path, true, error) < 0)
+    if (state_directory_lock(path, STATE_TO_CLEAR, &lock, error) < 0 || state_directory_forget(path, true, error) < 0)
         return -1;
     (void)unlink(name);
     *ret_gone = rmdir(path) == 0;

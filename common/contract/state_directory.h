@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
- * coxswain-standalone locks its directory while it runs; `cox run` clears it for --fresh. Volumes of claims that have no directory of their
+ * coxswain-standalone locks its directory while it runs; a command of cox locks it until the coxswain-standalone that it starts serves, so
+ * that of two commands one waits for the other; `cox run` clears it for --fresh. Volumes of claims that have no directory of their
  * own are stored there too; they hold the user's data and are deleted only on request. `cox runs` lists and deletes state directories.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
@@ -25,13 +26,31 @@
 #define STATE_CHECK "check"   /* written by cox run: an API server that checks the next manifest */
 #define STATE_USERS "used-by" /* written by cox run: which other runs use volumes of this one (run_mark.h) */
 
-/* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. Take
- * the lock only once per process: it is a record lock. ERROR_UNAVAILABLE if another process holds
- * it: the message names the command that has started that process, if it can be read. */
-int state_directory_lock(const char *path, int *ret_lock, struct error *error);
+/* What a process locks the directory for. */
+enum state_use {
+    STATE_TO_CLEAR, /* to delete files in it: no other process starts or runs a control plane there */
+    STATE_TO_START, /* to start a control plane, until that serves: no other process starts or runs one there */
+    STATE_TO_READ,  /* to run a control plane without pods, for a command that reads what a run has left */
+    STATE_TO_RUN,   /* to run a control plane with pods */
+};
 
-/* Returns whether a process holds the lock. Changes nothing. */
-bool state_directory_in_use(const char *path);
+/* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. A process may hold one lock of a directory
+ * at a time: it is a record lock, which ends when the process closes any descriptor of its file, as state_directory_holder does.
+ * ERROR_UNAVAILABLE if another process holds a lock that excludes this one: the message names the command that has started that process,
+ * if it can be read. */
+int state_directory_lock(const char *path, enum state_use use, int *ret_lock, struct error *error);
+
+/* What other processes do with a directory, by how long that may take. */
+enum state_holder {
+    STATE_FREE,
+    STATE_STARTING, /* one starts a control plane or deletes files: a few seconds */
+    STATE_READING,  /* a control plane without pods runs: until the command that reads has ended */
+    STATE_RUNNING,  /* one with pods runs */
+};
+
+/* Returns the first of STATE_STARTING, STATE_RUNNING and STATE_READING that is true. Changes nothing in the directory, but see
+ * state_directory_lock. */
+enum state_holder state_directory_holder(const char *path);
 
 /* Returns whether `path` is the state directory of a control plane: it has the database or the log of one. */
 bool state_directory_is_one(const char *path);

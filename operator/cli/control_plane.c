@@ -11,7 +11,6 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
-#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
@@ -20,6 +19,7 @@
 #define START_TIMEOUT_MS 60000
 #define POLL_MS 10
 #define END_TIMEOUT_MS 20000
+#define LOCK_TIMEOUT_MS 10000
 #define LOG_MAX (1024 * 1024)
 #define ARGUMENTS_MAX 64
 /* Where scripts report their progress: at 127.0.0.1 a pod finds itself (preload/pod_network.c). */
@@ -170,27 +170,53 @@ static int check_kept(const char *state, struct error *error)
                      state, STATE_DATABASE, "~/.local/state/coxswain");
 }
 
-/* The kubeconfig of the last time goes, that of a control plane that still runs does not. */
-static int state_prepare(const struct control_plane_options *options, struct error *error)
+int control_plane_lock(struct event_loop *loop, const char *state, enum state_use use, enum state_holder most,
+                       int *ret_lock, struct error *error)
+{
+    int64_t deadline = clock_now_ms() + LOCK_TIMEOUT_MS;
+    struct error cause = ERROR_INIT;
+    while (state_directory_lock(state, use, ret_lock, &cause) < 0) {
+        if (cause.kind != ERROR_UNAVAILABLE || state_directory_holder(state) >= most || clock_now_ms() > deadline) {
+            *error = cause;
+            return -1;
+        }
+        if (event_loop_turn(loop, POLL_MS, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A reader waits for a run that starts, and then uses that; what starts a run waits for readers. The kubeconfig of the last time goes,
+ * that of a control plane that still runs does not. */
+static int state_prepare(struct event_loop *loop, const struct control_plane_options *options, int *ret_lock,
+                         struct error *error)
 {
     const char *state = options->state_directory;
     SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, state);
     SCOPED_CLOSE int lock = -1;
-    if (options->kept && check_kept(state, error) < 0)
+    if (options->kept && state_directory_holder(state) == STATE_FREE && check_kept(state, error) < 0)
         return -1;
-    if ((options->forget && state_directory_check(state, error) < 0) || directory_make(state, error) < 0 ||
-        state_directory_lock(state, &lock, error) < 0)
+    if ((options->forget && state_directory_check(state, error) < 0) ||
+        (!options->kept && directory_make(state, error) < 0) ||
+        control_plane_lock(loop, state, STATE_TO_START, options->kept ? STATE_READING : STATE_RUNNING, &lock, error) <
+            0 ||
+        (options->kept && check_kept(state, error) < 0))
         return -1;
     unlink(kubeconfig);
     if (options->forget_volumes && options->forgetting)
         options->forgetting(options->context);
-    return options->forget ? state_directory_forget(state, options->forget_volumes, error) : 0;
+    if (options->forget && state_directory_forget(state, options->forget_volumes, error) < 0)
+        return -1;
+    *ret_lock = lock;
+    lock = -1;
+    return 0;
 }
 
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error)
 {
-    if (state_prepare(options, error) < 0)
+    SCOPED_CLOSE int lock = -1; /* until the server has the directory for itself */
+    if (state_prepare(loop, options, &lock, error) < 0)
         return -1;
     struct control_plane *plane = memory_allocate(1, sizeof *plane);
     plane->loop = loop;

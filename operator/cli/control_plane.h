@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "common/contract/state_directory.h"
 #include "common/error.h"
 #include "common/event_loop.h"
 
@@ -30,10 +31,15 @@ struct control_plane_options {
     unsigned volume_count;
 };
 
+/* Locks a state directory as state_directory_lock does. While another command has locked it for less than `most`, waits for that up to ten
+ * seconds, and runs `loop`: `cox get --state` has the lock only until it has its answer, and must not make `cox run` fail. */
+int control_plane_lock(struct event_loop *loop, const char *state, enum state_use use, enum state_holder most,
+                       int *ret_lock, struct error *error);
+
 /* Starts both programs and returns once the API server is ready; runs `loop` while it waits. If the
  * control plane ends early, the error quotes the last line of its log; ERROR_TIMEOUT if it is not
- * ready in time. Leaves the directory unchanged if another control plane uses it
- * (ERROR_UNAVAILABLE), or if `forget` is set and it is not a state directory (ERROR_INVALID). */
+ * ready in time. Waits for commands that only read from the directory, or start, as control_plane_lock does. Leaves the directory
+ * unchanged if another control plane uses it (ERROR_UNAVAILABLE), or if `forget` is set and it is not a state directory (ERROR_INVALID). */
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error);
 /* Returns the path <state>/kubeconfig, which `plane` owns. */

@@ -67,7 +67,7 @@ int run_admission_check(const struct manifest *manifest, const char *state, stru
     struct control_plane_options options = {.state_directory = directory, .api_only = true};
     struct control_plane *plane;
     SCOPED_CLOSE int lock = -1;
-    if (state_directory_lock(state, &lock, error) < 0)
+    if (control_plane_lock(loop, state, STATE_TO_CLEAR, STATE_RUNNING, &lock, error) < 0)
         return -1;
     directory_remove(directory); /* left there by a command that was killed */
     if (control_plane_start(loop, &options, &plane, error) < 0)

@@ -52,7 +52,7 @@ static void add_run(struct run_list *list, const char *path)
 {
     struct run_entry *entry = add(list, path);
     struct error cause = ERROR_INIT;
-    entry->in_use = state_directory_in_use(path);
+    entry->in_use = state_directory_holder(path) != STATE_FREE;
     if (run_record_read(path, &entry->record, &cause) < 0)
         explain(entry, &cause);
     if (entry->record.state == RUN_RUNNING && !entry->in_use)

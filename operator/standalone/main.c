@@ -270,7 +270,8 @@ static void sweep(void *context)
 static int start_store(struct standalone *standalone, struct error *error)
 {
     if (private_directory_make(standalone->options.state, error) < 0 ||
-        state_directory_lock(standalone->options.state, &standalone->lock, error) < 0)
+        state_directory_lock(standalone->options.state, standalone->options.no_node ? STATE_TO_READ : STATE_TO_RUN,
+                             &standalone->lock, error) < 0)
         return -1;
     forget_kubeconfig(standalone);
     if (registry_open(standalone->options.state, standalone->loop, &standalone->registry, error) < 0 ||

@@ -159,6 +159,31 @@ wait "$sleeper"
 [[ $? == 1 ]] && grep -q '^again was deleted before it was over' out && ! grep -q 'When the cause is corrected' out
 verdict $? "a run ends when its job is deleted" "$(said) $(cat deleted)"
 
+# A command that reads what an earlier run has left has a control plane of its own until it has its answer.
+echo 'echo trained' >script.sh
+run 0 --fresh
+"$bin/coxswain-standalone" --state state --no-node >reader.log 2>&1 &
+reader=$!
+until_true 60 test -s state/kubeconfig
+timeout 240 "$bin/cox" run job.yaml --state state --fresh >out 2>err </dev/null &
+runner=$!
+sleep 1
+kill -0 "$runner"
+waits=$?
+kill "$reader"
+wait "$runner" && [[ $waits == 0 ]] && grep -q 'again is done' out
+verdict $? "a run waits for a command that reads from its directory" "$(said) $(tail -n 1 reader.log)"
+runner=
+touch reading
+while [[ -e reading ]]; do "$bin/cox" get again --state state; done >got 2>&1 </dev/null &
+reader=$!
+run 0 --fresh && run 0 --fresh --delete-volumes && run 0
+verdict $? "a run starts while its directory is read again and again" "$(said)"
+rm reading
+wait "$reader"
+grep -q '^NAME' got
+verdict $? "and is shown meanwhile" "$(sort got | uniq -c | head -n 5)"
+
 # Until `end` is there.
 echo "touch $work/begun; until [ -e $work/end ]; do sleep 0.1; done" >script.sh
 timeout 300 "$bin/cox" run job.yaml --state state --fresh >running 2>&1 </dev/null &

@@ -117,14 +117,14 @@ Test(state_directory, none_is_no_fault)
 }
 
 /* In another process: a process may take its own lock again. */
-static int lock_elsewhere(void)
+static int lock_elsewhere(enum state_use use)
 {
     pid_t child = fork();
     if (child == 0) {
         int lock;
         struct error error = ERROR_INIT;
         SCOPED_FREE char *holder = memory_format("that of process %ld, `", (long)getppid());
-        int result = state_directory_lock(state, &lock, &error);
+        int result = state_directory_lock(state, use, &lock, &error);
         bool told = error.kind == ERROR_UNAVAILABLE && strstr(error.message, state) && strstr(error.message, holder);
         _exit(result == 0 ? 0 : told ? 1 : 2);
     }
@@ -136,10 +136,26 @@ static int lock_elsewhere(void)
 Test(state_directory, one_process_has_it_at_a_time)
 {
     int lock;
-    cr_assert_eq(state_directory_lock(state, &lock, NULL), 0);
-    cr_expect_eq(lock_elsewhere(), 1);
+    cr_assert_eq(state_directory_lock(state, STATE_TO_RUN, &lock, NULL), 0);
+    for (enum state_use use = STATE_TO_CLEAR; use <= STATE_TO_RUN; use++)
+        cr_expect_eq(lock_elsewhere(use), 1, "use %d", use);
     close(lock);
-    cr_expect_eq(lock_elsewhere(), 0);
+    cr_expect_eq(lock_elsewhere(STATE_TO_RUN), 0);
+}
+
+/* coxswain-standalone locks the directory while the command that has started it still holds its own lock. */
+Test(state_directory, what_one_starts_may_run_and_nothing_else)
+{
+    int lock;
+    cr_assert_eq(state_directory_lock(state, STATE_TO_START, &lock, NULL), 0);
+    cr_expect_eq(lock_elsewhere(STATE_TO_RUN), 0);
+    cr_expect_eq(lock_elsewhere(STATE_TO_READ), 0);
+    cr_expect_eq(lock_elsewhere(STATE_TO_START), 1);
+    cr_expect_eq(lock_elsewhere(STATE_TO_CLEAR), 1);
+    close(lock);
+    cr_assert_eq(state_directory_lock(state, STATE_TO_READ, &lock, NULL), 0);
+    cr_expect_eq(lock_elsewhere(STATE_TO_START), 1);
+    close(lock);
 }
 
 Test(state_directory, is_deleted_with_its_volumes)
@@ -173,18 +189,26 @@ Test(state_directory, another_directory_is_not_deleted)
 
 Test(state_directory, whether_it_is_in_use_can_be_asked_without_taking_it)
 {
+    static const enum state_holder seen[] = {
+        [STATE_TO_CLEAR] = STATE_STARTING,
+        [STATE_TO_START] = STATE_STARTING,
+        [STATE_TO_READ] = STATE_READING,
+        [STATE_TO_RUN] = STATE_RUNNING,
+    };
     int lock = -1;
     bool gone = false;
     put_run();
-    cr_assert(!state_directory_in_use(state));
-    cr_assert_eq(state_directory_lock(state, &lock, NULL), 0);
-    pid_t other = fork();
-    if (other == 0)
-        _exit(state_directory_in_use(state) && state_directory_delete(state, &gone, NULL) < 0 ? 0 : 1);
-    int status = -1;
-    cr_assert_eq(waitpid(other, &status, 0), other);
-    cr_assert_eq(status, 0);
-    cr_assert(is_there("objects.db"));
-    close(lock);
-    cr_assert(!state_directory_in_use(state));
+    cr_assert_eq(state_directory_holder(state), STATE_FREE);
+    for (enum state_use use = STATE_TO_CLEAR; use <= STATE_TO_RUN; use++) {
+        cr_assert_eq(state_directory_lock(state, use, &lock, NULL), 0);
+        pid_t other = fork();
+        if (other == 0)
+            _exit(state_directory_holder(state) == seen[use] && state_directory_delete(state, &gone, NULL) < 0 ? 0 : 1);
+        int status = -1;
+        cr_assert_eq(waitpid(other, &status, 0), other);
+        cr_expect_eq(status, 0, "use %d", use);
+        cr_assert(is_there("objects.db"));
+        close(lock);
+        cr_assert_eq(state_directory_holder(state), STATE_FREE);
+    }
 }
