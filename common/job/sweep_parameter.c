@@ -199,6 +199,20 @@ char *sweep_parameter_find(const struct sweep_parameter *parameter, const struct
                                             : json_scalar_text(find_field(parameter->path, spec));
 }
 
+void sweep_parameters_print(const struct training_sweep *sweep, const struct json *spec, struct buffer *out)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        const char *name = sweep_parameter_name(parameter), *dot = parameter->path ? strrchr(name, '.') : NULL;
+        SCOPED_FREE char *text = sweep_parameter_find(parameter, spec);
+        if (!text)
+            continue;
+        buffer_format(out, "%s%s %s", before, dot ? dot + 1 : name, text);
+        before = ", ";
+    }
+}
+
 const char *sweep_best_value(const struct sweep_best *best, const char *name)
 {
     for (unsigned i = 0; i < best->parameter_count; i++)

@@ -8,6 +8,7 @@
 #ifndef COXSWAIN_JOB_SWEEP_PARAMETER_H
 #define COXSWAIN_JOB_SWEEP_PARAMETER_H
 
+#include "common/buffer.h"
 #include "common/job/training_sweep.h"
 
 /* Returns the parameter's path, variable or argument. Borrowed. */
@@ -21,6 +22,10 @@ int sweep_parameter_put(const struct sweep_parameter *parameter, const struct js
 
 /* Returns the text of the value that the parameter has in `spec`; NULL: none. Free with free(). */
 char *sweep_parameter_find(const struct sweep_parameter *parameter, const struct json *spec);
+
+/* Appends the values that the parameters have in `spec`, that of a trial's job: "learningRate 0.1, width 32". Parameters without one are
+ * left out; a field is named by the last part of its path. */
+void sweep_parameters_print(const struct training_sweep *sweep, const struct json *spec, struct buffer *out);
 
 /* Returns the text of the value that a parameter has in the best trial; NULL if none is noted. */
 const char *sweep_best_value(const struct sweep_best *best, const char *name);

@@ -272,6 +272,19 @@ int run_check_trial(const struct manifest *manifest, const struct training_sweep
     return -1;
 }
 
+/* The operator starts no trial of a sweep whose first one is no valid job, such as one whose path is to a field that the layer does not
+ * have. */
+static int check_first_trial(const struct training_sweep *sweep, const struct json *trial, struct error *error)
+{
+    SCOPED(training_job_release) struct training_job job;
+    SCOPED_BUFFER values;
+    buffer_init(&values, RUN_WARNINGS_MAX);
+    if (training_job_parse(trial, &job, error) == 0)
+        return 0;
+    sweep_parameters_print(sweep, json_member(trial, "spec"), &values);
+    return error_wrap(error, "spec.template, with the values of the first trial (%.200s)", buffer_text(&values));
+}
+
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */
 static int check_sweep(const struct check *check, struct buffer *warnings, struct error *error)
 {
@@ -283,9 +296,11 @@ static int check_sweep(const struct check *check, struct buffer *warnings, struc
     buffer_init(&unused, RUN_WARNINGS_MAX);
     struct check of_trial = *check;
     of_trial.sweep = &sweep;
-    if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0 ||
-        run_check_trial(check->manifest, &sweep, 0, &trial, NULL) < 0 ||
-        check_job(&of_trial, trial, warnings, &cause) == 0)
+    if (training_sweep_parse(check->manifest->effective, &sweep, NULL) < 0)
+        return 0;
+    if (run_check_trial(check->manifest, &sweep, 0, &trial, error) < 0 || check_first_trial(&sweep, trial, error) < 0)
+        return -1;
+    if (check_job(&of_trial, trial, warnings, &cause) == 0)
         return 0;
     if (check_job(check, template, &unused, error) < 0) {
         *error = cause;

@@ -26,8 +26,8 @@ struct run_machine {
 };
 struct run_machine run_machine_read(void);
 
-/* Checks the manifest's job, or a sweep's first trial: if only that trial's values are refused, and not the template, this is a
- * warning. Files that a storage's `download` brings are not looked for. Appends a line for each warning to `warnings`. Runs the loop, and
+/* Checks the manifest's job, or a sweep's first trial: that trial must be a valid job; if coxswain-worker refuses only that trial's values,
+ * and not the template, this is a warning. Files that a storage's `download` brings are not looked for. Appends a line for each warning to `warnings`. Runs the loop, and
  * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is
  * better; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
 int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,

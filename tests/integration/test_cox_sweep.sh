@@ -65,6 +65,13 @@ manifest beyond 'parameters: [{path: workers.template.spec.containers.1.image, v
 cox 1 sweep run beyond.yaml --state beyond && grep -q 'path workers.template.spec.containers.1.image leads nowhere: workers.template.spec.containers has 1 element in the template, counted from 0; correct the path$' err && [[ ! -e beyond ]]
 verdict $? "a path to an element past the end of a list is refused before anything starts" "$(said)"
 
+manifest relu 'maxTrials: 2
+  parameters: [{path: coxswain.model.layers.1.units, values: [8, 16]}]'
+sed -i 's/model: {.*}/model: {inputShape: [784], layers: [{type: Dense, units: 10}, {type: ReLU}]}/' relu.yaml
+cox 1 sweep run relu.yaml --state relu &&
+    grep -q '^cox sweep run: spec.template, with the values of the first trial (units [0-9]*): spec.coxswain.model.layers\[1\].units: is for type Dense or Embedding only and would be ignored here; leave it out$' err && [[ ! -e relu ]]
+verdict $? "a path to a field that the layer does not have, too" "$(said)"
+
 manifest words 'maxFailedTrials: 1
   algorithm: {type: Grid}
   parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, abc]}]'
@@ -131,7 +138,7 @@ cp state/run.json .
 sed 's/parallelism: 2/parallelism: 0/' grid.yaml >refused.yaml
 cox 1 run refused.yaml --state state --fresh && grep -q 'spec.parallelism: 0 should be' err && kept &&
     sed 's/0.001, 0.2/0, -1/' grid.yaml >refused.yaml && cox 1 run refused.yaml --state state --fresh --delete-volumes &&
-    grep -q 'the first trials: .*learningRate: 0 should be greater than 0' err && kept &&
+    grep -q 'with the values of the first trial (learningRate 0, batchSize 30): .*learningRate: 0 is out of bounds' err && kept &&
     sed 's/0.001, 0.2/0.1/; s/coxswain.training.optimizer.learningRate/coxswain.model.layers.9.units/' grid.yaml >refused.yaml &&
     cox 1 run refused.yaml --state state --fresh && grep -q 'layers' err && kept
 verdict $? "a sweep that is refused, or whose first trials are, deletes nothing with --fresh" "$(said)"

@@ -14,6 +14,8 @@
 #include "operator/controller/sweep/promotion.h"
 #include "operator/controller/sweep/suggestion.h"
 
+#define VALUES_TEXT_MAX 4096
+
 /* ---------------------------------------------------------------- names */
 
 char *trial_name(const struct training_sweep *sweep, int64_t trial)
@@ -116,14 +118,16 @@ static void fill_pause(const struct training_sweep *sweep, int64_t trial, const 
 
 static int check(const struct training_sweep *sweep, int64_t trial, struct json *object, struct error *error)
 {
-    struct training_job job;
-    int result = training_job_parse(object, &job, error);
-    if (result == 0)
+    SCOPED(training_job_release) struct training_job job;
+    SCOPED_BUFFER values;
+    buffer_init(&values, VALUES_TEXT_MAX);
+    if (training_job_parse(object, &job, error) == 0) {
         fill_pause(sweep, trial, &job, object);
-    training_job_release(&job);
-    return result < 0 ? error_wrap(error, "spec.template, with the values of trial %s",
-                                   json_string_at(object, "metadata.name", ""))
-                      : 0;
+        return 0;
+    }
+    sweep_parameters_print(sweep, json_member(object, "spec"), &values);
+    return error_wrap(error, "spec.template, with the values of trial %s (%.200s)",
+                      json_string_at(object, "metadata.name", ""), buffer_text(&values));
 }
 
 int trial_build(const struct training_sweep *sweep, int64_t trial, struct json **ret_object, struct error *error)

@@ -129,7 +129,7 @@ Test(trial_build, what_makes_no_job)
     expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.steps.x.y, values: [1]}]\n",
                    "leads nowhere");
     expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.batchSize, values: [0]}]\n",
-                   "spec.template, with the values of trial s-0: spec.coxswain.training.batchSize");
+                   "spec.template, with the values of trial s-0 (batchSize 0): spec.coxswain.training.batchSize");
     expect_refused("metadata: {name: s}\nspec:\n  maxTrials: 1\n  template: {a: [1, 2]}\n"
                    "  parameters: [{path: a.2, values: [0]}]\n",
                    "path a.2 leads nowhere: a has 2 elements in the template, counted from 0; correct the path");
