@@ -74,6 +74,8 @@
 #define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
 #define LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
+/* On an elastic job: "true" lets the job give quota back, and ask for more, while it runs (Kueue's ElasticJobsViaWorkloadSlices). */
+#define ANNOTATION_QUEUE_ELASTIC "kueue.x-k8s.io/elastic-job"
 /* On a job: the Workload that MultiKueue has created for it. */
 #define LABEL_QUEUE_WORKLOAD "kueue.x-k8s.io/prebuilt-workload-name"
 

@@ -54,6 +54,9 @@ static void metadata_read(const struct json *object, struct training_job *job)
     job->queue_name = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_NAME), NULL));
     job->queue_priority = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_PRIORITY), NULL));
     job->queue_workload = arena_copy_string(arena, json_string(json_member(labels, LABEL_QUEUE_WORKLOAD), NULL));
+    const char *elastic =
+        json_string(json_member(json_at(object, "metadata.annotations"), ANNOTATION_QUEUE_ELASTIC), "");
+    job->queue_elastic = strcmp(elastic, "true") == 0;
     /* The copy of a job that MultiKueue has created in another cluster follows the job here. */
     job->pause_step = job->sweep_uid || job->queue_workload ? training_job_pause_step(object) : FIELD_UNSET;
 }

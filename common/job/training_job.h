@@ -278,6 +278,7 @@ struct training_job {
     const char *queue_workload; /* the label with the Workload that MultiKueue has created for it; NULL: none */
 
     bool suspend;
+    bool queue_elastic;     /* from ANNOTATION_QUEUE_ELASTIC */
     const char *managed_by; /* NULL: this operator */
     struct training_class_reference training_class;
     bool sections[FRAMEWORK_COUNT]; /* which frameworks' sections the spec has; a valid spec has one */

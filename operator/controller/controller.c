@@ -229,6 +229,7 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
         queue->refusal = queue_refusal(controller);
     }
     queue->resource = optional_api_resource(controller->workloads);
+    queue->change_retry_ms = entry->quota_retry_ms;
     queue->workload = optional_api_get(controller->workloads, entry->key); /* of a label that was taken off, too */
     if (!job->queue_name || !queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
         return;

@@ -81,8 +81,8 @@ api_server_answers() {
 }
 
 # played_job NAME WORKERS RUN_POLICY [CODE SECONDS [LABELS]]: its pods run until deleted, or end with CODE after that time. The
-# caller may set suspend (false), bounds (minReplicas and maxReplicas, a comma behind each), requests (what each pod asks for) and
-# ours (a line of section coxswain)
+# caller may set suspend (false), bounds (minReplicas and maxReplicas, a comma behind each), requests (what each pod asks for),
+# notes (the job's annotations) and ours (a line of section coxswain)
 played_job() {
     local annotations='' pod=
     [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
@@ -90,7 +90,7 @@ played_job() {
     k apply -f - <<YAML
 apiVersion: coxswain.dev/v1beta1
 kind: TrainingJob
-metadata: {name: $1, labels: {${6:-}}}
+metadata: {name: $1, labels: {${6:-}}, annotations: {${notes:-}}}
 spec:
   suspend: ${suspend:-false}
   workers: {replicas: $2, ${bounds:-}template: {metadata: {annotations: {$annotations}}$pod}}

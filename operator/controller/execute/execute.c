@@ -64,6 +64,12 @@ static struct event_subject subject_of_node(const char *name)
     return (struct event_subject){.api_version = "v1", .kind = "Node", .name = name, .uid = name};
 }
 
+void execution_warn(const struct execution *execution, const char *reason, const char *action, const char *note)
+{
+    struct event_subject subject = subject_of(execution);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, reason, action, note);
+}
+
 static bool is_true(const struct execution *execution, const struct plan_event *event, bool written)
 {
     if (event->action_number > 0)
@@ -112,9 +118,8 @@ static void tell_of_refused_status(struct execution *execution, const struct err
 {
     if (error->kind != ERROR_INVALID && error->kind != ERROR_FORBIDDEN && error->kind != ERROR_TOO_LARGE)
         return;
-    struct event_subject subject = subject_of(execution);
     SCOPED_FREE char *note = memory_format("the API server refuses the job's status: %s", error->message);
-    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusRefused", "WriteStatus", note);
+    execution_warn(execution, "StatusRefused", "WriteStatus", note);
 }
 
 /* Reports status fields that the API server dropped: its definition of TrainingJob is older than
@@ -128,14 +133,12 @@ static void heed_dropped_fields(struct execution *execution, const struct kube_a
     SCOPED_FREE char *names = dropped_fields_note(&entry->dropped, execution->status_patch, clock_now_ms());
     if (!names)
         return;
-    struct event_subject subject = subject_of(execution);
     SCOPED_FREE char *note =
         memory_format("the API server does not keep %s: its definition of TrainingJob is older than "
                       "this operator; apply the one that came with it (deploy/crd)",
                       names);
     log_warning("the API server dropped a part of a job's status", "job", entry->key, "fields", names, NULL);
-    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusFieldDropped", "WriteStatus",
-                          note);
+    execution_warn(execution, "StatusFieldDropped", "WriteStatus", note);
 }
 
 static void status_written(void *context, const struct kube_answer *answer)
@@ -392,11 +395,9 @@ static void ignore_fields(struct execution *execution, const char *place, const 
     if (!job_entry_is_about(execution->entry, execution->uid) || execution->entry->fields_ignored)
         return;
     execution->entry->fields_ignored = true;
-    struct event_subject subject = subject_of(execution);
     SCOPED_FREE char *note = memory_format(
         "%s: %s: the field has no effect, as in earlier pods of this job; leave it out of the next job", place, fields);
-    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "TemplateFieldIgnored", "CreatePod",
-                          note);
+    execution_warn(execution, "TemplateFieldIgnored", "CreatePod", note);
 }
 
 bool execution_accepts_fields(struct execution *execution, const struct training_job *job)
@@ -551,6 +552,12 @@ static bool is_about_uid(const struct kube_answer *answer)
     return false;
 }
 
+bool execution_is_refused(const struct kube_answer *answer)
+{
+    enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
+    return kind == ERROR_FORBIDDEN || (kind == ERROR_INVALID && !is_about_uid(answer));
+}
+
 /* Notes a failed write. If the object is gone or its name belongs to another one, nothing is left
  * to do, and the cache will show that. Until then the same plan would be made repeatedly, so the
  * error counts as a conflict, which waits. */
@@ -673,9 +680,7 @@ struct adoption {
 static void note_no_adoption(struct adoption *adoption, const struct kube_answer *answer)
 {
     struct job_entry *entry = adoption->execution->entry;
-    enum error_kind kind = answer->error->kind;
-    bool refused = kind == ERROR_FORBIDDEN || (kind == ERROR_INVALID && !is_about_uid(answer));
-    if (refused && job_entry_is_about(entry, adoption->execution->uid))
+    if (execution_is_refused(answer) && job_entry_is_about(entry, adoption->execution->uid))
         job_entry_refuse_adoption(entry, json_string_at(adoption->config, "metadata.uid", ""), answer->error->message,
                                   clock_now_ms());
     note_refused(adoption->execution, answer, "adopt a pod");
@@ -782,10 +787,9 @@ static void create_group(struct execution *execution, const struct training_job 
         execution_create(execution, resource, group);
 }
 
-/* A child of the job's name. */
-static void delete_child(struct execution *execution, struct kube_resource resource, const char *uid)
+static void delete_child(struct execution *execution, struct kube_resource resource, const char *name, const char *uid)
 {
-    struct resource_path path = {resource, execution->namespace, execution->name, NULL};
+    struct resource_path path = {resource, execution->namespace, name, NULL};
     struct kube_delete_options what = {.uid = uid, .grace_seconds = -1};
     struct kube_call_options options = execution_call_options(execution, delete_answered, execution);
     execution->open++;
@@ -809,25 +813,25 @@ static void act(struct execution *execution, const struct training_job *job, con
         create_group(execution, job);
         return;
     case ACTION_DELETE_GROUP:
-        delete_child(execution, execution->plan.gang.resource, execution->plan.gang.group->uid);
+        delete_child(execution, execution->plan.gang.resource, execution->name, execution->plan.gang.group->uid);
         return;
     case ACTION_CREATE_WORKLOAD:
         execute_create_workload(execution, job);
         return;
     case ACTION_DELETE_WORKLOAD:
-        delete_child(execution, execution->plan.queue.resource, execution->plan.queue.workload->uid);
+        delete_child(execution, execution->plan.queue.resource, action->workload->name, action->workload->uid);
         return;
     case ACTION_RESIZE_WORKLOAD:
-        execute_resize_workload(execution, job);
+        execute_resize_workload(execution, job, action);
         return;
     case ACTION_RELEASE_WORKLOAD:
-        execute_release_workload(execution, job);
+        execute_release_workload(execution, job, action->workload);
         return;
     case ACTION_CLEAR_ADMISSION:
-        execute_clear_admission(execution);
+        execute_clear_admission(execution, action->workload);
         return;
     case ACTION_REPORT_WORKLOAD:
-        execute_report_workload(execution, job);
+        execute_report_workload(execution, job, action->workload);
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/execute/execution.h"
@@ -138,46 +139,72 @@ void execute_create_workload(struct execution *execution, const struct training_
         workload_create(execution, workload);
 }
 
-static void apply_workload(struct execution *execution, const char *subresource, struct json *config,
-                           const char *manager)
+static void apply_workload(struct execution *execution, const char *uid, const char *subresource, struct json *config,
+                           const char *manager, kube_answered *answered)
 {
-    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, subresource};
-    struct kube_call_options options = execution_call_options(execution, workload_written, execution);
-    json_set_string(json_member(config, "metadata"), "uid", execution->plan.queue.workload->uid);
+    struct json *metadata = json_member(config, "metadata");
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace,
+                                 json_string_at(metadata, "name", ""), subresource};
+    struct kube_call_options options = execution_call_options(execution, answered, execution);
+    json_set_string(metadata, "uid", uid);
     execution->open++;
     kube_client_apply(execution->executor.client, &path, config, manager, &options);
     json_free(config);
 }
 
-void execute_report_workload(struct execution *execution, const struct training_job *job)
+void execute_report_workload(struct execution *execution, const struct training_job *job,
+                             const struct workload_view *workload)
 {
     const struct plan *plan = &execution->plan;
-    apply_workload(
-        execution, "status",
-        queue_build_status(job, plan->queue.resource.version, plan->queue.workload, &plan->status, plan->now_ms),
-        MANAGER_QUEUE_STATUS);
+    apply_workload(execution, workload->uid, "status",
+                   queue_build_status(job, plan->queue.resource.version, workload, &plan->status, plan->now_ms),
+                   MANAGER_QUEUE_STATUS, workload_written);
 }
 
-void execute_resize_workload(struct execution *execution, const struct training_job *job)
+/* As long as Kueue's feature gate is off, it refuses each try. */
+#define CHANGE_RETRY_MS 600000
+
+static void quota_lowered(void *context, const struct kube_answer *answer)
 {
-    apply_workload(execution, NULL, queue_build_size(job, execution->plan.queue.resource.version), MANAGER_QUEUE_SIZE);
+    struct execution *execution = context;
+    if (!execution_is_refused(answer)) {
+        workload_written(context, answer);
+        return;
+    }
+    if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->quota_retry_ms = clock_now_ms() + CHANGE_RETRY_MS;
+    SCOPED_FREE char *note =
+        memory_format("the job keeps the quota of the workers that are gone, because the change of its Workload "
+                      "was refused: %s; Kueue's feature gate ElasticJobsViaWorkloadSlices has to be on",
+                      answer->error->message);
+    execution_warn(execution, "QuotaKept", "Queue", note);
+    execution_request_end(execution);
 }
 
-void execute_release_workload(struct execution *execution, const struct training_job *job)
+void execute_resize_workload(struct execution *execution, const struct training_job *job, const struct action *action)
+{
+    const struct workload_view *workload = action->workload;
+    apply_workload(execution, workload->uid, NULL,
+                   queue_build_size(job, execution->plan.queue.resource.version, workload, action->workers),
+                   MANAGER_QUEUE_SIZE, workload->reserved ? quota_lowered : workload_written);
+}
+
+void execute_release_workload(struct execution *execution, const struct training_job *job,
+                              const struct workload_view *workload)
 {
     const struct plan *plan = &execution->plan;
-    apply_workload(execution, "status",
-                   queue_build_release(job, plan->queue.resource.version, plan->queue.workload, plan->now_ms),
-                   MANAGER_QUEUE_RELEASE);
+    apply_workload(execution, workload->uid, "status",
+                   queue_build_release(job, plan->queue.resource.version, workload, plan->now_ms),
+                   MANAGER_QUEUE_RELEASE, workload_written);
 }
 
 /* Uses a merge patch, because server-side apply cannot remove another manager's field. */
-void execute_clear_admission(struct execution *execution)
+void execute_clear_admission(struct execution *execution, const struct workload_view *workload)
 {
     SCOPED_JSON *patch = json_new_object();
-    json_set_string(json_set_object(patch, "metadata"), "uid", execution->plan.queue.workload->uid);
+    json_set_string(json_set_object(patch, "metadata"), "uid", workload->uid);
     json_set(json_set_object(patch, "status"), "admission", json_new_null());
-    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, workload->name, "status"};
     struct kube_call_options options = execution_call_options(execution, workload_written, execution);
     execution->open++;
     kube_client_patch(execution->executor.client, &path, patch, &options);

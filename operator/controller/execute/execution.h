@@ -65,6 +65,10 @@ void execution_refuse(struct execution *execution, enum obstacle_kind kind, cons
 /* Ends one open request. The last one writes the status or, if that has been written, ends the
  * plan. */
 void execution_request_end(struct execution *execution);
+/* Emits a warning about the job. */
+void execution_warn(const struct execution *execution, const char *reason, const char *action, const char *note);
+/* Returns whether the API server, or a webhook, has refused the write of an object that is there. */
+bool execution_is_refused(const struct kube_answer *answer);
 /* Handles the answer to a write and ends its request. `write` is the entry's own_write_note of the
  * collection; NULL: plans do not wait until the cache shows the write. */
 void execution_write_answered(struct execution *execution, const struct kube_answer *answer, uint64_t *write,
@@ -110,13 +114,16 @@ void execute_create_certificate(struct execution *execution, const struct traini
  * the job its owner. */
 void execute_create_workload(struct execution *execution, const struct training_job *job);
 /* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
-void execute_report_workload(struct execution *execution, const struct training_job *job);
-/* Sets for how many workers the Workload asks. */
-void execute_resize_workload(struct execution *execution, const struct training_job *job);
+void execute_report_workload(struct execution *execution, const struct training_job *job,
+                             const struct workload_view *workload);
+/* Sets for how many workers the action's Workload asks. A refusal to change quota that is reserved is reported by an event, and noted in the
+ * job's entry. */
+void execute_resize_workload(struct execution *execution, const struct training_job *job, const struct action *action);
 /* Writes that an evicted Workload has no pods left, so that Kueue frees its quota. */
-void execute_release_workload(struct execution *execution, const struct training_job *job);
+void execute_release_workload(struct execution *execution, const struct training_job *job,
+                              const struct workload_view *workload);
 /* Removes status.admission with a merge patch: server-side apply cannot remove a field of another
  * manager. */
-void execute_clear_admission(struct execution *execution);
+void execute_clear_admission(struct execution *execution, const struct workload_view *workload);
 
 #endif

@@ -379,6 +379,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->push_attempt = entry->push_free_ms = 0;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->foreign_reported = 0;
+    entry->quota_retry_ms = 0;
     entry->queue_change_reported = entry->fields_ignored = false;
     free(entry->status_moves);
     entry->status_moves = NULL;
@@ -466,6 +467,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     for (size_t i = 0; i < entry->refused_count; i++)
         entry->refused[i].retry_ms += by_ms;
     entry->obstacle_retry_ms += by_ms;
+    entry->quota_retry_ms += by_ms;
     entry->vanished_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->log.turn_ms += by_ms;

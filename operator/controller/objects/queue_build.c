@@ -12,14 +12,14 @@
 
 #define PLACE_MAX (64 * 1024)
 
-static struct json *begin(const struct training_job *job, const char *version)
+static struct json *begin(const struct training_job *job, const char *name, const char *version)
 {
     struct json *workload = json_new_object();
     SCOPED_FREE char *api_version = memory_format("%s/%s", KUEUE_GROUP, version);
     json_set_string(workload, "apiVersion", api_version);
     json_set_string(workload, "kind", "Workload");
     struct json *metadata = json_set_object(workload, "metadata");
-    json_set_string(metadata, "name", job->name);
+    json_set_string(metadata, "name", name);
     json_set_string(metadata, "namespace", job->namespace);
     return workload;
 }
@@ -62,33 +62,42 @@ int64_t queue_pods(const struct training_job *job, enum role role)
     return all ? job->elastic.wanted_workers : crew_role_count(job, role);
 }
 
-static struct json *pod_set_new(const struct training_job *job, enum role role)
+/* `least` 0: all are needed. */
+static struct json *pod_set_new(enum role role, int64_t count, int64_t least)
 {
     struct json *set = json_new_object();
-    int64_t count = queue_pods(job, role), least = crew_role_minimum(job, role);
     json_set_string(set, "name", role_name(role));
     json_set_integer(set, "count", count);
-    if (least < count)
+    if (least > 0)
         json_set_integer(set, "minCount", least);
     return set;
 }
 
-struct json *queue_build_size(const struct training_job *job, const char *version)
+static int64_t least_of(const struct training_job *job, enum role role, int64_t count)
 {
-    struct json *workload = begin(job, version);
+    int64_t least = crew_role_minimum(job, role);
+    return least < count ? least : 0;
+}
+
+struct json *queue_build_size(const struct training_job *job, const char *version, const struct workload_view *view,
+                              int64_t workers)
+{
+    struct json *workload = begin(job, view->name, version);
     struct json *sets = json_set_array(json_set_object(workload, "spec"), "podSets");
-    json_append(sets, pod_set_new(job, ROLE_WORKER));
+    int64_t least = view->reserved ? view->least_workers : least_of(job, ROLE_WORKER, workers);
+    json_append(sets, pod_set_new(ROLE_WORKER, workers, least));
     return workload;
 }
 
 static int add_pod_set(struct json *sets, const struct pod_builder *builder, enum role role, struct error *error)
 {
     SCOPED_JSON *pod = NULL;
-    if (queue_pods(builder->job, role) == 0)
+    int64_t count = queue_pods(builder->job, role);
+    if (count == 0)
         return 0;
     if (pod_build(builder, role, 0, &pod, error) < 0)
         return -1;
-    struct json *set = json_append(sets, pod_set_new(builder->job, role));
+    struct json *set = json_append(sets, pod_set_new(role, count, least_of(builder->job, role, count)));
     set_topology(set, json_at(pod, "metadata.annotations"));
     struct json *spec = json_set(json_set_object(set, "template"), "spec", json_copy(json_member(pod, "spec")));
     leave_out_environment(spec);
@@ -123,7 +132,7 @@ int queue_build_workload(const struct pod_builder *builder, const char *version,
                          struct json **ret_workload, struct error *error)
 {
     const struct training_job *job = builder->job;
-    SCOPED_JSON *workload = begin(job, version);
+    SCOPED_JSON *workload = begin(job, job->name, version);
     child_metadata_fill(json_member(workload, "metadata"), job, job->name);
     struct json *spec = json_set_object(workload, "spec");
     json_set_string(spec, "queueName", job->queue_name);
@@ -179,7 +188,7 @@ struct pods_ready queue_pods_ready(const struct workload_view *view, const struc
 struct json *queue_build_status(const struct training_job *job, const char *version, const struct workload_view *view,
                                 const struct job_status *status, int64_t now_ms)
 {
-    struct json *workload = begin(job, version);
+    struct json *workload = begin(job, view->name, version);
     struct pods_ready pods = queue_pods_ready(view, status);
     const struct condition *failed = &status->conditions[CONDITION_FAILED];
     const struct condition *succeeded = &status->conditions[CONDITION_SUCCEEDED];
@@ -201,7 +210,7 @@ static bool is_requeued_at_once(const char *reason)
 struct json *queue_build_release(const struct training_job *job, const char *version, const struct workload_view *view,
                                  int64_t now_ms)
 {
-    struct json *workload = begin(job, version);
+    struct json *workload = begin(job, view->name, version);
     add_condition(workload, "QuotaReserved", false, "Pending", view->evicted_message, now_ms);
     add_condition(workload, "Admitted", false, "NoReservation", "the pods of the job are gone", now_ms);
     add_condition(workload, "Requeued", is_requeued_at_once(view->evicted_reason),

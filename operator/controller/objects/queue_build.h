@@ -32,8 +32,10 @@ int64_t queue_pods(const struct training_job *job, enum role role);
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);
 
-/* Builds a configuration for server-side apply that sets for how many workers the Workload of an elastic job asks. */
-struct json *queue_build_size(const struct training_job *job, const char *version);
+/* Builds a configuration for server-side apply that sets for how many workers the Workload of an elastic job asks. With how few it would be
+ * content can be changed only as long as it has no quota. */
+struct json *queue_build_size(const struct training_job *job, const char *version, const struct workload_view *view,
+                              int64_t workers);
 
 /* The condition PodsReady for a Workload in this state, as Kueue's own integrations set it. Kueue
  * counts its timeout for a start (reason WaitForStart) from the admission, and its timeout for a

@@ -72,30 +72,37 @@ static char *assignments_of(const struct json *workload)
     return json_print(parts, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
 }
 
-/* The count of the pod set of workers in a list of pod sets, or of their assignments. */
-static int64_t count_of_workers(const struct json *list)
+/* A number of the pod set of workers in a list of pod sets, or of their assignments. */
+static int64_t number_of_workers(const struct json *list, const char *member)
 {
     for (const struct json *item = json_first(list); item; item = json_next(item))
         if (strcmp(json_string_at(item, "name", ""), role_name(ROLE_WORKER)) == 0)
-            return json_integer_at(item, "count", 0);
+            return json_integer_at(item, member, 0);
     return 0;
 }
 
-static bool pins_nodes(const struct json *workload)
+/* A job that was scaled down has lowered its Workload's count, and so its quota, but not the assignment, which Kueue never changes. */
+static int64_t workers_with_quota(const struct json *workload, int64_t asked)
 {
-    bool pins = false;
+    const struct json *assignments = json_at(workload, "status.admission.podSetAssignments");
+    int64_t assigned = number_of_workers(assignments, "count");
+    return asked > 0 && asked < assigned ? asked : assigned;
+}
+
+static void read_topology(const struct json *workload, struct workload_view *view)
+{
     const struct json *list = json_at(workload, "status.admission.podSetAssignments");
     for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        view->has_topology |= json_type(json_member(item, "topologyAssignment")) == JSON_OBJECT;
         const struct json *levels = json_at(item, "topologyAssignment.levels");
         for (const struct json *level = json_first(levels); level; level = json_next(level))
-            pins |= strcmp(json_string(level, ""), LABEL_HOST_NAME) == 0;
+            view->pins_nodes |= strcmp(json_string(level, ""), LABEL_HOST_NAME) == 0;
     }
-    return pins;
 }
 
 /* ---------------------------------------------------------------- views */
 
-#define TEXTS 9
+#define TEXTS 10
 
 static struct workload_view *pack(const char *const texts[TEXTS])
 {
@@ -104,10 +111,16 @@ static struct workload_view *pack(const char *const texts[TEXTS])
         total += (lengths[i] = utf8_fit(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
     struct workload_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
-    const char **members[TEXTS] = {
-        &view->uid,        &view->owner_uid,      &view->job_uid,         &view->queue_name,
-        &view->waiting,    &view->evicted_reason, &view->evicted_message, &view->pods_ready_reason,
-        &view->assignments};
+    const char **members[TEXTS] = {&view->name,
+                                   &view->uid,
+                                   &view->owner_uid,
+                                   &view->job_uid,
+                                   &view->queue_name,
+                                   &view->waiting,
+                                   &view->evicted_reason,
+                                   &view->evicted_message,
+                                   &view->pods_ready_reason,
+                                   &view->assignments};
     for (size_t i = 0; i < TEXTS; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;
@@ -120,6 +133,7 @@ struct workload_view *workload_view_new(const struct json *workload)
     SCOPED_FREE char *assignments = assignments_of(workload);
     const struct json *reserved = condition(workload, "QuotaReserved"), *evicted = condition(workload, "Evicted");
     const char *const texts[TEXTS] = {
+        json_string_at(workload, "metadata.name", ""),
         json_string_at(workload, "metadata.uid", ""),
         owner_of(workload).uid,
         owner_label(workload),
@@ -138,9 +152,10 @@ struct workload_view *workload_view_new(const struct json *workload)
     view->evicted = is_true(workload, "Evicted");
     view->finished = is_true(workload, "Finished");
     view->pods_ready = is_true(workload, "PodsReady");
-    view->pins_nodes = pins_nodes(workload);
-    view->workers = count_of_workers(json_at(workload, "spec.podSets"));
-    view->admitted_workers = count_of_workers(json_at(workload, "status.admission.podSetAssignments"));
+    read_topology(workload, view);
+    view->workers = number_of_workers(json_at(workload, "spec.podSets"), "count");
+    view->least_workers = number_of_workers(json_at(workload, "spec.podSets"), "minCount");
+    view->admitted_workers = workers_with_quota(workload, view->workers);
     return view;
 }
 

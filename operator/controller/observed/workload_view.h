@@ -15,7 +15,7 @@
 
 /* A single allocation; free with free(). Absent strings are "". */
 struct workload_view {
-    const char *uid, *owner_uid, *job_uid; /* owner_uid: of its controller (owner.h); job_uid: from its label */
+    const char *name, *uid, *owner_uid, *job_uid; /* owner_uid: of its controller (owner.h); job_uid: from its label */
     const char *queue_name;
     const char *waiting;        /* Kueue's message why it is not admitted */
     const char *evicted_reason; /* "Preempted", … */
@@ -28,8 +28,10 @@ struct workload_view {
     bool reserved, admitted, evicted, finished; /* conditions that are True */
     bool pods_ready;                            /* PodsReady is True */
     const char *pods_ready_reason;              /* "WaitForStart", …; "": the Workload has no PodsReady yet */
+    bool has_topology;                          /* Kueue has chosen topology domains for a pod set */
     bool pins_nodes; /* Kueue has chosen a node for each pod of a pod set: the lowest level of the topology are nodes */
-    int64_t workers, admitted_workers; /* pods of the pod set of workers: in the spec, and admitted; 0: none */
+    /* Pods of the pod set of workers: for how many the spec asks, with how few it is content (minCount), and how many have quota; 0: none */
+    int64_t workers, least_workers, admitted_workers;
 };
 struct workload_view *workload_view_new(const struct json *workload);
 

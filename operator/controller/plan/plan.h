@@ -125,6 +125,8 @@ struct queue_input {
     const char *refusal;                  /* why they cannot be seen, as the server says; NULL or "": they can */
     const struct workload_view *workload; /* the Workload of the job's name; NULL: none */
     const char *missing_flavor;           /* a flavor that was assigned but is not in the cache; NULL: none */
+    int64_t
+        change_retry_ms; /* when Kueue, which has refused to change the quota of an elastic job that runs, may be asked again; 0: it has not */
     struct kube_resource resource;
 };
 
@@ -297,8 +299,10 @@ struct action {
     enum action_type type;
     enum role role;
     int64_t index, incarnation;
-    int64_t grace_seconds;      /* DELETE_POD; -1: the pod's own */
-    const struct pod_view *pod; /* the action's pod; NULL: none. Borrowed from the input */
+    int64_t grace_seconds;                /* DELETE_POD; -1: the pod's own */
+    const struct pod_view *pod;           /* the action's pod; NULL: none. Borrowed from the input */
+    const struct workload_view *workload; /* of actions on one; borrowed from the input */
+    int64_t workers;                      /* RESIZE_WORKLOAD */
 };
 
 struct plan_event {

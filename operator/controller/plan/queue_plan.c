@@ -95,6 +95,21 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
     return false;
 }
 
+/* Returns whether the job's quota follows its number of workers while it runs. Kueue does not free the topology domains of pods that go. */
+static bool changes_quota(const struct planning *planning, const struct workload_view *workload)
+{
+    const struct training_job *job = planning->job;
+    return job->queue_elastic && job->elastic.enabled && !is_prebuilt(planning) && !queue_is_delegated(job) &&
+           !workload->has_topology;
+}
+
+/* Returns for how many workers the job keeps quota, which it may have for more. Kueue allows no number below minCount. */
+static int64_t workers_kept(const struct planning *planning, const struct workload_view *workload)
+{
+    int64_t wanted = planning->job->elastic.wanted_workers;
+    return wanted > workload->least_workers ? wanted : workload->least_workers;
+}
+
 bool queue_take_admission(struct planning *planning)
 {
     const struct workload_view *workload = own_workload(planning);
@@ -103,6 +118,8 @@ bool queue_take_admission(struct planning *planning)
         workload->admitted_workers == 0)
         return false;
     int64_t admitted = workload->admitted_workers, wanted = planning->job->elastic.wanted_workers;
+    if (changes_quota(planning, workload) && workers_kept(planning, workload) < admitted)
+        admitted = workers_kept(planning, workload);
     bool is_new = admitted != old->admitted_workers || old->observed_generation != planning->job->generation;
     planning->next->admitted_workers = admitted;
     if (admitted < wanted && is_new)
@@ -121,10 +138,17 @@ bool queue_pins_nodes(const struct planning *planning)
     return workload && workload->admitted && workload->pins_nodes;
 }
 
+static void act_on(struct planning *planning, enum action_type type, const struct workload_view *workload)
+{
+    planning_act(planning, type, NULL);
+    planning->plan->actions[planning->plan->action_count - 1].workload = workload;
+}
+
 void queue_dismiss(struct planning *planning)
 {
-    if (own_workload(planning) && !is_prebuilt(planning))
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+    const struct workload_view *workload = own_workload(planning);
+    if (workload && !is_prebuilt(planning))
+        act_on(planning, ACTION_DELETE_WORKLOAD, workload);
 }
 
 static void tell_of_change(struct planning *planning, const struct workload_view *workload)
@@ -150,7 +174,13 @@ static void leave_queue(struct planning *planning, const struct workload_view *w
     if (workload->reserved && (planning->crew.alive_count > 0 || runs_elsewhere))
         tell_of_change(planning, workload);
     else
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+        act_on(planning, ACTION_DELETE_WORKLOAD, workload);
+}
+
+static void resize(struct planning *planning, const struct workload_view *workload, int64_t workers)
+{
+    act_on(planning, ACTION_RESIZE_WORKLOAD, workload);
+    planning->plan->actions[planning->plan->action_count - 1].workers = workers;
 }
 
 /* An elastic job may be scaled while it waits. Kueue lets the number of a Workload be changed as long as it has no quota, and the Workload
@@ -161,6 +191,31 @@ static bool asks_for_others(const struct planning *planning, const struct worklo
            workload->workers != queue_pods(planning->job, ROLE_WORKER);
 }
 
+static bool has_worker_from(const struct planning *planning, int64_t index)
+{
+    for (size_t i = 0; i < planning->input->pod_count; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        if (pod_view_is_of(pod, planning->job->uid) && pod_view_alive(pod) && pod->role == ROLE_WORKER &&
+            pod->index >= index)
+            return true;
+    }
+    return false;
+}
+
+/* Lowers the number of workers with quota, which frees it at once. First the status says that the job has fewer, so that no operator
+ * creates pods above the new number, and their last pod is gone. */
+static void give_quota_back(struct planning *planning, const struct workload_view *workload)
+{
+    int64_t kept = workers_kept(planning, workload), noted = planning->old->admitted_workers;
+    if (!changes_quota(planning, workload) || !workload->admitted || workload->evicted || workload->finished ||
+        workload->admitted_workers <= kept || noted == FIELD_UNSET || noted > kept || has_worker_from(planning, kept))
+        return;
+    if (planning->now_ms < planning->input->queue.change_retry_ms)
+        planning_requeue(planning, planning->input->queue.change_retry_ms);
+    else
+        resize(planning, workload, kept);
+}
+
 /* Handles a change of the number of workers, and of the queue's label by Kueue's rule: the queue can be changed as long as no
  * quota is reserved. After that the change is reported once, and takes effect when the job is
  * suspended or evicted. */
@@ -168,11 +223,12 @@ static void heed_change(struct planning *planning, const struct workload_view *w
 {
     if (strcmp(workload->queue_name, planning->job->queue_name) == 0) {
         if (asks_for_others(planning, workload))
-            planning_act(planning, ACTION_RESIZE_WORKLOAD, NULL);
+            resize(planning, workload, queue_pods(planning->job, ROLE_WORKER));
+        give_quota_back(planning, workload);
         return;
     }
     if (!workload->reserved) {
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
+        act_on(planning, ACTION_DELETE_WORKLOAD, workload); /* and is made anew, for the other queue */
         return;
     }
     tell_of_change(planning, workload);
@@ -194,9 +250,9 @@ void queue_keep(struct planning *planning, bool suspended)
     if (!workload || !suspended)
         return;
     if (workload->evicted && workload->reserved)
-        planning_act(planning, ACTION_RELEASE_WORKLOAD, NULL);
+        act_on(planning, ACTION_RELEASE_WORKLOAD, workload);
     else if (!workload->reserved && workload->has_admission)
-        planning_act(planning, ACTION_CLEAR_ADMISSION, NULL);
+        act_on(planning, ACTION_CLEAR_ADMISSION, workload);
 }
 
 void queue_report(struct planning *planning)
@@ -208,10 +264,9 @@ void queue_report(struct planning *planning)
     bool known = *workload->pods_ready_reason != '\0';
     bool differs = known ? workload->pods_ready != pods.ready || strcmp(workload->pods_ready_reason, pods.reason) != 0
                          : workload->admitted;
-    if (status_terminal(planning->old)) /* the end is reported once it is durable */
-        planning_act(planning, ACTION_REPORT_WORKLOAD, NULL);
-    else if (differs && !status_terminal(planning->next))
-        planning_act(planning, ACTION_REPORT_WORKLOAD, NULL);
+    bool ends = status_terminal(planning->old); /* the end is reported once it is durable */
+    if (ends || (differs && !status_terminal(planning->next)))
+        act_on(planning, ACTION_REPORT_WORKLOAD, workload);
 }
 
 /* Returns whether the job may run in the cluster that Kueue chooses. If not, `ret_reason` and `ret_message` say why. */

@@ -39,7 +39,8 @@ kueue_objects() {
     kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f -
 }
 
-# kueue_start PROGRAM MODULE CONFIGURATION: answers once the manager takes Workloads. CONFIGURATION: more lines of Kueue's
+# kueue_start PROGRAM MODULE CONFIGURATION: answers once the manager takes Workloads. CONFIGURATION: more lines of Kueue's. The caller may
+# set gates (feature gates, a comma before each)
 kueue_start() {
     local host port folder=$CLUSTER/pki/kueue
     server=$(sed -n 's#^ *cluster: {server: "\([^"]*\)".*#\1#p' "$KUBECONFIG")
@@ -63,7 +64,7 @@ webhook: {host: $host, port: $port, certDir: $folder}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 integrations: {frameworks: [batch/job], externalFrameworks: [TrainingJob.v1beta1.coxswain.dev]}
-featureGates: {VisibilityOnDemand: false}
+featureGates: {VisibilityOnDemand: false${gates:-}}
 $3
 YAML
     kubectl create namespace kueue-system >/dev/null

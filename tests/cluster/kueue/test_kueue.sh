@@ -30,6 +30,7 @@ finish() {
 trap finish EXIT
 
 readonly START=10 RECOVERY=40 # seconds until Kueue evicts a job that has not started, or that does not recover
+gates=', ElasticJobsViaWorkloadSlices: true'
 kueue_start "$2" "$3" "waitForPodsReady:
   timeout: ${START}s
   recoveryTimeout: ${RECOVERY}s
@@ -220,6 +221,71 @@ k scale tj partial --replicas 1 >/dev/null
 until_true 60 pods_are partial 1
 verdict $? "scaled down it is smaller at once" "$(k get pods)"
 k delete tj partial >/dev/null
+
+# ---------------------------------------------------------------- quota that follows an elastic job's size
+# elastic_job NAME WORKERS: of two processors each, whose quota follows their number
+elastic_job() {
+    requests='cpu: "2"' bounds='minReplicas: 1, maxReplicas: 6, ' notes='kueue.x-k8s.io/elastic-job: "true"' \
+        played_job "$1" "$2" '{}' '' '' "kueue.x-k8s.io/queue-name: research" >/dev/null
+}
+# quota_used: processors of the queue, as Kueue counts them
+quota_used() {
+    kubectl get clusterqueues.v1beta2.kueue.x-k8s.io research -o 'jsonpath={.status.flavorsReservation[0].resources[0].total}'
+}
+quota_is() {
+    [[ $(quota_used) == "$1" ]]
+}
+elastic_job flexible 4
+until_true 60 status_is flexible readySummary 4/4
+verdict $? "an elastic job uses the queue whole" "$(workload flexible .status) $(status_of flexible conditions)"
+queued_job next
+until_true 60 why_is next "next waits for its queue to admit it: *insufficient unused quota*"
+verdict $? "so that another job waits" "$why"
+was=$(workload flexible .metadata.uid) first_pod=$(current flexible 0)
+k scale tj flexible --replicas 2 >/dev/null
+until_true 60 runs next
+verdict $? "scaled down it gives quota back, with which the other one runs" "$(workload flexible .) $(workload next .status)"
+[[ $(workload flexible .metadata.uid) == "$was" && $(workload flexible '.spec.podSets[0].count') == 2 && $(current flexible 0) == "$first_pod" ]] &&
+    workload_is flexible Admitted True && quota_is 8
+verdict $? "its Workload and its pods are the same, and no quota is counted twice" "$(workload flexible .) $(quota_used)"
+[[ $(status_of flexible controllerState.admittedWorkers) == 2 ]] && no_failure flexible
+verdict $? "its status has the number" "$(status_of flexible controllerState)"
+
+# As without Kueue's feature gate: its webhook refuses the change.
+refusal_made() {
+    why=$(kubectl apply -f - 2>&1 <<YAML
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: fixed-quota}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [kueue.x-k8s.io], apiVersions: ["*"], operations: [UPDATE], resources: [workloads]}]}
+  validations: [{expression: "object.spec.podSets[0].count == oldObject.spec.podSets[0].count", message: "the number is fixed"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: fixed-quota}
+spec: {policyName: fixed-quota, validationActions: [Deny]}
+YAML
+    )
+}
+number_is_fixed() {
+    ! answer=$(k patch workloads.v1beta2.kueue.x-k8s.io next --type=json -p '[{"op": "replace", "path": "/spec/podSets/0/count", "value": 1}]' --dry-run=server 2>&1) &&
+        [[ $answer == *"the number is fixed"* ]]
+}
+refusal_made && until_true 60 number_is_fixed
+verdict $? "the number of a Workload is fixed" "$why $answer"
+k scale tj flexible --replicas 1 >/dev/null
+kept_is_told() {
+    k get events --field-selector reason=QuotaKept -o 'jsonpath={.items[*].note}{.items[*].message}' | contains 'the number is fixed'
+}
+until_true 60 kept_is_told
+verdict $? "where the change is refused an event says why" "$(k get events)"
+pods_are flexible 1 && status_is flexible readySummary 1/1 && [[ $(workload flexible '.spec.podSets[0].count') == 2 ]]
+verdict $? "and the job goes on" "$(status_of flexible .)"
+kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy fixed-quota >/dev/null
+k delete tj flexible next >/dev/null
+until_true 60 quota_is 0
+verdict $? "without the jobs no quota is used" "$(quota_used)"
 
 # ---------------------------------------------------------------- the queue of a class
 kubectl apply -f - >/dev/null <<YAML

@@ -121,7 +121,11 @@ static bool chance(unsigned percent)
 
 static void see_job(void)
 {
-    model.cached_job = model.scene.job;
+    struct training_job *job = &model.cached_job;
+    *job = model.scene.job;
+    if (job->elastic.enabled && job->status.admitted_workers > 0 &&
+        job->status.admitted_workers < job->document.workers)
+        job->document.workers = job->status.admitted_workers; /* as training_job_parse does */
     model.born &= first_crew_may_lie_ahead(&model.cached_job.status);
     model.must_see_job = false;
 }
@@ -613,7 +617,7 @@ static void settle(const struct job_status *before, const struct job_status *nex
     }
 }
 
-static unsigned stragglers_replaced; /* in all schedules */
+static unsigned stragglers_replaced, quota_lowered; /* in all schedules */
 
 /* A write decides about one straggler at most, which runs while nobody is missing, and within the limit. */
 static void check_stragglers(const struct job_status *before, const struct job_status *after)
@@ -744,11 +748,25 @@ static void make_key(void)
 }
 
 /* By a pod that its operator knew of. */
+static bool uses_quota(const struct model_pod *pod)
+{
+    return pod->exists && pod->seen && !pod->foreign && !pod->stray && pod_view_alive(&pod->view);
+}
+
 static bool quota_is_used(void)
 {
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (uses_quota(&model.pods[i]))
+            return true;
+    return false;
+}
+
+/* By such a worker of that index or a higher one. */
+static bool quota_is_used_from(int64_t index)
+{
     for (size_t i = 0; i < model.pod_count; i++) {
-        const struct model_pod *pod = &model.pods[i];
-        if (pod->exists && pod->seen && !pod->foreign && !pod->stray && pod_view_alive(&pod->view))
+        const struct pod_view *view = &model.pods[i].view;
+        if (uses_quota(&model.pods[i]) && view->role == ROLE_WORKER && view->index >= index)
             return true;
     }
     return false;
@@ -763,8 +781,29 @@ static void tell_workload(struct pods_ready pods)
     model.workload.pods_ready_reason = pods.reason;
 }
 
+/* As Kueue's webhook allows it. */
+static void resize_workload(int64_t workers)
+{
+    struct workload_view *workload = &model.workload;
+    CHECK(workers > 0, "a Workload asks for no workers");
+    if (workload->reserved) {
+        CHECK(model.scene.job.queue_elastic, "a Workload with quota asks for another number");
+        CHECK(workers < workload->workers && workers >= workload->least_workers, "Kueue refuses the number");
+        CHECK(!quota_is_used_from(workers), "quota is given back while a pod uses it");
+        if (workers < workload->admitted_workers)
+            workload->admitted_workers = workers;
+        quota_lowered++;
+    } else {
+        workload->least_workers = workers > 1;
+    }
+    workload->workers = workers;
+}
+
 static void create_pod(const struct action *action, const struct plan *plan)
 {
+    bool has_quota = !model.scene.job.queue_name || !model.scene.job.elastic.enabled || action->role != ROLE_WORKER ||
+                     action->index < model.workload.admitted_workers;
+    CHECK(has_quota, "a pod comes without quota for it");
     size_t count = model.pod_count;
     server_create((struct place){action->role, action->index}, plan->incarnation, plan->attempt, false);
     if (model.pod_count > count && plan->avoided_node_count > 0)
@@ -809,15 +848,19 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_CREATE_WORKLOAD:
         CHECK(!status_terminal(&model.scene.job.status), "a Workload after the end");
         if (!model.workload_there)
-            model.workload = (struct workload_view){.uid = "workload",
-                                                    .owner_uid = SCENE_UID,
-                                                    .job_uid = SCENE_UID,
-                                                    .queue_name = "queue",
-                                                    .waiting = "",
-                                                    .evicted_reason = "",
-                                                    .evicted_message = "",
-                                                    .pods_ready_reason = "",
-                                                    .assignments = "{}"};
+            model.workload =
+                (struct workload_view){.name = job->name,
+                                       .workers = queue_pods(job, ROLE_WORKER),
+                                       .least_workers = job->elastic.enabled && queue_pods(job, ROLE_WORKER) > 1,
+                                       .uid = "workload",
+                                       .owner_uid = SCENE_UID,
+                                       .job_uid = SCENE_UID,
+                                       .queue_name = "queue",
+                                       .waiting = "",
+                                       .evicted_reason = "",
+                                       .evicted_message = "",
+                                       .pods_ready_reason = "",
+                                       .assignments = "{}"};
         model.workload_there = true;
         break;
     case ACTION_DELETE_WORKLOAD:
@@ -825,8 +868,7 @@ static void operator_do(const struct action *action, const struct training_job *
         model.workload_there = false;
         break;
     case ACTION_RESIZE_WORKLOAD:
-        CHECK(!model.workload.reserved, "a Workload with quota asks for another number");
-        model.workload.workers = queue_pods(job, ROLE_WORKER);
+        resize_workload(action->workers);
         break;
     case ACTION_RELEASE_WORKLOAD:
         CHECK(model.scene.job.status.replicas[ROLE_WORKER].active == 0, "quota is given back while a pod lives");
@@ -1056,6 +1098,8 @@ static void kueue_turn(void)
     if (!model.workload_there || workload->finished)
         return;
     if (!workload->reserved && (model.calm || chance(30))) {
+        int64_t least = workload->least_workers > 0 ? workload->least_workers : workload->workers;
+        workload->admitted_workers = least + (int64_t)draw((uint64_t)(workload->workers - least + 1));
         workload->reserved = workload->admitted = workload->has_admission = true;
         workload->evicted = false;
     } else if (workload->admitted && !model.calm && chance(3)) {
@@ -1132,6 +1176,7 @@ static void world_turn(void)
     }
     if (!model.calm && model.scene.job.elastic.enabled && chance(4)) {
         model.scene.job.document.workers = 1 + (int64_t)draw(WORKERS);
+        model.scene.job.elastic.wanted_workers = model.scene.job.document.workers;
         spec_changes();
     }
     if (model.on_the_wire.there && (model.calm || chance(30))) {
@@ -1215,6 +1260,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.elastic.enabled = chance(30);
     model.scene.job.elastic.min_workers = 1;
     model.scene.job.elastic.max_workers = WORKERS;
+    model.scene.job.elastic.wanted_workers = WORKERS;
+    model.scene.job.queue_elastic = chance(70);
     model.scene.job.roles[ROLE_PS].count = chance(15);
     model.scene.job.roles[ROLE_EVALUATOR].count = chance(25);
     model.rule = (struct failure_rule){
@@ -1277,6 +1324,7 @@ Test(plan_replay, pods_are_replaced_one_by_one)
 {
     run_schedules(RESTART_SCOPE_POD);
     cr_expect(getenv("PLAN_REPLAY_LAST") || stragglers_replaced > 0, "the schedules replace no straggler");
+    cr_expect(getenv("PLAN_REPLAY_LAST") || quota_lowered > 0, "the schedules give no quota back");
 }
 
 Test(plan_replay, crews_start_over)

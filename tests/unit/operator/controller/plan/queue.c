@@ -15,7 +15,8 @@ SCENE_SUITE(queue)
     scene_init(&scene, 2);
     scene.job.queue_name = "research";
     scene.input.queue.state = OPTIONAL_READY;
-    workload = (struct workload_view){.uid = "workload-uid",
+    workload = (struct workload_view){.name = "digits",
+                                      .uid = "workload-uid",
                                       .owner_uid = SCENE_UID,
                                       .job_uid = SCENE_UID,
                                       .queue_name = "research",
@@ -355,14 +356,122 @@ Test(queue, a_job_that_is_scaled_while_it_waits_keeps_its_workload)
     expect_plan("resize_workload=0 (its quota is reserved)");
 }
 
-Test(queue, the_size_of_a_workload_is_its_workers)
+static void expect_size(int64_t workers, const char *expected)
 {
-    be_elastic(4);
-    SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2");
+    SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2", &workload, workers);
     SCOPED_BUFFER text;
     buffer_init(&text, 4096);
     cr_assert_eq(json_print(json_at(size, "spec"), &text, NULL), 0);
-    cr_assert_str_eq(buffer_text(&text), "{\"podSets\":[{\"name\":\"worker\",\"count\":4,\"minCount\":1}]}");
+    cr_assert_str_eq(buffer_text(&text), expected);
+    cr_assert_str_eq(json_string_at(size, "metadata.name", ""), "digits");
+}
+
+Test(queue, the_size_of_a_workload_is_its_workers)
+{
+    be_elastic(4);
+    expect_size(4, "{\"podSets\":[{\"name\":\"worker\",\"count\":4,\"minCount\":1}]}");
+    expect_size(1, "{\"podSets\":[{\"name\":\"worker\",\"count\":1}]}");
+    workload.reserved = true;
+    workload.least_workers = 2;
+    expect_size(3, "{\"podSets\":[{\"name\":\"worker\",\"count\":3,\"minCount\":2}]}");
+    workload.least_workers = 0;
+    expect_size(3, "{\"podSets\":[{\"name\":\"worker\",\"count\":3}]}");
+}
+
+/* ---------------------------------------------------------------- quota that follows the number of workers */
+
+/* Of four workers with quota for four. */
+static void run_sliced(void)
+{
+    be_elastic(4);
+    scene.job.queue_elastic = true;
+    scene.job.document.workers = 4;
+    workload.workers = workload.admitted_workers = 4;
+    workload.least_workers = 1;
+    run();
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, 4);
+}
+
+static void scale_to(int64_t wanted)
+{
+    be_elastic(wanted);
+    scene.job.generation++;
+    parse_again();
+}
+
+/* The pods above the number are gone. */
+static void lose_pods_from(size_t count)
+{
+    scene.pod_count = scene.input.pod_count = count;
+}
+
+Test(queue, quota_goes_back_after_the_pods)
+{
+    run_sliced();
+    scale_to(2);
+    expect_turn("resize_workload=0 job.workers=2 (first the status says so)");
+    cr_assert_eq(scene.job.status.admitted_workers, 2);
+    expect_turn("delete_pod=2 resize_workload=0");
+    lose_pods_from(3);
+    expect_plan("resize_workload=0 (one is left)");
+    lose_pods_from(2);
+    expect_plan("resize_workload=1 Running:True=CrewComplete");
+    cr_assert_eq(scene.plan.actions[0].workers, 2);
+    cr_assert_eq(scene.plan.actions[0].workload, &workload);
+    workload.workers = workload.admitted_workers = 2;
+    expect_turn("actions=0");
+    cr_assert_eq(scene.job.status.admitted_workers, 2);
+}
+
+Test(queue, a_job_that_grows_again_before_its_quota_went_back_has_it_still)
+{
+    run_sliced();
+    scale_to(2);
+    scene_turn(&scene);
+    scale_to(4);
+    cr_assert_eq(scene.job.document.workers, 2);
+    expect_turn("resize_workload=0 events=0");
+    cr_assert_eq(scene.job.status.admitted_workers, 4);
+    parse_again();
+    expect_turn("job.workers=4");
+}
+
+Test(queue, no_less_quota_is_kept_than_mincount)
+{
+    run_sliced();
+    workload.least_workers = 3;
+    scale_to(2);
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, 3);
+    lose_pods_from(2);
+    expect_plan("resize_workload=1");
+    cr_assert_eq(scene.plan.actions[0].workers, 3);
+}
+
+Test(queue, quota_is_kept_where_the_job_or_kueue_does_not_allow_less)
+{
+    run_sliced();
+    scale_to(2);
+    scene_turn(&scene);
+    lose_pods_from(2);
+    expect_plan("resize_workload=1");
+    scene.input.queue.change_retry_ms = scene.input.now_ms + 60000;
+    expect_plan("resize_workload=0 (it was refused)");
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 60000);
+    scene.input.queue.change_retry_ms = scene.input.now_ms;
+    expect_plan("resize_workload=1");
+    workload.has_topology = true;
+    expect_plan("resize_workload=0 (its nodes stay its own)");
+    workload.has_topology = false;
+    scene.job.queue_workload = "digits";
+    expect_plan("resize_workload=0 (it is MultiKueue's)");
+    scene.job.queue_workload = NULL;
+    scene.job.queue_elastic = false;
+    expect_plan("resize_workload=0 (the job does not ask for it)");
+    scene.job.queue_elastic = true;
+    workload.evicted = true;
+    expect_plan("resize_workload=0 (all of its quota goes)");
 }
 
 /* ---------------------------------------------------------------- what is read and written */
@@ -435,6 +544,7 @@ Test(queue, pods_wait_for_their_topology_domain)
     cr_assert_eq(view->workers, 4);
     cr_assert_eq(view->admitted_workers, 3);
     cr_assert_not(view->pins_nodes);
+    cr_assert(view->has_topology);
     SCOPED_JSON *nodes =
         json_of("{\"status\":{\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\",\"topologyAssignment\":{"
                 "\"levels\":[\"rack\",\"kubernetes.io/hostname\"]}}]}}}");
@@ -450,6 +560,18 @@ Test(queue, pods_wait_for_their_topology_domain)
         "\"digits\"}},\"spec\":{\"schedulingGates\":[{\"name\":\"kueue.x-k8s.io/topology\"}]}}");
     queue_place(chief, ROLE_CHIEF, placement);
     expect(chief, "{\"metadata\":{\"labels\":{\"kueue.x-k8s.io/podset\":\"chief\"}},\"spec\":{}}");
+}
+
+Test(queue, a_lowered_number_is_what_has_quota)
+{
+    SCOPED_JSON *object = json_of(
+        "{\"metadata\":{\"name\":\"digits\"},\"spec\":{\"podSets\":[{\"name\":\"worker\",\"count\":2,\"minCount\":1}]},"
+        "\"status\":{\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\",\"count\":3}]}}}");
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    cr_assert_eq(view->admitted_workers, 2);
+    cr_assert_eq(view->least_workers, 1);
+    cr_assert_not(view->has_topology);
+    cr_assert_str_eq(view->name, "digits");
 }
 
 Test(queue, a_flavor_that_is_missing_is_named)
