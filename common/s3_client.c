@@ -103,6 +103,39 @@ static char *host_header(const char *endpoint)
     return host;
 }
 
+/* Returns the file of that name without the white space around its text, else the environment variable; NULL if there is neither. */
+static int credential_read(const struct s3_client *client, const char *name, char **ret_text, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, CREDENTIAL_MAX);
+    struct error why = ERROR_INIT;
+    *ret_text = NULL;
+    if (client->credentials) {
+        SCOPED_FREE char *path = memory_format("%s/%s", client->credentials, name);
+        if (buffer_read_file(&text, path, &why) == 0) {
+            const char *begin = buffer_text(&text) + strspn(buffer_text(&text), " \t\r\n");
+            *ret_text = memory_copy_bytes(begin, strcspn(begin, " \t\r\n"));
+            return 0;
+        }
+        if (why.kind != ERROR_NOT_FOUND) {
+            if (error)
+                *error = why;
+            return -1;
+        }
+    }
+    *ret_text = memory_copy_string(getenv(name));
+    return 0;
+}
+
+/* Returns the identity of the pod's service account; NULL if it has none for this host, or there is a key. */
+static struct s3_identity *find_identity(const struct s3_client *client)
+{
+    SCOPED_FREE char *key = NULL;
+    SCOPED_FREE char *ca_file = client->credentials ? memory_format("%s/ca.crt", client->credentials) : NULL;
+    bool has_key = credential_read(client, "AWS_ACCESS_KEY_ID", &key, NULL) < 0 || (key && *key);
+    return !has_key && s3_identity_is_for(client->host) ? s3_identity_new(client->region, ca_file) : NULL;
+}
+
 int s3_client_new(const struct s3_options *options, struct s3_client **ret_client, struct error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -116,9 +149,7 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     client->host = host_header(client->endpoint);
     client->region = memory_copy_string(options->region && *options->region ? options->region : "us-east-1");
     client->credentials = memory_copy_string(options->credentials);
-    const char *key = getenv("AWS_ACCESS_KEY_ID");
-    if (!client->credentials && (!key || *key == '\0') && s3_identity_is_for(client->host))
-        client->identity = s3_identity_new(client->region);
+    client->identity = find_identity(client);
     client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
     pthread_mutex_init(&client->lock, NULL);
     *ret_client = client;
@@ -161,30 +192,6 @@ static void handle_give_back(struct s3_client *client, CURL *handle)
 }
 
 /* ---------------------------------------------------------------- credentials */
-
-/* Returns the file of that name without the white space around its text, else the environment variable; NULL if there is neither. */
-static int credential_read(const struct s3_client *client, const char *name, char **ret_text, struct error *error)
-{
-    SCOPED_BUFFER text;
-    buffer_init(&text, CREDENTIAL_MAX);
-    struct error why = ERROR_INIT;
-    *ret_text = NULL;
-    if (client->credentials) {
-        SCOPED_FREE char *path = memory_format("%s/%s", client->credentials, name);
-        if (buffer_read_file(&text, path, &why) == 0) {
-            const char *begin = buffer_text(&text) + strspn(buffer_text(&text), " \t\r\n");
-            *ret_text = memory_copy_bytes(begin, strcspn(begin, " \t\r\n"));
-            return 0;
-        }
-        if (why.kind != ERROR_NOT_FOUND) {
-            if (error)
-                *error = why;
-            return -1;
-        }
-    }
-    *ret_text = memory_copy_string(getenv(name));
-    return 0;
-}
 
 static int read_credentials(struct s3_client *client, char **ret_key, char **ret_secret, char **ret_token,
                             struct error *error)

@@ -11,10 +11,11 @@
  *
  *   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
  *   AWS_SESSION_TOKEN     only for temporary credentials
- *   ca.crt                optional, only as a file: the CA certificates (PEM) with which the server's certificate is verified
+ *   ca.crt                optional, only as a file: the CA certificates (PEM) with which the certificates of the server, and of the one
+ *                         that gives temporary credentials, are verified
  *
- * Without a folder and without any key, the credentials of the pod's service account are used if it has an identity (s3_identity.h);
- * otherwise requests are not signed, which suffices for public buckets.
+ * If there is no AWS_ACCESS_KEY_ID when the client is created, the credentials of the pod's service account are used if it has an identity
+ * (s3_identity.h). Without that, a key and a folder, requests are not signed, which suffices for public buckets.
  *
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
  * 100 ms, then after twice as long each time, up to 5 s, until no 256 KiB have arrived for `patience_ms`. Refused credentials count as a

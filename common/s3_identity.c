@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buffer.h"
 #include "common/clock.h"
@@ -21,8 +22,8 @@
 #define PAUSE_MS 10000                    /* between two attempts to renew credentials that are still valid */
 
 struct s3_identity {
-    char *region;
-    pthread_mutex_t lock; /* held while credentials are renewed: other threads wait for the same answer */
+    char *region, *ca_file; /* ca_file: NULL, or the file may be missing */
+    pthread_mutex_t lock;   /* held while credentials are renewed: other threads wait for the same answer */
     struct s3_credentials credentials;
     int64_t retry_ms;     /* no renewal before this time while the credentials are valid */
     int64_t failed_ns;    /* when the last renewal failed that left no valid credentials, by the monotonic clock */
@@ -63,10 +64,11 @@ bool s3_identity_is_for(const char *host)
     return !is_of_aws();
 }
 
-struct s3_identity *s3_identity_new(const char *region)
+struct s3_identity *s3_identity_new(const char *region, const char *ca_file)
 {
     struct s3_identity *identity = memory_allocate(1, sizeof *identity);
     identity->region = memory_copy_string(region);
+    identity->ca_file = memory_copy_string(ca_file);
     pthread_mutex_init(&identity->lock, NULL);
     return identity;
 }
@@ -78,6 +80,7 @@ void s3_identity_free(struct s3_identity *identity)
     s3_credentials_release(&identity->credentials);
     pthread_mutex_destroy(&identity->lock);
     free(identity->region);
+    free(identity->ca_file);
     free(identity);
 }
 
@@ -101,8 +104,8 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
 }
 
 /* Sends a request, a POST if there is a `form`. Returns the status of the answer, which is appended to `answer`; -1 if none came. */
-static long request(const char *url, const char *form, const char *authorization, struct buffer *answer,
-                    struct error *error)
+static long request(const struct s3_identity *identity, const char *url, const char *form, const char *authorization,
+                    struct buffer *answer, struct error *error)
 {
     CURL *handle = curl_easy_init();
     long status = -1;
@@ -125,9 +128,15 @@ static long request(const char *url, const char *form, const char *authorization
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, answer);
     if (form)
         curl_easy_setopt(handle, CURLOPT_POSTFIELDS, form);
+    if (identity->ca_file && access(identity->ca_file, R_OK) == 0)
+        curl_easy_setopt(handle, CURLOPT_CAINFO, identity->ca_file);
     CURLcode result = curl_easy_perform(handle);
     if (result == CURLE_OK)
         curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    else if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE)
+        error_set(error, ERROR_FORBIDDEN,
+                  "the certificate of %s is not trusted: %s; add its CA certificate to ca.crt in the storage's Secret",
+                  url, curl_easy_strerror(result));
     else
         error_set(error, ERROR_UNAVAILABLE, "%s does not answer: %s", url, curl_easy_strerror(result));
     curl_slist_free_all(headers);
@@ -169,7 +178,7 @@ static int assume_role(const struct s3_identity *identity, struct s3_credentials
     append_field(&form, "RoleArn", variable("AWS_ROLE_ARN"));
     append_field(&form, "RoleSessionName", session ? session : "coxswain");
     append_field(&form, "WebIdentityToken", token);
-    long status = request(url, buffer_text(&form), NULL, &answer, error);
+    long status = request(identity, url, buffer_text(&form), NULL, &answer, error);
     if (status < 0)
         return -1;
     if (status != 200) {
@@ -221,7 +230,7 @@ static int parse_agent_answer(const struct buffer *answer, struct s3_credentials
     return 0;
 }
 
-static int ask_agent(struct s3_credentials *ret_credentials, struct error *error)
+static int ask_agent(const struct s3_identity *identity, struct s3_credentials *ret_credentials, struct error *error)
 {
     const char *url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
     SCOPED_FREE char *token = NULL;
@@ -236,7 +245,7 @@ static int ask_agent(struct s3_credentials *ret_credentials, struct error *error
     if (variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") &&
         read_token("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, error) < 0)
         return -1;
-    long status = request(url, NULL, token, &answer, error);
+    long status = request(identity, url, NULL, token, &answer, error);
     if (status < 0)
         return -1;
     if (status != 200)
@@ -263,7 +272,7 @@ static int renew(struct s3_identity *identity, int64_t asked_ns, struct error *e
     identity->retry_ms = now_ms + PAUSE_MS;
     identity->failure = (struct error)ERROR_INIT;
     if ((has_web_identity() ? assume_role(identity, &renewed, &identity->failure)
-                            : ask_agent(&renewed, &identity->failure)) < 0) {
+                            : ask_agent(identity, &renewed, &identity->failure)) < 0) {
         if (clock_now_ms() < identity->credentials.expires_ms)
             return 0;
         identity->failed_ns = clock_monotonic_ns();

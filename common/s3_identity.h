@@ -26,13 +26,14 @@ struct s3_identity;
  * AWS_ENDPOINT_URL_STS must be set. If false, requests are sent without these credentials, as for public buckets of other servers. */
 bool s3_identity_is_for(const char *host);
 
-/* `region` is copied. */
-struct s3_identity *s3_identity_new(const char *region);
+/* The strings are copied. `ca_file` (may be NULL) has the CA certificates (PEM) with which the certificate of the STS server, or of an agent
+ * with https, is verified; those of the system are used while there is no such file. It is read again for each renewal. */
+struct s3_identity *s3_identity_new(const char *region, const char *ca_file);
 /* Frees the identity; NULL is allowed. No call of s3_identity_credentials may be running. */
 void s3_identity_free(struct s3_identity *identity);
 
 /* Copies valid credentials; release them with free(). Blocks while it renews them, for at most 20 seconds. Any thread may call it. Errors:
- * UNAVAILABLE (a later call may succeed), FORBIDDEN (the server refuses the token or the role), INVALID (a wrong variable), CORRUPT (the
+ * UNAVAILABLE (a later call may succeed), FORBIDDEN (the server refuses the token or the role, or its certificate is not trusted), INVALID (a wrong variable), CORRUPT (the
  * answer has no credentials), or that of reading the token file. */
 int s3_identity_credentials(struct s3_identity *identity, char **ret_key, char **ret_secret, char **ret_token,
                             struct error *error);

@@ -1006,7 +1006,9 @@ static const struct field s3_secret_fields[] = {
      FORMAT(DOTTED_NAME),
      .description = "Name of a Secret in the job's namespace with the keys AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
                     "and, if needed, "
-                    "AWS_SESSION_TOKEN and ca.crt. It may be rotated while the job runs."},
+                    "AWS_SESSION_TOKEN and ca.crt, the CA certificates of servers whose authority is your own. With "
+                    "ca.crt alone, credentials are those of the pods' service account. It may be rotated while the "
+                    "job runs."},
 };
 static OBJECT_TYPE(s3_secret_type, "S3 secret", s3_secret_fields);
 

@@ -27,7 +27,7 @@ credentials() {
 }
 
 s3_answers() {
-    curl -sf "$s3_endpoint/minio/health/live" >/dev/null
+    curl -sfk "$s3_endpoint/minio/health/live" >/dev/null
 }
 
 # A server that has just started may answer its first requests with 503.
@@ -35,14 +35,16 @@ s3_make_bucket() {
     curl -sf --user "$s3_curl_as" --aws-sigv4 aws:amz:us-east-1:s3 -X PUT "$s3_endpoint/$s3_bucket"
 }
 
-# s3_start [KEY SECRET]: starts the server; a later call may give other credentials for the same data
+# s3_start [KEY SECRET]: starts the server; a later call may give other credentials for the same data. If $s3_certificates is set, it speaks TLS
+# with the public.crt and private.key of that folder
 s3_start() {
     local key=${1:-first-key} secret=${2:-first-secret-of-the-test}
     : "${s3_port:=$((RANDOM % 20000 + 20000))}"
-    s3_endpoint=http://127.0.0.1:$s3_port
+    s3_endpoint=http${s3_certificates:+s}://127.0.0.1:$s3_port
     mkdir -p "$work/objects"
     MINIO_ROOT_USER=$key MINIO_ROOT_PASSWORD=$secret MINIO_BROWSER=off MINIO_UPDATE=off HOME=$work \
-        setpriv --pdeathsig KILL "$s3_program" server --quiet --address "127.0.0.1:$s3_port" "$work/objects" >>"$work/server.log" 2>&1 &
+        setpriv --pdeathsig KILL "$s3_program" server --quiet ${s3_certificates:+--certs-dir "$s3_certificates"} \
+        --address "127.0.0.1:$s3_port" "$work/objects" >>"$work/server.log" 2>&1 &
     s3_server=$!
     until_true 30 s3_answers || cat "$work/server.log"
     s3_curl_as="$key:$secret"

@@ -72,3 +72,24 @@ verdict $? "an expired token is refused, in one sentence" "$(cat said)"
 rm token
 ! storage list 2>said && [[ $(wc -l <said) == 1 ]] && grep -q 'token that AWS_WEB_IDENTITY_TOKEN_FILE names' said
 verdict $? "a missing token is named" "$(cat said)"
+
+# ---- the same server with a certificate of an authority that the system does not know
+mkdir certificates ca both
+openssl req -x509 -newkey rsa:2048 -nodes -subj '/CN=an authority of our own' -days 2 -keyout ca.key -out ca/ca.crt 2>/dev/null
+openssl req -new -newkey rsa:2048 -nodes -subj /CN=minio -keyout certificates/private.key 2>/dev/null |
+    openssl x509 -req -CA ca/ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile <(echo subjectAltName=IP:127.0.0.1) \
+        -out certificates/public.crt 2>/dev/null
+plain=$s3_endpoint
+sign_token worker 3600 >token
+s3_kill
+s3_certificates=$work/certificates
+s3_start
+! storage list 2>said && [[ $(wc -l <said) == 1 ]] && grep -q "certificate of $s3_endpoint is not trusted.*ca.crt" said
+verdict $? "an unknown authority of the server of credentials is named, and what to do" "$(cat said)"
+[[ $plain != "$s3_endpoint" && $(storage --credentials "$work/ca" list 2>said) == "20000000 data/file" ]]
+verdict $? "with ca.crt and no keys, the token is exchanged and objects are read over TLS" "$(cat said)"
+cp ca/ca.crt both
+printf 'first-key' >both/AWS_ACCESS_KEY_ID
+printf 'wrong' >both/AWS_SECRET_ACCESS_KEY
+! storage --credentials "$work/both" list >said 2>&1
+verdict $? "keys beside ca.crt go before the identity" "$(cat said)"

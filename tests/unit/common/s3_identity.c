@@ -42,7 +42,7 @@ static void start(scripted_handler *handler, const char *url_variable)
     setenv(url_variable, url, 1);
     setenv("AWS_WEB_IDENTITY_TOKEN_FILE", path, 1);
     setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path, 1);
-    identity = s3_identity_new("eu-central-1");
+    identity = s3_identity_new("eu-central-1", NULL);
 }
 
 static int get(void)
