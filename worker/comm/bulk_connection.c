@@ -1,18 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/bulk_connection.h"
+
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
-#include "worker/comm/bulk_connection_parts.h"
+#include "worker/comm/endpoint.h"
+#include "worker/comm/handshake.h"
 
+/* The thread's polling interval while nothing happens. */
+#define LOOK_MS 100
 /* A connection's turn, before the others have theirs. */
 #define TURN_BYTES ((size_t)4 << 20)
 /* A receiver sleeps until this many bytes, or all missing ones, have arrived. */
 #define READ_MIN ((size_t)1 << 20)
+
+/* A connection is cut after this long with unacknowledged bytes, or if an idle peer does not answer. */
+#define CUT_MS 30000
+#define PROBE_S 10
+
+/* WAITING: until the other side dials; DIALLING: this side dials. */
+enum connection_phase { BULK_WAITING, BULK_DIALLING, BULK_OPEN, BULK_CLOSED };
+/* A load is one array of bytes that is being sent (OUT) or received (IN). */
+enum load_kind { LOAD_NONE, LOAD_OUT, LOAD_IN };
+
+struct bulk_connection {
+    struct bulk_connection *next;
+    struct bulk_connections *connections;
+    uint64_t token;
+    atomic_int phase, load;    /* the owner sets `load` to begin one; all other changes are the thread's */
+    atomic_ullong moved;       /* bytes sent and received so far */
+    atomic_bool poked;         /* set by the owner: `give` has more bytes */
+    atomic_bool dropped, left; /* set by the owner: the load must end; the thread may release the connection */
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct link link;
+    int64_t until_ns;           /* when to give up dialling */
+    struct handshake handshake; /* of dialling */
+
+    bool is_new;                         /* the thread has not begun to move the load yet */
+    bool waits;                          /* `give` has returned BULK_CONNECTION_LATER */
+    uint64_t number;                     /* number of loads before this one, in both directions */
+    unsigned char head[LOAD_HEAD_BYTES]; /* of the load under way (frame.h) */
+    size_t head_done, length, done;      /* bytes of the head that are moved; bytes of the load in all, and moved */
+    unsigned char *bytes;
+    bulk_connection_give *give;
+    void *context;
+};
+
+struct bulk_connections {
+    struct bulk_connections_options options;
+    char *job_uid;
+    struct endpoint *endpoint;
+    int bell; /* an eventfd that wakes the thread */
+    pthread_t thread;
+    bool has_thread;
+
+    pthread_mutex_t lock; /* guards what follows; taken before a connection's lock */
+    struct bulk_connection *first;
+    bool stopping;
+};
 
 static void ring(struct bulk_connections *connections)
 {
@@ -27,7 +85,7 @@ static void tell_owner(const struct bulk_connection *connection)
         options->wake(options->context);
 }
 
-void connection_set_phase(struct bulk_connection *connection, enum connection_phase phase)
+static void set_phase(struct bulk_connection *connection, enum connection_phase phase)
 {
     atomic_store(&connection->phase, phase);
     if (phase == BULK_OPEN || phase == BULK_CLOSED)
@@ -146,7 +204,8 @@ void bulk_connection_poke(struct bulk_connection *connection)
 
 /* ---------------------------------------------------------------- connections */
 
-struct bulk_connection *connection_new(struct bulk_connections *connections, uint64_t token)
+/* Creates a connection that is not in the list yet; connection_enter adds it. */
+static struct bulk_connection *connection_new(struct bulk_connections *connections, uint64_t token)
 {
     struct bulk_connection *connection = memory_allocate(1, sizeof *connection);
     connection->connections = connections;
@@ -156,7 +215,7 @@ struct bulk_connection *connection_new(struct bulk_connections *connections, uin
     return connection;
 }
 
-void connection_enter(struct bulk_connection *connection)
+static void connection_enter(struct bulk_connection *connection)
 {
     struct bulk_connections *connections = connection->connections;
     pthread_mutex_lock(&connections->lock);
@@ -212,6 +271,102 @@ static void release(struct bulk_connection *connection)
     free(connection);
 }
 
+/* ---------------------------------------------------------------- opening */
+
+static void set_option(int socket, int level, int name, int value)
+{
+    setsockopt(socket, level, name, &value, sizeof value);
+}
+
+static void notice_cuts(int socket)
+{
+    set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, CUT_MS);
+    set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_S);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S);
+}
+
+/* ---------------------------------------------------------------- dialling */
+
+struct bulk_connection *bulk_connection_dial(struct bulk_connections *connections, const char *address, uint16_t port,
+                                             uint64_t token)
+{
+    struct bulk_connection *connection = connection_new(connections, token);
+    connection->until_ns = clock_monotonic_ns() + HANDSHAKE_NS;
+    handshake_dial(&connection->handshake, &connection->link, address, port);
+    connection->phase = connection->handshake.phase == HANDSHAKE_FAILED ? BULK_CLOSED : BULK_DIALLING;
+    if (connection->phase == BULK_DIALLING)
+        notice_cuts(connection->link.socket);
+    connection_enter(connection);
+    return connection;
+}
+
+/* Continues to open a dialled connection, with its lock held. `ready`: poll(2) reported its socket. */
+static void open_further(struct bulk_connection *connection, bool ready)
+{
+    struct handshake *handshake = &connection->handshake;
+    if (ready)
+        handshake_advance(handshake, &connection->link, NULL);
+    if (handshake->phase == HANDSHAKE_GREET) {
+        struct greeting greeting = {.nonce = connection->token};
+        snprintf(greeting.job_uid, sizeof greeting.job_uid, "%s", connection->connections->job_uid);
+        handshake_greet(handshake, &connection->link, &greeting);
+    }
+    if (handshake->phase == HANDSHAKE_ANSWERED && handshake->answer == ANSWER_TCP)
+        set_phase(connection, BULK_OPEN);
+    else if (handshake->phase == HANDSHAKE_ANSWERED || handshake->phase == HANDSHAKE_FAILED ||
+             clock_monotonic_ns() >= connection->until_ns)
+        set_phase(connection, BULK_CLOSED);
+}
+
+/* ---------------------------------------------------------------- being dialled */
+
+struct bulk_connection *bulk_connection_expect(struct bulk_connections *connections, uint64_t *ret_token)
+{
+    uint64_t token = 0;
+    if (getrandom(&token, sizeof token, 0) != sizeof token)
+        token = (uint64_t)clock_monotonic_ns();
+    struct bulk_connection *connection = connection_new(connections, token);
+    connection_enter(connection);
+    *ret_token = token;
+    return connection;
+}
+
+/* A token is good for one connection. */
+static bool seat(struct bulk_connection *connection, struct arrival *arrival)
+{
+    pthread_mutex_lock(&connection->lock);
+    bool is_its =
+        connection->phase == BULK_WAITING && !connection->dropped && connection->token == arrival->greeting.nonce;
+    if (is_its) {
+        notice_cuts(arrival->link.socket);
+        arrival_answer(arrival, ANSWER_TCP);
+        connection->link = arrival->link;
+        link_init(&arrival->link);
+        set_phase(connection, BULK_OPEN);
+    }
+    pthread_mutex_unlock(&connection->lock);
+    return is_its;
+}
+
+/* Gives the connections that have arrived to the connections that expect them, and refuses the others. */
+static void take_arrivals(struct bulk_connections *connections)
+{
+    const struct generation any = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    struct arrival arrival;
+    while (endpoint_take(connections->endpoint, any, &arrival)) {
+        bool is_ours = strcmp(arrival.greeting.job_uid, connections->job_uid) == 0, seated = false;
+        pthread_mutex_lock(&connections->lock);
+        for (struct bulk_connection *connection = connections->first; connection != NULL && is_ours && !seated;
+             connection = connection->next)
+            seated = seat(connection, &arrival);
+        pthread_mutex_unlock(&connections->lock);
+        if (!seated)
+            arrival_answer(&arrival, ANSWER_REFUSED);
+        link_release(&arrival.link); /* unless it has a seat now */
+    }
+}
+
 /* ---------------------------------------------------------------- the thread */
 
 /* Returns whether the TLS session has bytes that were read from the socket but not by the connection; poll(2) does not report these. */
@@ -227,7 +382,7 @@ static void advance(struct bulk_connection *connection, short happened)
     bool is_new = atomic_exchange(&connection->poked, false) || connection->is_new;
     connection->is_new = false;
     if (connection->phase == BULK_DIALLING) {
-        connection_open_further(connection, happened != 0);
+        open_further(connection, happened != 0);
         return;
     }
     if (connection->phase != BULK_OPEN)
@@ -238,7 +393,7 @@ static void advance(struct bulk_connection *connection, short happened)
     if (!connection->link.closed && connection->load != LOAD_NONE && (happened != 0 || is_new || has_input(connection)))
         move_load(connection);
     if (connection->link.closed)
-        connection_set_phase(connection, BULK_CLOSED);
+        set_phase(connection, BULK_CLOSED);
 }
 
 /* What the thread polls: the bell, arrivals, connections. */
@@ -334,13 +489,13 @@ static void *run(void *context)
     while (!is_stopping(connections)) {
         uint64_t rings;
         watch_all(&watch, connections);
-        if (poll(watch.polls, watch.count, watch.at_once ? 0 : CONNECTIONS_LOOK_MS) < 0)
+        if (poll(watch.polls, watch.count, watch.at_once ? 0 : LOOK_MS) < 0)
             continue;
         if (watch.polls[0].revents != 0)
             (void)!read(connections->bell, &rings, sizeof rings);
         advance_watched(&watch);
         if (connections->endpoint != NULL && watch.polls[1].revents != 0)
-            connections_take_arrivals(connections);
+            take_arrivals(connections);
         sweep(connections);
     }
     free(watch.polls);
