@@ -14,6 +14,7 @@
 #include "operator/cli/text_table.h"
 #include "operator/cli/view_print.h"
 
+#define WHY_FAILURES_MAX 10
 #define BAR_WIDTH_MAX 40
 #define TRIALS_SHOWN_MAX 8
 
@@ -77,6 +78,41 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
         buffer_format(out, "%s succeeded, but reports no %s; with ", line->name, sweep->objective.metric);
     print_values(sweep, line, out);
     buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_wait(const struct sweep_view *view, bool kept, struct buffer *out)
+{
+    const struct training_sweep *sweep = view->sweep;
+    const struct condition *conditions = sweep->status.conditions;
+    const struct condition *failed = &conditions[SWEEP_FAILED], *running = &conditions[SWEEP_RUNNING];
+    if (failed->status == CONDITION_TRUE)
+        buffer_format(out, "%s waits for nothing: it has failed: %s\n", sweep->name, failed->message);
+    else if (conditions[SWEEP_COMPLETE].status == CONDITION_TRUE)
+        buffer_format(out, "%s waits for nothing: it is complete, and %" PRId64 " of %" PRId64 " trials succeeded\n",
+                      sweep->name, sweep->status.trials.succeeded, sweep->status.trials.total);
+    else if (kept)
+        buffer_format(out, "%s waits for a user to run it again: its run was interrupted\n", sweep->name);
+    else if (sweep->suspend)
+        buffer_format(out, "%s waits for a user to resume it: it is suspended (cox sweep resume %s)\n", sweep->name,
+                      sweep->name);
+    else if (running->status == CONDITION_FALSE && running->message && *running->message)
+        buffer_format(out, "%s waits: %s\n", sweep->name, running->message);
+    else if (running->status != CONDITION_TRUE)
+        buffer_format(out, "%s waits for the operator to start its trials\n", sweep->name);
+    else
+        buffer_format(out, "%s waits for its trials: %" PRId64 " run, and %" PRId64 " of %" PRId64 " are over\n",
+                      sweep->name, sweep->status.trials.running, sweep_done(sweep), sweep->status.trials.total);
+}
+
+void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out)
+{
+    size_t failed = 0;
+    print_wait(view, kept, out);
+    for (size_t i = 0; i < view->count; i++)
+        if (view->trials[i]->failed && failed++ < WHY_FAILURES_MAX)
+            sweep_print_end(view->sweep, view->trials[i], out);
+    if (failed > WHY_FAILURES_MAX)
+        buffer_format(out, "%zu more trials failed; `cox why` of each says why\n", failed - WHY_FAILURES_MAX);
 }
 
 /* ---------------------------------------------------------------- the block */

@@ -78,6 +78,19 @@ manifest words 'maxFailedTrials: 1
 cox 0 run words.yaml --state words && printed "^words-1 failed: spec.coxswain.training.optimizer.learningRate: .*; with learningRate abc$" && (unset KUBECONFIG && cox 0 sweep get words --state words) &&
     printed '^1 *Failed *abc' && grep -q '^words-1 failed: spec.coxswain.training.optimizer.learningRate: ' err
 verdict $? "values that make no valid job are the reason of a trial's failure" "$(said)"
+because='^words-1 failed: spec.coxswain.training.optimizer.learningRate: .*; with learningRate abc$'
+(unset KUBECONFIG && cox 0 why words --state words) && printed '^words waits for nothing: it is complete, and 1 of 2 trials succeeded$' "$because" && ! printed '^words-0' &&
+    (unset KUBECONFIG && cox 0 why words-1 --state words) && printed "$because" && [[ $(wc -l <out) == 1 ]] &&
+    (unset KUBECONFIG && cox 1 why words-7 --state words) && grep -q '"words-7" not found' err
+verdict $? "cox why of the sweep says which trial, with which values, and what is wrong" "$(said)"
+manifest heads 'parallelism: 1
+  maxFailedTrials: 1
+  algorithm: {type: Grid}
+  parameters: [{path: coxswain.model.width, values: [16, 17]}]'
+sed -i 's/model: {.*}/model: {preset: gpt-bytes, depth: 1, heads: 2, context: 8}/; s/validation: {last: 100}/validation: {last: 10}/' heads.yaml
+cox 0 run heads.yaml --state heads && (unset KUBECONFIG && cox 0 why --state heads) &&
+    printed '^heads waits for nothing: it is complete, and 1 of 2 trials succeeded$' '^heads-1 failed: .*a width of 17 cannot be shared by 2 heads.*; with width 17$' && [[ $(wc -l <out) == 2 ]]
+verdict $? "also of values that only the worker finds wrong" "$(said)"
 manifest pauses 'parallelism: 1
   algorithm: {type: Grid}
   earlyStopping: {type: ASHA, minSteps: 5, reductionFactor: 2, action: Pause}

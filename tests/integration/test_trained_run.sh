@@ -176,6 +176,6 @@ verdict $? "a run that goes on is deleted by its name" "$(said; cat long.log)"
 cox 0 run pair.yaml --volume points=data && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
     cox 1 why pair-7 && cox 1 why pair-x && cox 1 sweep get pair-0 && cox 1 get pair-0 pair-1 && grep -q 'name one at a time$' err
 verdict $? "a trial is found by its name" "$(said)"
-cox 1 why pair && grep -q '^cox why: pair is a sweep: cox sweep get pair$' err && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
+cox 0 why pair && printed '^pair waits for nothing: it is complete, and 2 of 2 trials succeeded$' && cox 1 describe pair && grep -q '^cox describe: pair is a sweep: cox sweep get pair$' err && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
     cox 1 wait pair && grep -q 'pair is a sweep' err && cox 1 sweep get points && grep -q '^cox sweep get: points is a job: cox get points$' err
 verdict $? "a sweep is not taken for a job, nor a job for a sweep" "$(said)"
