@@ -191,6 +191,46 @@ static bool was_checked(const struct run *run)
            run_record_manifest(run->state, &earlier, NULL) == 0 && json_equal(earlier, run->manifest.effective);
 }
 
+/* Whether --delete-volumes removes the directory. */
+static bool is_in_volumes(const struct run *run, const char *directory)
+{
+    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
+    return strncmp(directory, volumes, strlen(volumes)) == 0;
+}
+
+/* Whether it removes the directory, and with it no other volume, such as one with data. */
+static bool is_deleted_alone(const struct run *run, const char *directory)
+{
+    return is_in_volumes(run, directory) && !earlier_volumes_are_several(run->state);
+}
+
+/* Returns the job's folder of checkpoints, to be freed with free(), if the job goes on from what is there; NULL: the folder is deleted
+ * before, is not on this machine, or the job differs from that of its name in the state directory, which the API server refuses. */
+static char *continued_folder(const struct run *run)
+{
+    struct storage_place place = place_of(run);
+    SCOPED_JSON *earlier = NULL;
+    bool fresh = run->options->fresh;
+    char *directory =
+        run->manifest.is_sweep ? NULL : checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
+    bool is_refused = !fresh && run_record_manifest(run->state, &earlier, NULL) == 0 &&
+                      strcmp(json_string_at(earlier, "metadata.name", ""), run->manifest.name) == 0;
+    if (directory && !is_refused && !(run->options->delete_volumes && is_in_volumes(run, directory)))
+        return directory;
+    free(directory);
+    return NULL;
+}
+
+/* Says after a message that a checkpoint has other tensors how to begin without it. Returns -1. */
+static int add_way_out(const struct run *run, const char *folder, struct error *error)
+{
+    SCOPED_FREE char *message = memory_copy_string(error->message);
+    if (!folder || !strstr(message, CHECKPOINT_MISFIT))
+        return -1;
+    return error_set(error, error->kind, "%s; to begin at step 0: %s--set spec.coxswain.checkpoint.path=ANOTHER",
+                     message, is_deleted_alone(run, folder) ? "--fresh --delete-volumes, or " : "");
+}
+
 static int check_job(struct run *run, struct error *error)
 {
     SCOPED_BUFFER warnings;
@@ -198,8 +238,9 @@ static int check_job(struct run *run, struct error *error)
     if (was_checked(run))
         return 0;
     struct storage_place place = place_of(run);
-    if (run_check(&run->manifest, &place, run->loop, &run->interrupted, &warnings, error) < 0)
-        return add_download(error);
+    SCOPED_FREE char *continued = continued_folder(run);
+    if (run_check(&run->manifest, &place, continued != NULL, run->loop, &run->interrupted, &warnings, error) < 0)
+        return add_download(error) < 0 ? add_way_out(run, continued, error) : 0;
     for (char *line = warnings.data, *end; line && *line && !run->options->quiet; line = end + 1) {
         end = strchr(line, '\n');
         fprintf(stderr, "cox run: warning: %.*s\n", (int)(end - line), line);
@@ -223,13 +264,6 @@ static int connect(struct run *run, struct error *error)
         return -1;
     struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};
     return kube_client_new(run->loop, &run->config, &client, &run->client, error);
-}
-
-/* Whether --delete-volumes removes the directory, and with it no other volume, such as one with data. */
-static bool is_deleted_alone(const struct run *run, const char *directory)
-{
-    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
-    return strncmp(directory, volumes, strlen(volumes)) == 0 && !earlier_volumes_are_several(run->state);
 }
 
 /* Tells the user why the new job does not begin at step 0. */

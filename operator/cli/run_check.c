@@ -131,10 +131,20 @@ static bool is_changed(const struct json *spec)
     return false;
 }
 
+struct check {
+    const struct manifest *manifest;
+    const struct storage_place *place;
+    bool continues; /* from the checkpoints in the job's folder */
+    struct event_loop *loop;
+    const bool *interrupted;
+    const struct training_sweep *sweep; /* of which the job is a trial; NULL: it is none */
+};
+
 /* Describes the job as its pods see it, in a crew on this machine. */
-static struct json *document_of(const struct training_job *job)
+static struct json *document_of(const struct training_job *job, bool continues)
 {
     struct job_document document = job->document; /* a view: nothing of it is released */
+    document.checkpoint.enabled &= continues;
     document.job_name = job->name;
     document.crew = (struct crew_spec){.host_pattern = "localhost", .port = PORT_CREW};
     for (int role = 0; role < ROLE_COUNT; role++)
@@ -146,15 +156,16 @@ static struct json *document_of(const struct training_job *job)
     return job_document_to_json(&document);
 }
 
-static int start(const struct training_job *job, const struct json *object, const char *name_space,
-                 const struct storage_place *place, struct worker_child *ret_child, struct error *error)
+static int start(const struct check *check, const struct training_job *job, const struct json *object,
+                 struct worker_child *ret_child, struct error *error)
 {
-    SCOPED_JSON *document = document_of(job);
+    SCOPED_JSON *document = document_of(job, check->continues);
     SCOPED(worker_call_release) struct worker_call call = {.count = 0};
     worker_call_add(&call, "--check-job", NULL);
     for (const struct json *item = json_first(json_at(object, "spec.storage")); item; item = json_next(item))
         if (!json_member(item, "download")) /* which brings the files later */
-            worker_call_add_storage(&call, place, object, name_space, json_string_at(item, "name", ""));
+            worker_call_add_storage(&call, check->place, object, check->manifest->name_space,
+                                    json_string_at(item, "name", ""));
     return worker_child_start(document, NULL, call.words, ret_child, error);
 }
 
@@ -181,14 +192,6 @@ static bool is_refusal(int status)
     return code == EXIT_CODE_BAD_JOB || code == EXIT_CODE_BAD_DATA || code == EXIT_CODE_NO_MEMORY ||
            code == EXIT_CODE_NO_DEVICE;
 }
-
-struct check {
-    const struct manifest *manifest;
-    const struct storage_place *place;
-    struct event_loop *loop;
-    const bool *interrupted;
-    const struct training_sweep *sweep; /* of which the job is a trial; NULL: it is none */
-};
 
 static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
 {
@@ -224,8 +227,7 @@ static int check_job(const struct check *check, const struct json *object, struc
     SCOPED(training_job_release) struct training_job job;
     struct worker_child child;
     if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
-        is_changed(json_member(object, "spec")) ||
-        start(&job, object, check->manifest->name_space, check->place, &child, NULL) < 0)
+        is_changed(json_member(object, "spec")) || start(check, &job, object, &child, NULL) < 0)
         return 0;
     int result = ask_worker(check, &job, &child, warnings, error);
     worker_child_release(&child);
@@ -310,10 +312,10 @@ static int check_sweep(const struct check *check, struct buffer *warnings, struc
     return 0;
 }
 
-int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
-              const bool *interrupted, struct buffer *warnings, struct error *error)
+int run_check(const struct manifest *manifest, const struct storage_place *place, bool continues,
+              struct event_loop *loop, const bool *interrupted, struct buffer *warnings, struct error *error)
 {
-    const struct check check = {manifest, place, loop, interrupted, NULL};
+    const struct check check = {manifest, place, continues && !manifest->is_sweep, loop, interrupted, NULL};
     return manifest->is_sweep ? check_sweep(&check, warnings, error)
                               : check_job(&check, manifest->effective, warnings, error);
 }

@@ -27,11 +27,12 @@ struct run_machine {
 struct run_machine run_machine_read(void);
 
 /* Checks the manifest's job, or a sweep's first trial: that trial must be a valid job; if coxswain-worker refuses only that trial's values,
- * and not the template, this is a warning. Files that a storage's `download` brings are not looked for. Appends a line for each warning to `warnings`. Runs the loop, and
+ * and not the template, this is a warning. Files that a storage's `download` brings are not looked for. If the job `continues` from the checkpoints in its folder, it is refused if the newest one has other
+ * tensors than its model and its optimizer; otherwise none is looked at. Appends a line for each warning to `warnings`. Runs the loop, and
  * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is
  * better; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
-int run_check(const struct manifest *manifest, const struct storage_place *place, struct event_loop *loop,
-              const bool *interrupted, struct buffer *warnings, struct error *error);
+int run_check(const struct manifest *manifest, const struct storage_place *place, bool continues,
+              struct event_loop *loop, const bool *interrupted, struct buffer *warnings, struct error *error);
 
 /* Makes the job of a trial of the manifest's sweep, with the values that follow from the spec. Fails if they cannot be put into the
  * template. Free the job with json_free. */

@@ -101,6 +101,45 @@ cox 1 run layers.yaml --fresh --set spec.coxswain.training.optimizer.learningRat
     grep -q '^cox run: warning: training.optimizer.learningRate: 1000 is very high for SGD' err
 verdict $? "a suspicious learning rate is told, and the job runs" "$(said)"
 
+# The checkpoints of another model, which the pods would find at step 0.
+cat >saves.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingJob
+metadata: {name: saves}
+spec:
+  storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]
+  coxswain:
+    strategy: {type: OneDevice}
+    model: {preset: mlp, width: 16, depth: 1}
+    data: {format: Synthetic, examples: 200}
+    training: {steps: 6, batchSize: 20, optimizer: {type: SGD, learningRate: "0.1"}}
+    checkpoint: {storage: runs, everySteps: 3}
+YAML
+mkdir runs
+wider=(--set spec.coxswain.model.width=32) kept_in=--volume=runs=$work/runs
+misfits() {
+    [[ $(wc -l <err) == 1 && ! -s out && ! -e two ]] && grep -q "^cox run: the checkpoint of step 6 in $1 does not fit this job: $2$" err
+}
+cox 0 run saves.yaml --state one "$kept_in" && find runs -printf '%p %s %T@\n' | sort >before &&
+    cox 1 run saves.yaml --state two "$kept_in" "${wider[@]}" &&
+    misfits "$work/runs/saves" 'tensor [a-z0-9]*.weight is 16 x 784 in the checkpoint and 32 x 784 in the model; to begin at step 0: --set spec.coxswain.checkpoint.path=ANOTHER'
+verdict $? "the checkpoint of another model is refused before a pod starts" "$(said)"
+cox 1 run saves.yaml --state two "$kept_in" --set spec.coxswain.training.optimizer.type=AdamW && misfits "$work/runs/saves" 'tensor adam.m/.* is missing; the model or the optimizer has changed; .*' &&
+    find runs -printf '%p %s %T@\n' | sort | cmp - before
+verdict $? "that of another optimizer, too, and nothing is written" "$(said)"
+newest=$(echo runs/saves/step-00000006*)
+cp -r "$newest" kept && echo x >>"$(echo "$newest"/*.safetensors)" && cox 1 run saves.yaml --state two "$kept_in" "${wider[@]}" &&
+    grep -q 'the checkpoint of step 3 in .* does not fit' err && [[ -e $newest ]] && rm -r "$newest" && mv kept "$newest"
+verdict $? "a damaged one is left alone, and the one before is compared" "$(said)"
+cox 0 run saves.yaml --state two "$kept_in" "${wider[@]}" --set spec.coxswain.checkpoint.path=other && cox 0 run saves.yaml --state three "$kept_in" &&
+    grep -q 'goes on from the checkpoints of an earlier run, up to step 6' err
+verdict $? "another path, and the same model, are taken" "$(said)"
+rm -r two three
+cox 0 run saves.yaml --state own && cox 1 run saves.yaml --state own "${wider[@]}" --fresh && misfits "$work/own/volumes/default/runs/saves" '.*; to begin at step 0: --fresh --delete-volumes, or --set .*' &&
+    [[ -e own/run.json ]] && cox 0 run saves.yaml --state own "${wider[@]}" --fresh --delete-volumes
+verdict $? "with --fresh they are compared unless --delete-volumes deletes them" "$(said)"
+rm -rf .local
+
 # A sweep, whose jobs are made of a template.
 cat >sweep.yaml <<'YAML'
 apiVersion: coxswain.dev/v1beta1

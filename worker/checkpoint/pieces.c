@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SHAPE_TEXT_MAX 160
+
 void piece_name(const char *tensor, int64_t first_row, char name[PIECE_NAME_MAX])
 {
     snprintf(name, PIECE_NAME_MAX, "%.120s#%lld", tensor, (long long)first_row);
@@ -41,8 +43,22 @@ struct part {
     int64_t first, elements;
 };
 
+/* Writes the shape as "16 x 784"; "1" for a single number. */
+static void shape_text(const struct safetensors_tensor *tensor, char text[SHAPE_TEXT_MAX])
+{
+    int length = snprintf(text, SHAPE_TEXT_MAX, "%lld", tensor->rank > 0 ? (long long)tensor->shape[0] : 1);
+    for (unsigned i = 1; i < tensor->rank && length < SHAPE_TEXT_MAX; i++)
+        length += snprintf(text + length, (size_t)(SHAPE_TEXT_MAX - length), " x %lld", (long long)tensor->shape[i]);
+}
+
 static int check_part(const struct safetensors_tensor *wanted, bool fits, struct part part, struct error *error)
 {
+    char found[SHAPE_TEXT_MAX], here[SHAPE_TEXT_MAX];
+    shape_text(part.tensor, found);
+    shape_text(wanted, here);
+    if (!fits && strcmp(part.tensor->name, wanted->name) == 0 && part.tensor->dtype == wanted->dtype)
+        return error_set(error, ERROR_INVALID, "tensor %s is %s in the checkpoint and %s in the model", wanted->name,
+                         found, here);
     if (!fits || part.elements < 1 || part.first + part.elements > row_count(wanted) * row_elements(wanted))
         return error_set(error, ERROR_INVALID, "tensor %s has another shape or type; the model has changed",
                          wanted->name);

@@ -5,7 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/checkpoint/lineage.h"
+#include "worker/checkpoint/pieces.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/state_tensors.h"
 #include "worker/train/support.h"
 #include "worker/train/trainer_stages.h"
 
@@ -63,6 +70,67 @@ static int open_data(struct trainer *trainer, struct error *error)
     return support_check_validation(trainer->job, dataset_count(trainer->validation), error);
 }
 
+/* Opens the checkpoint from which the pods would go on: the newest one that is whole. Damaged ones stay where they are. */
+static bool open_newest(const char *directory, struct checkpoint_image *ret_image)
+{
+    struct lineage lineage;
+    bool found = false;
+    if (lineage_read(directory, &lineage, NULL) < 0)
+        return false;
+    for (unsigned i = 0; i < lineage.candidate_count && !found; i++) {
+        char name[CHECKPOINT_NAME_MAX];
+        struct error cause = ERROR_INIT;
+        checkpoint_name_format(&lineage.candidates[i], name);
+        SCOPED_FREE char *path = file_path_join(directory, name);
+        found = checkpoint_image_open(path, &lineage.candidates[i], ret_image, &cause) == 0;
+        if (cause.kind == ERROR_SYSTEM || cause.kind == ERROR_UNSUPPORTED)
+            break; /* the pods say more about it */
+    }
+    lineage_release(&lineage);
+    return found;
+}
+
+/* Compares a parameter, or the optimizer's slot for it, without reading its numbers. */
+static int compare_tensor(const struct checkpoint_image *image, const struct parameter_tensor *parameter,
+                          const char *slot, struct error *error)
+{
+    char name[STATE_TENSOR_NAME_MAX];
+    snprintf(name, sizeof name, "%s%s%s", slot ? slot : "", slot ? "/" : "", parameter->name);
+    struct safetensors_tensor wanted = {.name = name, .dtype = SAFETENSORS_F32, .rank = parameter->rank};
+    memcpy(wanted.shape, parameter->shape, parameter->rank * sizeof parameter->shape[0]);
+    return checkpoint_read_rows(image, &wanted, 0, parameter->rank > 0 ? parameter->shape[0] : 1, NULL, error);
+}
+
+static int compare_tensors(const struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+{
+    const struct parameter_layout *layout = graph_layout(trainer->graph);
+    const struct optimizer_spec *optimizer = &trainer->job->training.optimizer;
+    unsigned slots = optimizer_slot_count(optimizer);
+    for (unsigned pass = 0; pass <= slots; pass++)
+        for (unsigned i = 0; i < layout->tensor_count; i++) {
+            const struct parameter_tensor *parameter = &layout->tensors[i];
+            bool is_there = !parameter->copy && (pass == 0 || parameter->offset >= layout->statistics);
+            const char *slot = pass > 0 ? optimizer_slot_name(optimizer, pass - 1) : NULL;
+            if (is_there && compare_tensor(image, parameter, slot, error) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int check_checkpoint(struct trainer *trainer, struct error *error)
+{
+    const char *directory = trainer->checkpoint_directory;
+    struct checkpoint_image image = {.file_count = 0};
+    if (!directory || !open_newest(directory, &image))
+        return 0;
+    int result = compare_tensors(trainer, &image, error);
+    if (result < 0)
+        error_wrap(error, "the checkpoint of step %lld in %s " CHECKPOINT_MISFIT, (long long)image.manifest.step,
+                   directory);
+    checkpoint_image_release(&image);
+    return result;
+}
+
 static const struct stage {
     int (*open)(struct trainer *trainer, struct error *error);
     enum exit_code code; /* of plain bad input found there */
@@ -75,6 +143,7 @@ static const struct stage {
     {trainer_open_memory, EXIT_CODE_BAD_JOB},
     {open_graph, EXIT_CODE_BAD_JOB},
     {open_data, EXIT_CODE_BAD_DATA},
+    {check_checkpoint, EXIT_CODE_BAD_JOB},
 };
 
 static int print_answer(const struct trainer *trainer, bool on_cpus, struct error *error)

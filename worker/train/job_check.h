@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Implements --check-job, with which `cox run` asks whether a job can train on this machine before any pod is created. Opens the model, the
- * plans of batches and of memory, and the examples, as a chief does before it joins its crew. Trains nothing, joins no crew and writes no
- * file. The errors are those that a pod would end with. Prints one line of JSON (shown here in two):
+ * plans of batches and of memory, and the examples, as a chief does before it joins its crew. If the job saves checkpoints on this machine,
+ * compares the tensors of the newest whole one in its folder, from which the job would go on, with those of the model and of the optimizer.
+ * Trains nothing, joins no crew and writes no file. The errors are those that a pod would end with. Prints one line of JSON (shown here in two):
  *
  *   {"parameters": 79510, "batch": 32, "members": 2, "memory": 9437184,
  *    "steps": 90, "examples": 600, "heldOut": 120, "classes": 3, "labels": 3}
