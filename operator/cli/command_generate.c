@@ -8,11 +8,11 @@
 #include "common/failure_line.h"
 #include "common/job/enum_words.h"
 #include "common/job/string_format.h"
-#include "common/job/training_job.h"
+#include "common/job/training_sweep.h"
 #include "common/memory.h"
 #include "operator/cli/command.h"
 #include "operator/cli/command_line.h"
-#include "operator/cli/first_job.h"
+#include "operator/cli/first_sweep.h"
 #include "operator/cli/job_print.h"
 #include "operator/cli/paths.h"
 
@@ -28,6 +28,9 @@ static const char usage[] =
     "`cox run` or `kubectl apply`. Without options it learns from data that is made from the seed and needs no "
     "volume.\n"
     "\n"
+    "  --sweep              print a sweep instead: trials of that job with other learning rates, batch sizes and "
+    "widths,\n"
+    "                       for `cox sweep run`\n"
     "  --data FOLDER        learn from the files there, which are found by their names. It looks into NPY, IDX, CSV\n"
     "                       and JSON Lines files, texts and folders of images, so that model, batch size and held-out\n"
     "                       part fit. The claim must get the contents of the folder.\n"
@@ -76,6 +79,7 @@ struct request {
     struct first_job wish;
     struct json *skipped; /* also the wish's */
     const char *folder;   /* NULL: none */
+    bool sweep;
 };
 
 static bool take_number(const char *text, int64_t *ret_number)
@@ -110,7 +114,9 @@ static const char *take(struct request *request, int option, const char *argumen
                                ['s'] = &wish->strategy,  ['i'] = &wish->image,  ['l'] = &wish->label};
     const char **claims[128] = {['D'] = &wish->data_claim, ['R'] = &wish->runs_claim};
     int64_t *numbers[128] = {['w'] = &wish->workers, ['g'] = &wish->gpus};
-    if (words[option])
+    if (option == 'W')
+        request->sweep = true;
+    else if (words[option])
         *words[option] = argument;
     else if (claims[option])
         return take_claim(argument, claims[option]) ? NULL : "a claim's name: lower-case letters, digits, '-' and '.'";
@@ -126,6 +132,7 @@ static const char *take(struct request *request, int option, const char *argumen
 static int read_options(int count, char **words, struct request *request)
 {
     static const struct option known[] = {
+        {"sweep", no_argument, NULL, 'W'},
         {"data", required_argument, NULL, 'd'},
         {"format", required_argument, NULL, 'f'},
         {"label", required_argument, NULL, 'l'},
@@ -187,10 +194,9 @@ static const char *option_of(const char *path)
     return NULL;
 }
 
-/* False, and each reason on stderr, when no job may be like that. */
-static bool is_allowed(const char *title, const struct json *job)
+/* False, and each reason on stderr, when no job, or no sweep, may be like that. */
+static bool is_allowed(const char *title, const struct json *violations)
 {
-    SCOPED_JSON *violations = training_job_violations(job, NULL);
     for (const struct json *item = json_first(violations); item; item = json_next(item)) {
         const char *path = json_string_at(item, "field", ""), *option = option_of(path);
         fprintf(stderr, "%s: %s%s%s%s: %s\n", title, path, option ? " (" : "", option ? option : "", option ? ")" : "",
@@ -205,9 +211,10 @@ static void print_head(const struct request *request, bool has_data, bool has_ru
     /* A line break would end the comment. */
     bool fits = request->folder && !strpbrk(request->folder, "\r\n");
     SCOPED_FREE char *folder = path_for_shell(fits ? request->folder : "FOLDER");
-    printf("# A first job, printed by cox generate. What a field means stands above it; docs/api.md and\n"
-           "# `kubectl explain tj.spec` explain all fields.\n#\n");
-    printf("#   cox run %s.yaml", name);
+    printf("# A first %s, printed by cox generate. What a field means stands above it; docs/api.md and\n"
+           "# `kubectl explain %s.spec` explain all fields.\n#\n",
+           request->sweep ? "sweep" : "job", request->sweep ? "ts" : "tj");
+    printf("#   cox %srun %s.yaml", request->sweep ? "sweep " : "", name);
     if (has_data)
         printf(" --volume %s=%s", request->wish.data_claim ? request->wish.data_claim : FIRST_JOB_DATA, folder);
     if (request->wish.files && request->wish.files->of_test)
@@ -222,7 +229,10 @@ static int print_job(const char *title, const struct request *request)
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_TEXT_MAX);
     SCOPED_JSON *job = first_job_make(&request->wish);
-    if (!is_allowed(title, job))
+    SCOPED_JSON *of_job = training_job_violations(job, NULL);
+    SCOPED_JSON *sweep = request->sweep ? first_sweep_make(&request->wish, job) : NULL;
+    SCOPED_JSON *of_sweep = sweep ? training_sweep_violations(sweep, NULL) : NULL;
+    if (!is_allowed(title, of_job) || !is_allowed(title, of_sweep))
         return EXIT_USAGE;
     bool has_data = json_at(job, "spec.coxswain.data.storage") != NULL;
     if (request->wish.data_claim && !has_data) {
@@ -231,7 +241,7 @@ static int print_job(const char *title, const struct request *request)
                 title, json_string_at(job, "spec.coxswain.data.format", ""));
         return EXIT_USAGE;
     }
-    job_print(job, &text);
+    job_print(sweep ? sweep : job, &text);
     print_head(request, has_data, json_at(job, "spec.storage") != NULL);
     fputs(buffer_text(&text), stdout);
     return EXIT_SUCCESS;

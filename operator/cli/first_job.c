@@ -282,6 +282,11 @@ static void set_storage(const struct first_job *wish, bool has_files, struct jso
     json_set_string(export, "path", weights);
 }
 
+bool first_job_reads_text(const struct json *section)
+{
+    return belongs(field_find(&model_type, "context"), json_string_at(section, "model.preset", ""));
+}
+
 struct json *first_job_make(const struct first_job *wish)
 {
     struct json *job = json_new_object();
@@ -300,9 +305,8 @@ struct json *first_job_make(const struct first_job *wish)
     set_model(wish, material, section);
     set_data(wish, format, material, section);
     bool has_files = json_at(section, "data.storage") != NULL;
-    bool text = belongs(field_find(&model_type, "context"), json_string_at(section, "model.preset", ""));
     int64_t replicas = json_integer_at(spec, "workers.replicas", 1) * json_integer_at(spec, "devices.count", 1);
-    set_training(wish, text, replicas, section);
+    set_training(wish, first_job_reads_text(section), replicas, section);
     set_storage(wish, has_files, spec, section);
     json_set(spec, "coxswain", section);
     return job;

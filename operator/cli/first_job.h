@@ -31,6 +31,9 @@ struct first_job {
 /* Returns how many of the examples are held out, if that is known: those of the files for the test, or a part. */
 int64_t first_job_held_out(const struct data_shape *shape);
 
+/* Returns whether the model of a section `coxswain` is a language model, which has no accuracy. */
+bool first_job_reads_text(const struct json *section);
+
 /* Returns the TrainingJob; free it with json_free. */
 struct json *first_job_make(const struct first_job *wish);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/job/fields.h"
 #include "common/yaml.h"
 
@@ -112,9 +113,8 @@ static void put_elements(struct buffer *out, const struct object_type *type, con
         put_members(out, item == json_first(list) ? type : NULL, item, indent, true);
 }
 
-static void put_value(struct buffer *out, const struct field *field, const struct json *value, unsigned indent)
+static void put_value(struct buffer *out, const struct object_type *type, const struct json *value, unsigned indent)
 {
-    const struct object_type *type = field ? field->type : NULL;
     const struct json *first = json_first(value);
     if (first && json_type(value) == JSON_ARRAY && json_first(first)) {
         put_elements(out, type, value, indent + STEP);
@@ -124,6 +124,13 @@ static void put_value(struct buffer *out, const struct field *field, const struc
         buffer_append_byte(out, ' ', NULL);
         (first ? put_row : put_scalar)(out, value);
     }
+}
+
+/* The type of a member; NULL: it has none. The table has no type for a sweep's template, which any job may be. */
+static const struct object_type *type_of(const struct object_type *parent, const struct field *field)
+{
+    bool is_template = parent == &training_sweep_spec_type && field && strcmp(field->name, "template") == 0;
+    return is_template ? &training_job_spec_type : field ? field->type : NULL;
 }
 
 /* Each on lines of its own below the one that stands; `element`: all of them behind a dash. */
@@ -139,16 +146,17 @@ static void put_members(struct buffer *out, const struct object_type *type, cons
             put_comment(out, description_of(field, member), dash ? indent : within);
         put_indent(out, dash ? indent : within);
         buffer_format(out, "%s%s:", dash ? "- " : "", json_key(member));
-        put_value(out, field, member, within);
+        put_value(out, type_of(type, field), member, within);
     }
 }
 
 void job_print(const struct json *job, struct buffer *out)
 {
+    bool is_sweep = strcmp(json_string_at(job, "kind", ""), TRAINING_SWEEP_KIND) == 0;
     for (const struct json *member = json_first(job); member; member = json_next(member)) {
         buffer_format(out, "%s:", json_key(member));
         if (strcmp(json_key(member), "spec") == 0)
-            put_members(out, &training_job_spec_type, member, STEP, false);
+            put_members(out, is_sweep ? &training_sweep_spec_type : &training_job_spec_type, member, STEP, false);
         else
             put_value(out, NULL, member, 0);
         buffer_append_byte(out, '\n', NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the TrainingJob of `cox generate` as YAML for people to edit. A comment above each field of its spec
+ * Prints the TrainingJob or TrainingSweep of `cox generate` as YAML for people to edit. A comment above each field of its spec
  * gives the field's description from the table of fields (common/job/fields.h); for an enum, only the
  * description of the chosen value.
  */

@@ -71,6 +71,18 @@ last=$(grep -E '^step ([0-9]+)/\1  100 %' out)
 [[ $last == *"  held out $right %" ]]
 verdict $? "the line of the last step has the score of the summary, and no time that is left" "$last"
 
+# sweep_of NAME FOLDER BOUND [WORD…]: a sweep of the job, whose best trial has an accuracy of at least BOUND
+sweep_of() {
+    local name=$1 folder=$2 bound=$3
+    shift 3
+    cox 0 generate "$name" --data "$folder" --sweep && mv out "$name.yaml" && grep -q "^#   cox sweep run $name.yaml --volume data=$folder$" "$name.yaml" &&
+        cox 0 sweep run "$name.yaml" --volume "data=$work/$folder" "$@" && ! grep -q warning err || return
+    best=$(sed -n "s/^  best  *$name-[0-9]*: validationAccuracy \([0-9.]*\)$/\1/p" out)
+    awk -v best="${best:-0}" -v bound="$bound" 'BEGIN { exit !(best >= bound) }'
+}
+sweep_of kinds flowers 0.9 && grep -q '^kinds is complete: 8 of 8 trials succeeded' out && [[ $(cut -d, -f3- .local/state/coxswain/default-kinds/trials.csv | sort -u | wc -l) -ge 8 ]]
+verdict $? "a sweep of the same job as it stands, whose trials differ" "$(tail -n 9 err out; head -n 3 .local/state/coxswain/default-kinds/trials.csv)"
+
 { echo 'sepal length,sepal width,petal length,petal width,kind' && awk '{ split("setosa versicolor virginica", kind); print $1 "," $2 "," $3 "," $4 "," kind[$5 + 1] }' rows; } >words/flowers.csv
 learn words 'flowers.csv: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table as text, whose labels are words" "$(tail -n 3 err out)"
@@ -96,6 +108,8 @@ verdict $? "a column that is missing is named" "$(cat err out)"
 awk 'BEGIN { srand(5); for (i = 0; i < 400; i++) { a = rand(); b = 1000 * rand(); print a, b, 250000 + 40000 * a + 50 * b + 100 * rand() } }' >rows
 cut -d' ' -f1-2 rows | array prices/X_train.npy '<f8' '400, 2' 'd<*'
 cut -d' ' -f3 rows | array prices/y_train.npy '<f8' '400,' 'd<*'
+cox 0 generate prices --data prices --sweep && grep -q 'path: coxswain.model.layers.0.units' out && grep -q 'metric: validationLoss' out && grep -q 'goal: Minimize' out
+verdict $? "a sweep of numbers to predict has a loss, and units of a layer" "$(cat err)"
 cox 0 generate prices --data prices && mv out prices.yaml && grep -q '400 examples of 2 values, 1 number to predict, 80 held out' err &&
     cox 0 run prices.yaml --volume "data=$work/prices" &&
     loss=$(sed -n 's/^prices is done: loss \([0-9.]*\) on .*/\1/p' out) && awk -v loss="${loss:-1}" 'BEGIN { exit !(loss < 0.05) }'
@@ -183,6 +197,9 @@ verdict $? "the word that a mistyped one was meant to be is suggested" "$(cat er
 (cd digits && make_digits && mv images my-images-idx3-ubyte && mv labels my-labels-idx1-ubyte)
 learn digits '700 examples of 28x28 pixels, 10 classes, 140 held out' 90 --set spec.coxswain.training.epochs=5
 verdict $? "images" "$(tail -n 3 err out)"
+
+sweep_of figures digits 0.8 --set spec.maxTrials=3 --set spec.template.coxswain.training.epochs=4 && grep -q '^figures is complete: 3 of 3' out && grep -q 'optimizer.weightDecay$' figures.yaml
+verdict $? "a sweep over images" "$(tail -n 9 err out)"
 
 # JSON Lines: a table, whose new rows have their fields in another order, and texts.
 mkdir objects documents

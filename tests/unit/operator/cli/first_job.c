@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "common/job/enum_words.h"
+#include "common/job/sweep_parameter.h"
+#include "common/job/sweep_value.h"
+#include "common/job/training_sweep.h"
 #include "common/yaml.h"
+#include "operator/cli/first_sweep.h"
 #include "operator/cli/job_print.h"
 
 /* The printed text parses to the same job. */
@@ -22,6 +26,27 @@ static void check_print(const struct json *job, const char *what)
     cr_expect(json_equal(json_first(documents), job), "%s:\n%s", what, buffer_text(&text));
 }
 
+/* The sweep of a job is valid, with the values of its first trials, too. */
+static void check_sweep(const struct first_job *wish, const struct json *job, const char *what)
+{
+    SCOPED(training_sweep_release) struct training_sweep parsed = {.opaque = NULL};
+    SCOPED_JSON *sweep = first_sweep_make(wish, job);
+    struct error error = ERROR_INIT;
+    cr_expect_eq(training_sweep_parse(sweep, &parsed, &error), 0, "%s: %s", what, error.message);
+    cr_expect_null(json_at(sweep, "spec.template.coxswain.export"));
+    for (int64_t trial = 0; trial < parsed.max_trials; trial++) {
+        SCOPED_JSON *drawn = json_copy(job);
+        SCOPED(training_job_release) struct training_job valid;
+        for (unsigned i = 0; i < parsed.parameter_count; i++) {
+            SCOPED_JSON *value = sweep_drawn_value(&parsed, i, trial);
+            cr_expect_eq(sweep_parameter_put(&parsed.parameters[i], value, json_member(drawn, "spec"), &error), 0,
+                         "%s: %s", what, error.message);
+        }
+        cr_expect_eq(training_job_parse(drawn, &valid, &error), 0, "%s: %s", what, error.message);
+    }
+    check_print(sweep, what);
+}
+
 /* `field`: what is refused, NULL: nothing is. */
 static void check(const struct first_job *wish, const char *field)
 {
@@ -35,6 +60,8 @@ static void check(const struct first_job *wish, const char *field)
     cr_expect_eq(json_count(violations), field ? 1u : 0u, "%s", what);
     cr_expect_str_eq(json_string_at(first, "field", ""), field ? field : "", "%s", what);
     check_print(job, what);
+    if (!field)
+        check_sweep(wish, job, what);
 }
 
 static bool reads_text(const char *model)

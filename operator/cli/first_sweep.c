@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/first_sweep.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/job/enum_words.h"
+#include "common/job/training_sweep.h"
+#include "common/memory.h"
+
+#define TRIALS 8
+#define PARALLELISM 2
+/* Learning rates are tried from the job's own divided by this to its product with this. */
+#define RATE_FACTOR 10
+/* The middle one of three widths if the job gives none; the widest is then that of the preset. */
+#define MLP_WIDTH 256
+
+static struct json *add_parameter(struct json *spec, const char *path)
+{
+    struct json *parameter = json_append(json_set_array(spec, "parameters"), json_new_object());
+    json_set_string(parameter, "path", path);
+    return parameter;
+}
+
+static void add_values(struct json *spec, const char *path, const double *values, unsigned count)
+{
+    struct json *list = json_set_array(add_parameter(spec, path), "values");
+    for (unsigned i = 0; i < count; i++)
+        json_append(list, json_new_number(values[i]));
+}
+
+/* Half of a number, the number and twice the number, from `least` to `most`. */
+static void add_scales(struct json *spec, const char *path, int64_t number, int64_t least, int64_t most)
+{
+    double values[3];
+    unsigned count = 0;
+    for (int64_t value = number / 2; value <= 2 * number && value > 0; value *= 2)
+        if (value >= least && value <= most)
+            values[count++] = (double)value;
+    if (count > 1)
+        add_values(spec, path, values, count);
+}
+
+static void add_learning_rate(const struct json *job, struct json *spec)
+{
+    double rate = json_number_at(job, "spec.coxswain.training.optimizer.learningRate", 0);
+    struct json *range = json_set_object(add_parameter(spec, "coxswain.training.optimizer.learningRate"), "logUniform");
+    json_set_number(range, "min", rate / RATE_FACTOR);
+    json_set_number(range, "max", rate * RATE_FACTOR);
+}
+
+/* Each process and device gets an example of each batch. */
+static void add_batch_size(const struct first_job *wish, const struct json *job, struct json *spec)
+{
+    int64_t members = json_integer_at(job, "spec.workers.replicas", 1) * json_integer_at(job, "spec.devices.count", 1);
+    int64_t examples =
+        wish->shape ? wish->shape->examples - (wish->shape->tested > 0 ? 0 : first_job_held_out(wish->shape)) : 0;
+    add_scales(spec, "coxswain.training.batchSize", json_integer_at(job, "spec.coxswain.training.batchSize", 0),
+               members, examples > 0 ? examples : INT64_MAX);
+}
+
+/* Layers have a width in the first of them that has units, unless it is the last one, whose width follows from the data. */
+static bool add_units(const struct json *layers, struct json *spec)
+{
+    size_t index = 0;
+    for (const struct json *layer = json_first(layers); layer && json_next(layer); layer = json_next(layer), index++) {
+        int64_t units = json_integer_at(layer, "units", 0);
+        if (units == 0)
+            continue;
+        SCOPED_FREE char *path = memory_format("coxswain.model.layers.%zu.units", index);
+        add_scales(spec, path, units, 1, INT64_MAX);
+        return true;
+    }
+    return false;
+}
+
+/* What says how large a model is, or how much it is kept from learning the examples by heart. */
+static void add_model(const struct json *job, bool text, struct json *spec)
+{
+    static const double shares[] = {0, 0.1, 0.2}, decays[] = {0, 0.01, 0.1};
+    const struct json *model = json_at(job, "spec.coxswain.model");
+    if (strcmp(json_string_at(model, "preset", ""), preset_name(PRESET_MLP)) == 0)
+        add_scales(spec, "coxswain.model.width", json_integer_at(model, "width", MLP_WIDTH), 1, INT64_MAX);
+    else if (text)
+        add_values(spec, "coxswain.model.dropout", shares, sizeof shares / sizeof *shares);
+    else if (!add_units(json_member(model, "layers"), spec))
+        add_values(spec, "coxswain.training.optimizer.weightDecay", decays, sizeof decays / sizeof *decays);
+}
+
+struct json *first_sweep_make(const struct first_job *wish, const struct json *job)
+{
+    struct json *sweep = json_new_object();
+    json_set_string(sweep, "apiVersion", API_GROUP_VERSION);
+    json_set_string(sweep, "kind", TRAINING_SWEEP_KIND);
+    json_set_string(json_set_object(sweep, "metadata"), "name", wish->name);
+    struct json *spec = json_set_object(sweep, "spec"), *objective = json_set_object(spec, "objective");
+    bool text = first_job_reads_text(json_at(job, "spec.coxswain"));
+    bool has_accuracy = !text && !json_at(job, "spec.coxswain.model.loss");
+    json_set_string(objective, "metric", has_accuracy ? "validationAccuracy" : "validationLoss");
+    json_set_string(objective, "goal", sweep_goal_words[has_accuracy ? GOAL_MAXIMIZE : GOAL_MINIMIZE]);
+    add_learning_rate(job, spec);
+    add_batch_size(wish, job, spec);
+    add_model(job, text, spec);
+    json_set_string(json_set_object(spec, "algorithm"), "type", sweep_algorithm_words[SWEEP_RANDOM]);
+    json_set_integer(spec, "maxTrials", TRIALS);
+    json_set_integer(spec, "parallelism", PARALLELISM);
+    struct json *template = json_set(spec, "template", json_copy(json_member(job, "spec")));
+    json_remove(json_member(template, "coxswain"), "export"); /* trials would overwrite each other's file */
+    return sweep;
+}

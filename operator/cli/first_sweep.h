@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Generates the TrainingSweep that `cox generate --sweep` prints: its template is the job of first_job.h, and its parameters are those that
+ * matter most for that job's model and data. Does not check that the choices fit together: training_job_violations and
+ * training_sweep_violations do that.
+ */
+#ifndef COXSWAIN_CLI_FIRST_SWEEP_H
+#define COXSWAIN_CLI_FIRST_SWEEP_H
+
+#include "operator/cli/first_job.h"
+
+/* Returns the TrainingSweep of trials like `job`, which first_job_make has made from `wish`; free it with json_free. */
+struct json *first_sweep_make(const struct first_job *wish, const struct json *job);
+
+#endif
