@@ -8,6 +8,8 @@
     export.py towers-data           the arrays that it learns from, users.npy, items.npy, prices.npy and bought.npy, and as
                                     offers.tfrecord, and files that it cannot learn from
     export.py letters FOLDER BATCH  a model that guesses the next of eight bytes of text
+    export.py flax FOLDER BATCH     the same by a transformer of Flax with dropout
+    export.py llama FOLDER BATCH    and by a Llama of Hugging Face's transformers
     export.py letters-data          a text as poem.txt, poem.jsonl and poem.bin (tokens)
     export.py folder IMAGES LABELS  these digits as PNG files in folders/, a folder for each class, and in that order as sorted-images and
                                     sorted-labels
@@ -209,10 +211,68 @@ def letters_losses(parameters, state, texts, targets, key, training):
 def export_letters(folder, batch):
     random = np.random.default_rng(8)
     parameters = {name: jnp.asarray(random.normal(0, 0.3, shape), jnp.float32) for name, shape in (("table", (256, 8)), ("output", (8, 256)))}
-    texts, targets = (random.integers(0, 256, (batch, LETTERS), np.int32) for _ in range(2))
     coxswain_train.export_jax(
-        folder, letters_losses, parameters, texts, targets, batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS
+        folder, letters_losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS
     )
+
+
+def texts(batch):
+    return tuple(np.random.default_rng(8).integers(0, 256, (2, batch, LETTERS), np.int32))
+
+
+def export_flax(folder, batch):
+    from flax import nnx
+
+    width = 16
+
+    class Block(nnx.Module):
+        def __init__(self, rngs):
+            self.norms = nnx.List([nnx.LayerNorm(width, rngs=rngs) for _ in range(2)])
+            self.attention = nnx.MultiHeadAttention(2, width, dropout_rate=0.1, decode=False, rngs=rngs)
+            self.up, self.down = nnx.Linear(width, 2 * width, rngs=rngs), nnx.Linear(2 * width, width, rngs=rngs)
+
+        def __call__(self, x, rngs):
+            x = x + self.attention(self.norms[0](x), mask=nnx.make_causal_mask(x[..., 0]), rngs=rngs)
+            return x + self.down(nnx.gelu(self.up(self.norms[1](x))))
+
+    class Transformer(nnx.Module):
+        def __init__(self, rngs):
+            self.tokens, self.positions = nnx.Embed(256, width, rngs=rngs), nnx.Param(jnp.zeros((LETTERS, width)))
+            self.blocks = nnx.List([Block(rngs) for _ in range(2)])
+            self.norm, self.head = nnx.LayerNorm(width, rngs=rngs), nnx.Linear(width, 256, rngs=rngs)
+
+        def __call__(self, tokens, rngs):
+            x = self.tokens(tokens) + self.positions[...]
+            for block in self.blocks:
+                x = block(x, rngs)
+            return self.head(self.norm(x))
+
+    structure, parameters, generators = nnx.split(Transformer(nnx.Rngs(0)), nnx.Param, ...)
+
+    def losses(parameters, state, inputs, targets, key, training):
+        model = nnx.merge(structure, parameters, generators)
+        if training:
+            model.train()
+        else:
+            model.eval()
+        logits = model(inputs, nnx.Rngs(dropout=key) if training else None)
+        return -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], -1)[..., 0], logits.argmax(-1) == targets, state
+
+    coxswain_train.export_jax(folder, losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS)
+
+
+def export_llama(folder, batch):
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    module = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=256, **sizes))
+
+    def losses(logits, targets):
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").reshape(targets.shape)
+
+    coxswain_train.export_torch(folder, module, losses, *texts(batch), batch=batch, vocabularies={"input": 256})
 
 
 def write_letters_data():
@@ -390,6 +450,10 @@ if __name__ == "__main__":
         write_towers_data()
     elif sys.argv[1] == "letters":
         export_letters(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "flax":
+        export_flax(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "llama":
+        export_llama(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "letters-data":
         write_letters_data()
     elif sys.argv[1] == "folder":

@@ -34,11 +34,19 @@ static bool has(const struct safetensors_file *file, const char *name)
     return safetensors_find(file, name) != NULL;
 }
 
+/* Finds whose names the file has. A program's parameters may themselves have the names of a Llama or of GPT-2: then they are the model's
+ * own. */
 static int recognise(struct loading *loading, struct error *error)
 {
     const struct safetensors_file *file = loading->file;
-    bool embeds = parameter_layout_find(loading->model, "embedding.weight") != NULL;
-    loading->prefix = has(file, "transformer.wte.weight") ? "transformer." : "";
+    const struct parameter_layout *model = loading->model;
+    bool embeds = parameter_layout_find(model, "embedding.weight") != NULL;
+    loading->prefix = "";
+    loading->family = FAMILY_OWN;
+    if (model->tensor_count > 0 && has(file, model->tensors[0].name))
+        return 0;
+    if (has(file, "transformer.wte.weight"))
+        loading->prefix = "transformer.";
     if (has(file, "model.embed_tokens.weight"))
         return error_set(error, ERROR_UNSUPPORTED,
                          "it holds a model of the Llama family, whose layers (RMSNorm, rotary positions, SwiGLU) this "

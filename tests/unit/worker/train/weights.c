@@ -152,6 +152,31 @@ Test(weights, another_models_are_refused_with_an_explanation)
     close_bench(&b);
 }
 
+/* A program exported from Hugging Face's classes has their names for its parameters. */
+Test(weights, a_program_may_have_the_names_of_a_llama_or_gpt2)
+{
+    static const char *const names[] = {"model.embed_tokens.weight", "transformer.wte.weight", "wte.weight"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        struct error error = ERROR_INIT;
+        struct bench from = open_bench(&mlp, 1), to = open_bench(&mlp, 2);
+        struct parameter_tensor tensors[16];
+        struct parameter_layout layout = *graph_layout(from.graph);
+        cr_assert_leq(layout.tensor_count, sizeof tensors / sizeof *tensors);
+        memcpy(tensors, layout.tensors, layout.tensor_count * sizeof *tensors);
+        snprintf(tensors[0].name, sizeof tensors[0].name, "%s", names[i]);
+        layout.tensors = tensors;
+        from.state.layout = to.state.layout = layout;
+        write_out(&from, EXPORT_OWN_NAMES);
+        struct safetensors_file file;
+        cr_assert_eq(safetensors_open(from.path, &file, &error), 0, "%s", error.message);
+        cr_expect_eq(initial_weights_load(&to.state, &layout, &file, &error), 0, "%s", error.message);
+        cr_expect(same_values(from.state.parameters, to.state.parameters, layout.elements), "%s", names[i]);
+        safetensors_close(&file);
+        close_bench(&from);
+        close_bench(&to);
+    }
+}
+
 Test(weights, that_are_no_numbers_are_refused)
 {
     struct bench b = open_bench(&gpt, 1);
