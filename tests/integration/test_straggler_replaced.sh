@@ -9,47 +9,10 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/training.sh"
+. "$root/tests/integration/slow_worker.sh"
 export KUBECONFIG=$work/state/kubeconfig
-slowed=
-
-end_slow() {
-    if [[ -n $slowed ]]; then kill "$slowed" 2>/dev/null; fi
-    slowed=
-}
-
 finish_also() {
     end_slow
-}
-
-# slow JOB INDEX: its present process has a tenth of the time from now on, half a second at a time
-slow() {
-    local process
-    process=$(process_of "$(member "$1" "$2")")
-    while kill -STOP "$process"; do
-        sleep 0.45
-        kill -CONT "$process"
-        sleep 0.05
-    done 2>/dev/null &
-    slowed=$!
-}
-
-# condition JOB: the status of its condition Straggling
-condition() {
-    api GET "$jobs_path/$1" | tr -d '\n' | grep -o '"type": *"Straggling", *"status": *"[A-Za-z]*"' | cut -d '"' -f 8
-}
-
-is_straggling() {
-    [[ $(condition "$1") == "$2" ]]
-}
-
-has_event() {
-    "$bin/cox" describe slow | contains "$1"
-}
-
-is_other() {
-    local now
-    now=$(member "$1" "$2")
-    [[ -n $now && $now != "$3" ]]
 }
 
 training_start
@@ -68,7 +31,7 @@ verdict $? "the status names the worker that has a tenth of its time" "$(log_of 
 verdict $? "so does cox why" "$("$bin/cox" why slow)"
 "$bin/cox" top --once | contains 'worker 1 takes [0-9]* times as long'
 verdict $? "and cox top" "$("$bin/cox" top --once)"
-has_event StragglerFound
+has_event slow StragglerFound
 verdict $? "and an event" "$("$bin/cox" describe slow)"
 
 sleep 12 # longer than the field asks for below
@@ -82,7 +45,7 @@ job_says slow "\"pod\": *\"$first\""
 verdict $? "the status has that it was decided"
 api GET "$pods_path/$(member slow 1)" | tr -d '\n ' | contains '"key":"kubernetes.io/hostname","operator":"NotIn"'
 verdict $? "the successor avoids the node" "$(api GET "$pods_path/$(member slow 1)" | tr -d '\n' | cut -c 1-1500)"
-has_event StragglerReplaced
+has_event slow StragglerReplaced
 verdict $? "an event says why" "$("$bin/cox" describe slow)"
 until_true 60 is_straggling slow False
 verdict $? "the successor keeps up, and the status says so" "$(log_of "$(member slow 0)" | tail -n 3)"
