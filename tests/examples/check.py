@@ -39,6 +39,7 @@ GOALS = {
     "elastic": (0.96, 0.15),
     "first": (0.9, 0.3),
     "gpt2": (None, 1.5),
+    "hangs-and-stragglers": (0.95, 0.2),
     "local-steps": (0.95, 0.2),
     "mirrored": (0.93, 0.25),
     "one-device": (0.93, 0.25),
