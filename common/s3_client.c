@@ -32,6 +32,7 @@
 struct s3_client {
     char *endpoint, *host, *bucket, *region, *credentials;
     struct s3_identity *identity; /* of the pod's service account; NULL: it has none, or there are credentials */
+    bool is_google;               /* Google's headers and signature */
     int64_t patience_ms;
     pthread_mutex_t lock;
     CURL *idle[HANDLES_MAX];
@@ -47,6 +48,7 @@ struct exchange {
     const void *body;
     size_t body_length;
     char crc[9];                  /* of the object that is written; "": none */
+    bool if_absent;               /* the request has to fail if there is such an object */
     bool needs_new_connection;    /* over a kept one libcurl itself may send the request a second time */
     const struct s3_range *range; /* NULL: the body of the answer goes to `answer` */
     int64_t received;             /* bytes of the range, in all attempts */
@@ -103,6 +105,14 @@ static char *host_header(const char *endpoint)
     return host;
 }
 
+/* Google Cloud Storage has regional and private hosts, too (storage.REGION.rep, storage-NAME.p). */
+static bool is_google_host(const char *host)
+{
+    static const char domain[] = ".googleapis.com";
+    size_t length = strcspn(host, ":"), tail = strlen(domain);
+    return length > tail && strncasecmp(host + length - tail, domain, tail) == 0;
+}
+
 /* Returns the file of that name without the white space around its text, else the environment variable; NULL if there is neither. */
 static int credential_read(const struct s3_client *client, const char *name, char **ret_text, struct error *error)
 {
@@ -147,7 +157,9 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     client->endpoint = memory_copy_bytes(options->endpoint, length - (options->endpoint[length - 1] == '/'));
     client->bucket = memory_copy_string(options->bucket);
     client->host = host_header(client->endpoint);
-    client->region = memory_copy_string(options->region && *options->region ? options->region : "us-east-1");
+    client->is_google = is_google_host(client->host);
+    const char *region = client->is_google ? "auto" : "us-east-1";
+    client->region = memory_copy_string(options->region && *options->region ? options->region : region);
     client->credentials = memory_copy_string(options->credentials);
     client->identity = find_identity(client);
     client->patience_ms = options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
@@ -212,6 +224,8 @@ static int sign(struct exchange *exchange, const char *path, struct curl_slist *
     if (read_credentials(client, &key, &secret, &token, error) < 0)
         return -1;
     exchange->is_anonymous = !client->credentials && (!key || !*key) && (!secret || !*secret);
+    if (exchange->is_anonymous && exchange->if_absent && client->is_google)
+        *headers = curl_slist_append(*headers, "x-goog-if-generation-match: 0");
     if (exchange->is_anonymous)
         return 0;
     if (!key || !*key || !secret || !*secret)
@@ -224,6 +238,8 @@ static int sign(struct exchange *exchange, const char *path, struct curl_slist *
                                  .host = client->host,
                                  .path = path,
                                  .query = exchange->query,
+                                 .is_google = client->is_google,
+                                 .if_absent = exchange->if_absent,
                                  .crc = *exchange->crc ? exchange->crc : NULL,
                                  .body = exchange->body,
                                  .length = exchange->body_length,
@@ -338,7 +354,9 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *conte
     struct s3_head *head = &exchange->head;
     if ((value = header_value(line, "ETag")) && strlen(value) < S3_ETAG_MAX)
         memcpy(head->etag, value, strlen(value) + 1);
-    if ((value = header_value(line, S3_META_CRC)) && strlen(value) == 8) {
+    const char *crc = header_value(line, S3_AMAZON_PREFIX S3_META_CRC);
+    value = crc ? crc : header_value(line, S3_GOOGLE_PREFIX S3_META_CRC);
+    if (value && strlen(value) == 8) {
         char *end;
         head->crc = (uint32_t)strtoul(value, &end, 16);
         head->has_crc = *end == '\0';
@@ -714,8 +732,8 @@ int s3_put(struct s3_client *client, const char *key, const void *bytes, size_t 
     struct error why = ERROR_INIT;
     add_header(&exchange, "Content-Type", "application/octet-stream");
     add_crc(&exchange, crc32c(0, bytes, length));
-    exchange.needs_new_connection = condition == S3_PUT_IF_ABSENT;
-    if (condition == S3_PUT_IF_ABSENT)
+    exchange.if_absent = exchange.needs_new_connection = condition == S3_PUT_IF_ABSENT;
+    if (exchange.if_absent && !client->is_google)
         add_header(&exchange, "If-None-Match", "*");
     if (perform(&exchange, &why) == 0)
         return 0;

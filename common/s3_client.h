@@ -4,6 +4,9 @@
  * threads may use one client at the same time; each call has a connection of its own, which is kept for later calls. Uses libcurl;
  * s3_signature.h signs the requests. s3_transfer.h copies whole files over several connections.
  *
+ * Endpoints at googleapis.com get Google's headers and signature (GOOG4-HMAC-SHA256, for an HMAC key), because Google Cloud Storage ignores
+ * If-None-Match on writes: its own condition is x-goog-if-generation-match. Other servers get those of S3.
+ *
  * Buckets are addressed by path (https://endpoint/bucket/key), which every server understands.
  *
  * Credentials are read again for each request, so that a rotated Secret takes effect in the middle of a transfer. Each is a file in the
@@ -42,7 +45,7 @@ struct s3_client;
 struct s3_options {
     const char *endpoint; /* "https://s3.eu-central-1.amazonaws.com", "http://minio:9000": without a path */
     const char *bucket;
-    const char *region;      /* NULL: us-east-1, which servers other than AWS accept */
+    const char *region;      /* NULL: us-east-1, which servers other than AWS accept; auto for Google */
     const char *credentials; /* folder; NULL: only the environment */
     int64_t patience_ms;     /* 0: two minutes */
 };

@@ -48,7 +48,7 @@ static const char usage[] =
     "\n"
     "  --endpoint URL        https://host or http://host:port\n"
     "  --bucket NAME\n"
-    "  --region NAME         (default: us-east-1)\n"
+    "  --region NAME         (default: us-east-1; auto for endpoints at googleapis.com)\n"
     "  --prefix TEXT         of fetch, restore and sync: the objects' keys begin with it and a slash\n"
     "  --credentials FOLDER  with the files AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if needed, AWS_SESSION_TOKEN "
     "and ca.crt\n"

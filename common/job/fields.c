@@ -1063,7 +1063,9 @@ static const struct field s3_fields[] = {
      LONE,
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(NAME),
-     .description = "Region that requests are signed for. Default: us-east-1, which servers other than AWS accept."},
+     .description =
+         "Region that requests are signed for. Default: us-east-1, which servers other than AWS accept; auto for "
+         "endpoints at googleapis.com."},
     {.name = "secretRef",
      .kind = FIELD_OBJECT,
      .offset = 0,

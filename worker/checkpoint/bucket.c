@@ -314,8 +314,8 @@ static int expect_conditional_writes(struct bucket *bucket, const struct incarna
     if (s3_put(bucket->client, key, buffer_text(&text), text.length, S3_PUT_IF_ABSENT, &cause) == 0)
         return error_set(
             error, ERROR_UNSUPPORTED,
-            "the server overwrites objects despite If-None-Match, so that two chiefs could not be told apart; "
-            "keep checkpoints on a server with conditional writes, such as AWS or MinIO");
+            "the server overwrites objects despite the condition of the request, so that two chiefs could not be told "
+            "apart; keep checkpoints on a server with conditional writes, such as AWS, MinIO or Google Cloud Storage");
     if (cause.kind == ERROR_ALREADY_EXISTS)
         return 0;
     return bucket_fail_with(&cause, error);

@@ -9,7 +9,7 @@
  * then. Processes other than the chief write shards, whose names are never used twice (bucket_shards.h).
  *
  * A chief claims the bucket like a directory: its incarnation record (incarnation_record.h) is uploaded only if no other chief has that
- * number. Before each commit and each removal the chief looks for newer records. The server must support conditional writes (If-None-Match)
+ * number. Before each commit and each removal the chief looks for newer records. The server must support conditional writes (s3_client.h)
  * and list objects as soon as they are written, as AWS and MinIO do.
  *
  * Life cycle: open, refresh, claim, refresh, then commits; free. Calls block for as long as the network takes. They may run in several
