@@ -1,14 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * gRPC's own messages, in our log. They may quote bytes that came over a connection: whatever is not printable ASCII is
- * escaped, and a message is cut after a few hundred bytes.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/rpc_log.h"
+
 #include <grpc/support/log.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "worker/comm/rpc_parts.h"
 
 void rpc_log_escape(const char *text, char ret_escaped[RPC_LOG_MAX])
 {

@@ -21,7 +21,9 @@
 #include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 #include "worker/comm/crew_key.h"
-#include "worker/comm/rpc_parts.h"
+#include "worker/comm/heartbeat.h"
+#include "worker/comm/rpc_connections.h"
+#include "worker/comm/rpc_log.h"
 #include "worker/comm/strangers.h"
 
 /* What the callbacks of one stream have seen; read after `done` was posted. */
