@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Decides what parameter servers start from when the chief begins or a server was lost: from what they hold, or from a
- * checkpoint. The chief (train/ps_chief_start.c) calls it once all servers have reported their state, reads the
+ * checkpoint. The chief (train/ps_chief.h) calls it once all servers have reported their state, reads the
  * checkpoint if one is needed, and passes the plan to dispatcher_begin. The functions are pure: they do no I/O.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_RECOVERY_H

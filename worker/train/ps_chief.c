@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +12,58 @@
 #include "common/memory.h"
 #include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
+#include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/recovery.h"
+#include "worker/parameter_server/servers_link.h"
+#include "worker/parameter_server/ticket_link.h"
 #include "worker/train/abandonment.h"
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
-#include "worker/train/ps_chief_parts.h"
+#include "worker/train/ps_restoring.h"
+#include "worker/train/ps_saving.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/ps_worker.h"
+#include "worker/train/restoring.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 
 #define TICK_MS 200
 #define LOOK_EVERY_MS 500
 #define ABANDON_SHARE 4 /* of the grace period; servers that are asked too wait for half of it for their save */
+
+struct ps_chief {
+    struct trainer *trainer;
+    enum parameter_server_mode mode;
+    int64_t per_step;
+    struct placement placement;
+    struct dispatcher *dispatcher;
+
+    /* for reading the values: evaluations and the export */
+    struct rpc *rpc;
+    struct address_book *book;
+    struct servers_link *values;
+    struct graph *graph; /* the chief's own if a worker computes in the same process */
+
+    struct ps_worker *worker; /* NULL: this process is only the chief */
+    pthread_t thread;
+    bool thread_runs;
+    struct error worker_error;
+
+    struct ticket_grant base;  /* where ticket base_step * per_step begins; base.lineage is the crew's */
+    bool begun;                /* this chief has given tickets to workers */
+    int64_t step, reported_ns; /* reported_ns: the time of the last step that was reported */
+    int64_t reported_lost;     /* lost updates, as last reported */
+    bool waits;                /* the status says for whom the crew waits; used on the rpc's thread only */
+    int64_t lost_ns;           /* when a server was lost; 0: none is missing */
+    int64_t saved_step, saved_ns;
+    /* Servers have left after a save and are not back, so that no newer save is possible. */
+    bool saved_for_leaving;
+    int64_t evaluated_step;
+    enum exit_code code; /* of the process if what the chief is doing now fails with ERROR_INVALID */
+};
 
 /* ---------------------------------------------------------------- evaluation */
 
@@ -77,6 +115,146 @@ static bool evaluation_is_due(const struct ps_chief *chief)
         return true;
     return (trainer->crew.evaluator_count == 0 || trainer->job->checkpoint.keep_best) &&
            step_plan_evaluates(&trainer->plan, chief->evaluated_step, chief->step);
+}
+
+/* ---------------------------------------------------------------- start */
+
+static void tell_source(const struct ps_chief *chief, const struct recovery_source *source)
+{
+    const char *init = chief->trainer->init_path;
+    if (source->path[0] && init && strcmp(source->path, init) == 0)
+        report_say(chief->trainer->report, RESTORING_FORKS, (long long)source->step, init);
+    else if (source->path[0])
+        report_say(chief->trainer->report, "resumes from the checkpoint of step %lld", (long long)source->step);
+    else if (init)
+        report_say(chief->trainer->report, "starts from the weights in %s", init);
+}
+
+static void warn_of_losses(const struct ps_chief *chief, const struct recovery_source *source,
+                           const struct server_start *starts, int64_t lost)
+{
+    for (unsigned i = 0; i < chief->placement.server_count; i++)
+        if (starts[i].needed)
+            report_warn(chief->trainer->report,
+                        "ps %u goes on from %s%lld: %lld updates that it had acknowledged since are lost", i,
+                        source->path[0] ? "the checkpoint of step " : "the start, step ", (long long)source->step,
+                        (long long)lost);
+}
+
+static struct recovery_options options_of(const struct ps_chief *chief)
+{
+    return (struct recovery_options){.mode = chief->mode,
+                                     .server_count = chief->placement.server_count,
+                                     .per_step = chief->per_step,
+                                     .chief_incarnation = (uint32_t)chief->trainer->identity->incarnation,
+                                     .begun = chief->begun,
+                                     .lineage = chief->base.lineage};
+}
+
+static int start_servers(struct ps_chief *chief, enum recovery_kind kind, const struct recovery_source *source,
+                         const struct dispatcher_plan *plan, struct error *error)
+{
+    int64_t lost = 0;
+    if (kind == RECOVERY_ALL) {
+        chief->trainer->restored_by_us = true;
+        tell_source(chief, source);
+    }
+    if (dispatcher_begin(chief->dispatcher, plan, &lost, error) < 0)
+        return -1;
+    if (kind == RECOVERY_SOME)
+        warn_of_losses(chief, source, plan->starts, lost);
+    servers_link_follow(chief->values, plan->lineage);
+    chief->base = (struct ticket_grant){.lineage = plan->lineage,
+                                        .per_step = chief->per_step,
+                                        .base_step = plan->base_step,
+                                        .base_epoch = plan->base_epoch,
+                                        .base_consumed = plan->base_consumed};
+    if (!plan->keeps_tickets)
+        chief->step = plan->finished.low / chief->per_step;
+    chief->begun = true;
+    return 0;
+}
+
+/* Sets the run's end, which depends on where it begins. */
+static void set_end(struct ps_chief *chief, struct dispatcher_plan *plan)
+{
+    struct step_plan *steps = &chief->trainer->plan;
+    step_plan_go_on(steps, plan->base_step, plan->base_epoch, plan->base_consumed);
+    plan->end = steps->total_steps * chief->per_step;
+}
+
+static int choose_and_begin(struct ps_chief *chief, struct server_standing standings[PS_SERVERS_MAX],
+                            struct error *error)
+{
+    const struct recovery_options options = options_of(chief);
+    struct recovery_source source = {0};
+    struct dispatcher_plan plan = {0};
+    enum recovery_kind kind = recovery_choose(&options, standings);
+    int result = 0;
+    if (kind == RECOVERY_SOME || kind == RECOVERY_ALL)
+        result = ps_restoring_find_source(chief->trainer, &source, error);
+    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    if (result == 0) {
+        recovery_plan(&options, kind, standings, &source, starts, &plan);
+        set_end(chief, &plan);
+        result = start_servers(chief, kind, &source, &plan, error);
+    }
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&source);
+    free(starts);
+    return result;
+}
+
+/* Waits for all servers and starts each from the right state. ERROR_UNAVAILABLE: a server was lost meanwhile. */
+static int await_and_start_servers(struct ps_chief *chief, struct error *error)
+{
+    struct server_standing standings[PS_SERVERS_MAX];
+    if (dispatcher_await_servers(chief->dispatcher, standings, error) < 0)
+        return -1;
+    int result = choose_and_begin(chief, standings, error);
+    for (unsigned i = 0; i < chief->placement.server_count; i++)
+        server_standing_release(&standings[i]);
+    return result;
+}
+
+/* ---------------------------------------------------------------- saves */
+
+/* Saves as ps_saving_save does. */
+static int save(struct ps_chief *chief, bool last, struct error *error)
+{
+    if (ps_saving_save(chief->trainer, chief->dispatcher, &chief->base, last, error) < 0)
+        return -1;
+    chief->saved_step = chief->step;
+    chief->saved_ns = clock_monotonic_ns();
+    return 0;
+}
+
+static bool save_is_due(const struct ps_chief *chief)
+{
+    const struct checkpoint_spec *spec = &chief->trainer->job->checkpoint;
+    if (chief->step == chief->saved_step)
+        return false;
+    if (spec->every_steps != FIELD_UNSET && chief->step / spec->every_steps != chief->saved_step / spec->every_steps)
+        return true;
+    return spec->every_seconds != FIELD_UNSET &&
+           clock_monotonic_ns() - chief->saved_ns >= spec->every_seconds * 1000000000;
+}
+
+/* A failed save is a warning, except for ERROR_STALE and ERROR_CONFLICT (another chief owns the directory) and
+ * ERROR_CANCELLED. */
+static int save_if_due(struct ps_chief *chief, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    if (chief->trainer->store == NULL || !save_is_due(chief))
+        return 0;
+    int64_t step = chief->step;
+    if (save(chief, false, &cause) == 0)
+        return 0;
+    if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT || cause.kind == ERROR_CANCELLED)
+        return error_set(error, cause.kind, "%s", cause.message);
+    chief->saved_step = step; /* not again before the next is due */
+    report_save(chief->trainer->report, &cause);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- events */
@@ -142,14 +320,14 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
     if (evaluation_is_due(chief) && evaluate(chief, &cause) < 0 && cause.kind != ERROR_UNAVAILABLE)
         return error_set(error, cause.kind, "%s", cause.message);
     chief->code = EXIT_CODE_INTERNAL;
-    return ps_chief_save_if_due(chief, error);
+    return save_if_due(chief, error);
 }
 
 /* Saves all servers, so that nothing is lost with those that were asked to leave, and lets these go. */
 static int save_and_release(struct ps_chief *chief, uint64_t *ret_gone, struct error *error)
 {
     do
-        if (ps_chief_save(chief, true, error) < 0)
+        if (save(chief, true, error) < 0)
             return -1;
     while (!dispatcher_save_and_release(chief->dispatcher, ret_gone));
     return 0;
@@ -232,7 +410,7 @@ static int begin(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     chief->code = EXIT_CODE_NO_CHECKPOINT;
-    if (ps_chief_start(chief, error) < 0)
+    if (await_and_start_servers(chief, error) < 0)
         return -1;
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
@@ -265,7 +443,7 @@ static int finish(struct ps_chief *chief, struct error *error)
     chief->code = EXIT_CODE_NOT_STORED;
     best_wait(trainer);
     if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
-        ps_chief_save(chief, false, error) < 0)
+        save(chief, false, error) < 0)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;
@@ -479,7 +657,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .is_empty = is_empty,
         .save_ms = save_ms(chief),
         .last_save_ms = trainer->identity->grace_ms / 2,
-        .written = ps_chief_written,
+        .written = ps_saving_progress,
         .witness = record_ticket,
         .context = trainer,
     };

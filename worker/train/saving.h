@@ -7,7 +7,7 @@
  * at the end. The chief saves the whole state, unless the strategy divides the state among several
  * ranks: then each of those ranks writes its part, and the chief writes its own and commits the
  * checkpoint, which makes it valid. On a rank that has nothing to write, saving_consider and
- * saving_finish do nothing. The chief of parameter servers saves by itself (ps_chief_save.c) and
+ * saving_finish do nothing. The chief of parameter servers saves by itself (ps_saving.h) and
  * uses only saving_begin, saving_is_complete and the functions that describe model and optimizer.
  *
  * A save that fails during training is reported and training continues, unless another chief or

@@ -2,11 +2,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "worker/train/ps_chief_parts.h"
+#include "worker/train/ps_restoring.h"
 #include "worker/train/resumed_order.h"
 
 /* 25 batches, the last of one example: tickets 48 and 98 have shares without any. */
-static struct trainer trainer = {.sampler.count = 577, .plan.global_batch = 24};
+static struct trainer trainer = {.sampler.count = 577, .plan = {.global_batch = 24, .shares = 2}};
 
 /* 0: as earlier releases left it. */
 static struct json *describe_batch(int64_t batch)
@@ -19,13 +19,13 @@ static struct json *describe_batch(int64_t batch)
 
 static void read_source_of(int64_t batch, const char *text, unsigned servers, struct recovery_source *source)
 {
-    const struct ps_chief chief = {.trainer = &trainer, .per_step = 2, .placement.server_count = servers};
     struct error error = ERROR_INIT;
     struct json *tickets;
+    trainer.crew.server_count = servers;
     *source = (struct recovery_source){.step = 24, .consumed = 576};
     cr_assert(json_parse(text, strlen(text), 1000, &tickets, &error) == 0, "%s", error.message);
     const struct manifest manifest = {.tickets = tickets, .model = describe_batch(batch)};
-    cr_assert(ps_chief_read_tickets(&chief, &manifest, source, &error) == 0, "%s", error.message);
+    cr_assert(ps_restoring_read_tickets(&trainer, &manifest, source, &error) == 0, "%s", error.message);
     json_free(manifest.model);
     json_free(tickets);
 }
@@ -36,7 +36,7 @@ static void read_source(const char *text, unsigned servers, struct recovery_sour
     cr_assert(source->server_count == servers);
 }
 
-Test(ps_chief_start, an_older_checkpoint_has_lost_no_update_with_a_share_without_examples)
+Test(ps_restoring, an_older_checkpoint_has_lost_no_update_with_a_share_without_examples)
 {
     struct recovery_source source;
     read_source("{\"perStep\":2,\"servers\":["
@@ -49,7 +49,7 @@ Test(ps_chief_start, an_older_checkpoint_has_lost_no_update_with_a_share_without
     recovery_source_release(&source);
 }
 
-Test(ps_chief_start, what_a_checkpoint_says_of_shares_without_examples_is_taken)
+Test(ps_restoring, what_a_checkpoint_says_of_shares_without_examples_is_taken)
 {
     struct recovery_source source;
     read_source("{\"perStep\":2,\"servers\":[{\"updates\":47,\"empty\":3,\"applied\":{\"low\":50,\"above\":[]}}]}", 1,
@@ -59,7 +59,7 @@ Test(ps_chief_start, what_a_checkpoint_says_of_shares_without_examples_is_taken)
 }
 
 /* The checkpoint was made by a crew in which every share had examples, and is resumed by another crew. */
-Test(ps_chief_start, an_older_checkpoint_has_no_more_empty_shares_than_tickets_without_update)
+Test(ps_restoring, an_older_checkpoint_has_no_more_empty_shares_than_tickets_without_update)
 {
     struct recovery_source source;
     read_source("{\"perStep\":2,\"servers\":[{\"updates\":50,\"applied\":{\"low\":50,\"above\":[]}}]}", 1, &source);
@@ -68,7 +68,7 @@ Test(ps_chief_start, an_older_checkpoint_has_no_more_empty_shares_than_tickets_w
 }
 
 /* Half of the first ticket's examples would count as learnt from, though nobody has. */
-Test(ps_chief_start, tickets_of_another_batch_stand_for_other_examples)
+Test(ps_restoring, tickets_of_another_batch_stand_for_other_examples)
 {
     static const char text[] = "{\"perStep\":2,\"servers\":[{\"updates\":49,\"applied\":{\"low\":48,\"above\":[49]}}]}";
     struct recovery_source source;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/ps_saving.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,21 +11,25 @@
 #include "common/memory.h"
 #include "worker/checkpoint/disk_file.h"
 #include "worker/data/step_record.h"
-#include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/saving.h"
 
 #define UPLOAD_SECONDS 900 /* the longest that the chief waits until the servers have uploaded their shards */
 
+static bool is_synchronous(const struct trainer *trainer)
+{
+    return trainer->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
+}
+
 /* Describes each server's tickets, so that every update counts once in a run that resumes from this
  * checkpoint. */
-static struct json *describe_tickets(const struct ps_chief *chief, const struct server_saved *saved)
+static struct json *describe_tickets(const struct trainer *trainer, int64_t lost, const struct server_saved *saved)
 {
     struct json *tickets = json_new_object();
-    json_set_integer(tickets, "perStep", chief->per_step);
-    json_set_integer(tickets, "lost", dispatcher_lost(chief->dispatcher));
+    json_set_integer(tickets, "perStep", trainer->plan.shares);
+    json_set_integer(tickets, "lost", lost);
     struct json *servers = json_set_array(tickets, "servers");
-    for (unsigned i = 0; i < chief->placement.server_count; i++) {
+    for (unsigned i = 0; i < trainer->crew.server_count; i++) {
         struct json *server = json_append(servers, json_new_object());
         json_set_integer(server, "updates", saved[i].updates);
         json_set_integer(server, "empty", saved[i].empty);
@@ -34,12 +40,11 @@ static struct json *describe_tickets(const struct ps_chief *chief, const struct 
 
 /* Returns the step that all servers have reached: steps applied, or tickets up to the first that a
  * server lacks. */
-static int64_t saved_step(const struct ps_chief *chief, const struct server_saved *saved)
+static int64_t saved_step(const struct trainer *trainer, const struct server_saved *saved)
 {
     int64_t step = INT64_MAX;
-    for (unsigned i = 0; i < chief->placement.server_count; i++) {
-        int64_t own =
-            chief->mode == PARAMETER_SERVER_SYNCHRONOUS ? saved[i].updates : saved[i].tickets.low / chief->per_step;
+    for (unsigned i = 0; i < trainer->crew.server_count; i++) {
+        int64_t own = is_synchronous(trainer) ? saved[i].updates : saved[i].tickets.low / trainer->plan.shares;
         step = own < step ? own : step;
     }
     return step;
@@ -56,21 +61,21 @@ static void tell_saved(struct trainer *trainer, int64_t step, int64_t started_ns
     trainer->reported_saves = counts.saved;
 }
 
-static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, int64_t started_ns,
-                  struct error *error)
+static int commit(struct trainer *trainer, struct dispatcher *dispatcher, const struct ticket_grant *base,
+                  const char *directory, const struct server_saved *saved, int64_t started_ns, struct error *error)
 {
-    struct trainer *trainer = chief->trainer;
-    unsigned count = chief->placement.server_count;
+    unsigned count = trainer->crew.server_count;
     SCOPED_JSON *model = saving_describe_model(trainer);
     SCOPED_JSON *optimizer = saving_describe_optimizer(trainer);
-    SCOPED_JSON *tickets = chief->mode == PARAMETER_SERVER_SYNCHRONOUS ? NULL : describe_tickets(chief, saved);
+    SCOPED_JSON *tickets =
+        is_synchronous(trainer) ? NULL : describe_tickets(trainer, dispatcher_lost(dispatcher), saved);
     SCOPED_FREE struct manifest_file *files = memory_allocate(count, sizeof *files);
     for (unsigned i = 0; i < count; i++) {
         files[i] = (struct manifest_file){.bytes = saved[i].bytes, .crc32c = saved[i].crc};
         snprintf(files[i].name, sizeof files[i].name, "%s", saved[i].name);
     }
     struct manifest manifest = {
-        .step = saved_step(chief, saved),
+        .step = saved_step(trainer, saved),
         .workers = trainer->crew.expected,
         .logical_shards = trainer->plan.logical_shards,
         .seed = trainer->job->training.seed,
@@ -80,7 +85,7 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
         .files = files,
         .file_count = count,
     };
-    ps_share_position(trainer, &chief->base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
+    ps_share_position(trainer, base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
     /* Servers apply more while one ticket is out, and the step with it. Synchronous: a step is one state. */
     bool replaces = manifest.tickets != NULL;
     if (replaces || checkpoint_store_counts(trainer->store).committed_step != manifest.step)
@@ -91,7 +96,7 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
     return 0;
 }
 
-int64_t ps_chief_written(void *context, const char *directory)
+int64_t ps_saving_progress(void *context, const char *directory)
 {
     const struct trainer *trainer = context;
     uint64_t progress = 0;
@@ -106,50 +111,20 @@ int64_t ps_chief_written(void *context, const char *directory)
     return (int64_t)progress;
 }
 
-int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)
+int ps_saving_save(struct trainer *trainer, struct dispatcher *dispatcher, const struct ticket_grant *base, bool last,
+                   struct error *error)
 {
-    struct trainer *trainer = chief->trainer;
     struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
     char *directory = NULL;
     int64_t started_ns = clock_monotonic_ns();
     int result = checkpoint_shards_begin(trainer->store, &directory, error);
     if (result == 0)
-        result = dispatcher_save(chief->dispatcher, directory, last, saved, error);
+        result = dispatcher_save(dispatcher, directory, last, saved, error);
     if (result == 0)
-        result = commit(chief, directory, saved, started_ns, error);
+        result = commit(trainer, dispatcher, base, directory, saved, started_ns, error);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         ticket_set_release(&saved[i].tickets);
     free(saved);
     free(directory);
-    if (result == 0) {
-        chief->saved_step = chief->step;
-        chief->saved_ns = clock_monotonic_ns();
-    }
     return result;
-}
-
-static bool is_due(const struct ps_chief *chief)
-{
-    const struct checkpoint_spec *spec = &chief->trainer->job->checkpoint;
-    if (chief->step == chief->saved_step)
-        return false;
-    if (spec->every_steps != FIELD_UNSET && chief->step / spec->every_steps != chief->saved_step / spec->every_steps)
-        return true;
-    return spec->every_seconds != FIELD_UNSET &&
-           clock_monotonic_ns() - chief->saved_ns >= spec->every_seconds * 1000000000;
-}
-
-int ps_chief_save_if_due(struct ps_chief *chief, struct error *error)
-{
-    struct error cause = ERROR_INIT;
-    if (chief->trainer->store == NULL || !is_due(chief))
-        return 0;
-    int64_t step = chief->step;
-    if (ps_chief_save(chief, false, &cause) == 0)
-        return 0;
-    if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT || cause.kind == ERROR_CANCELLED)
-        return error_set(error, cause.kind, "%s", cause.message);
-    chief->saved_step = step; /* not again before the next is due */
-    report_save(chief->trainer->report, &cause);
-    return 0;
 }
