@@ -1,27 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/server_exchange.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/comm/shared_area.h"
 #include "worker/comm/traffic.h"
-#include "worker/parameter_server/server_parts.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/variables_copy.h"
 
-static size_t own_bytes(const struct ps_server *server)
+/* A stream from a worker. */
+struct exchange {
+    struct exchange *next;
+    struct server_exchange *all;
+    struct rpc_stream *stream;
+    unsigned worker;
+    uint64_t nonce;
+    bool open, answered; /* OPEN was received; OPENED was sent */
+    bool shared;
+    struct shared_area area;
+    struct ps_message push; /* the update whose bytes are arriving; its sets are not owned */
+    struct row_set rows;    /* rows of that update */
+    bool pushing;
+    struct bulk_inbox inbox;
+    struct bulk_connection *connection; /* NULL: none was offered, or it ended unused */
+    struct variables_copy values;       /* being sent on the bulk connection */
+};
+
+struct server_exchange {
+    struct server_exchange_options options;
+    struct exchange *exchanges;
+    uint32_t worker_incarnations[PS_WORKERS_MAX];
+    float *outgoing[PS_WORKERS_MAX]; /* values being sent; gRPC may still read them after a stream has ended */
+    bool admits, frozen;
+    struct ps_server_counts counts;
+};
+
+static size_t own_bytes(const struct server_exchange *all)
 {
-    return (size_t)server->variables.elements * sizeof(float);
+    return (size_t)all->options.variables->elements * sizeof(float);
 }
 
-static size_t bytes_of(const struct ps_server *server, const struct row_set *rows)
+static size_t bytes_of(const struct server_exchange *all, const struct row_set *rows)
 {
-    const struct variables_options *options = &server->variables.options;
+    const struct variables_options *options = &all->options.variables->options;
     return (size_t)placement_elements_of(options->placement, options->server, rows) * sizeof(float);
 }
 
 /* A list from outside. */
 static bool knows_rows(const struct exchange *exchange, const struct ps_message *message)
 {
-    const struct variables_options *options = &exchange->server->variables.options;
+    const struct variables_options *options = &exchange->all->options.variables->options;
     if (placement_knows_rows(options->placement, options->server, &message->rows))
         return true;
     rpc_stream_close(exchange->stream);
@@ -46,17 +77,17 @@ static bool connection_is_ready(const struct exchange *exchange)
 /* All of them need not be copied: those that are updated before they are sent are kept. */
 static void send_on_connection(struct exchange *exchange, const struct row_set *rows)
 {
-    struct ps_server *server = exchange->server;
-    struct variables *variables = &server->variables;
+    struct server_exchange *all = exchange->all;
+    struct variables *variables = all->options.variables;
     const struct variables_options *options = &variables->options;
-    float *outgoing = server->outgoing[exchange->worker];
+    float *outgoing = all->outgoing[exchange->worker];
     variables_copy_end(&exchange->values, variables);
     if (rows != NULL && rows->listed) {
         placement_carry(options->placement, options->server, rows, variables->parameters, ORDER_PACKED, outgoing,
                         ORDER_CARRIED);
-        bulk_connection_send(exchange->connection, outgoing, bytes_of(server, rows));
+        bulk_connection_send(exchange->connection, outgoing, bytes_of(all, rows));
     } else if (variables_copy_begin(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) == 0) {
-        bulk_connection_send_from(exchange->connection, own_bytes(server), variables_copy_give, &exchange->values);
+        bulk_connection_send_from(exchange->connection, own_bytes(all), variables_copy_give, &exchange->values);
     } else {
         rpc_stream_close(exchange->stream);
     }
@@ -65,14 +96,14 @@ static void send_on_connection(struct exchange *exchange, const struct row_set *
 /* The values as they are now, by value, so that the next update may come. */
 static void send_values(struct exchange *exchange, const struct row_set *rows, bool on_connection)
 {
-    struct ps_server *server = exchange->server;
-    const struct variables *variables = &server->variables;
+    struct server_exchange *all = exchange->all;
+    const struct variables *variables = all->options.variables;
     const struct placement *placement = variables->options.placement;
     unsigned number = variables->options.server;
     struct ps_message message = {.type = PS_VALUES, .updates = variables->updates, .lineage = variables->lineage};
-    server->counts.pulls++;
+    all->counts.pulls++;
     if (exchange->shared) {
-        traffic_count(bytes_of(server, rows));
+        traffic_count(bytes_of(all, rows));
         placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, (float *)exchange->area.bytes,
                         ORDER_LAYOUT);
         ps_message_send(exchange->stream, &message);
@@ -88,9 +119,9 @@ static void send_values(struct exchange *exchange, const struct row_set *rows, b
         send_on_connection(exchange, rows);
         return;
     }
-    float *outgoing = server->outgoing[exchange->worker];
+    float *outgoing = all->outgoing[exchange->worker];
     placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, outgoing, ORDER_CARRIED);
-    bulk_send(exchange->stream, outgoing, bytes_of(server, rows));
+    bulk_send(exchange->stream, outgoing, bytes_of(all, rows));
 }
 
 static void acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull)
@@ -98,51 +129,68 @@ static void acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verd
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_ACK,
                                                            .ticket = ticket,
                                                            .verdict = verdict,
-                                                           .lineage = exchange->server->variables.lineage,
-                                                           .nonce = exchange->server->nonce});
+                                                           .lineage = exchange->all->options.variables->lineage,
+                                                           .nonce = exchange->all->options.nonce});
     if (pull)
         send_values(exchange, NULL, exchange->push.on_connection);
 }
 
 static void admit(struct exchange *exchange)
 {
-    const struct ps_server *server = exchange->server;
-    if (!exchange->open || exchange->answered || server->frozen || !server->admits)
+    const struct server_exchange *all = exchange->all;
+    if (!exchange->open || exchange->answered || all->frozen || !all->admits)
         return;
     exchange->answered = true;
     struct ps_message message = {.type = PS_OPENED,
-                                 .nonce = server->nonce,
-                                 .generation = server->options.generation,
-                                 .lineage = server->variables.lineage,
+                                 .nonce = all->options.nonce,
+                                 .generation = all->options.generation,
+                                 .lineage = all->options.variables->lineage,
                                  .shared = exchange->shared,
                                  .holds_state = true};
-    if (server->connections != NULL && !exchange->shared && exchange->connection == NULL) {
-        exchange->connection = bulk_connection_expect(server->connections, &message.token);
-        message.port = bulk_connections_port(server->connections);
+    if (all->options.connections != NULL && !exchange->shared && exchange->connection == NULL) {
+        exchange->connection = bulk_connection_expect(all->options.connections, &message.token);
+        message.port = bulk_connections_port(all->options.connections);
     }
     ps_message_send(exchange->stream, &message);
 }
 
-void server_exchange_admit(struct ps_server *server)
+void server_exchange_admit(struct server_exchange *all)
 {
-    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
+    all->admits = true;
+    for (struct exchange *exchange = all->exchanges; exchange != NULL; exchange = exchange->next)
         admit(exchange);
 }
 
-void server_exchange_close(struct ps_server *server)
+void server_exchange_hold(struct server_exchange *all)
 {
-    server->admits = false;
-    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next) {
+    all->admits = false;
+}
+
+void server_exchange_close(struct server_exchange *all)
+{
+    all->admits = false;
+    for (struct exchange *exchange = all->exchanges; exchange != NULL; exchange = exchange->next) {
         exchange->answered = exchange->pushing = false;
         rpc_stream_close(exchange->stream);
     }
 }
 
+void server_exchange_freeze(struct server_exchange *all)
+{
+    all->frozen = true;
+    server_exchange_close(all);
+}
+
+bool server_exchange_is_frozen(const struct server_exchange *all)
+{
+    return all->frozen;
+}
+
 /* ---------------------------------------------------------------- what comes in */
 
-static int64_t area_bytes(const struct ps_server *server)
+static int64_t area_bytes(const struct server_exchange *all)
 {
-    const struct placement *placement = server->variables.options.placement;
+    const struct placement *placement = all->options.variables->options.placement;
     int64_t elements = 0;
     for (unsigned i = 0; i < placement->server_count; i++)
         elements += placement->elements[i];
@@ -151,29 +199,28 @@ static int64_t area_bytes(const struct ps_server *server)
 
 static void on_open(struct exchange *exchange, const struct ps_message *message)
 {
-    struct ps_server *server = exchange->server;
-    if (strcmp(message->job_uid, server->job_uid) != 0 || message->digest != server->options.digest ||
+    struct server_exchange *all = exchange->all;
+    if (strcmp(message->job_uid, all->options.job_uid) != 0 || message->digest != all->options.digest ||
         message->index >= PS_WORKERS_MAX) {
         refuse(exchange, "another job, or another model, trains here");
         return;
     }
-    if (!server_is_meant(server, exchange->stream, message) || server_is_superseded(server, message->newest) ||
-        server_is_of_a_past_attempt(server, message->generation))
+    if (!all->options.accepts(all->options.server, exchange->stream, message))
         return;
-    if (message->generation.incarnation < server->worker_incarnations[message->index]) {
+    if (message->generation.incarnation < all->worker_incarnations[message->index]) {
         refuse(exchange, "a successor has taken this worker's place");
         return;
     }
-    server->worker_incarnations[message->index] = message->generation.incarnation;
+    all->worker_incarnations[message->index] = message->generation.incarnation;
     exchange->worker = message->index;
     exchange->nonce = message->nonce;
     /* Values and gradients, each in the layout's order and whole pages. */
     exchange->shared =
-        message->path[0] != '\0' && message->bytes == area_bytes(server) &&
+        message->path[0] != '\0' && message->bytes == area_bytes(all) &&
         shared_area_open(message->path, message->nonce, (size_t)message->bytes, &exchange->area, NULL) == 0;
-    float **outgoing = &server->outgoing[exchange->worker];
+    float **outgoing = &all->outgoing[exchange->worker];
     if (!exchange->shared && *outgoing == NULL)
-        *outgoing = malloc(own_bytes(server) + 1);
+        *outgoing = malloc(own_bytes(all) + 1);
     if (!exchange->shared && *outgoing == NULL) {
         refuse(exchange, "no memory for a worker's values");
         return;
@@ -185,8 +232,8 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
 /* The values after an update begin to travel while it is applied. */
 static bool hand_over_early(struct exchange *exchange, const struct update *update)
 {
-    struct ps_server *server = exchange->server;
-    struct variables *variables = &server->variables;
+    struct server_exchange *all = exchange->all;
+    struct variables *variables = all->options.variables;
     if (!exchange->push.pull || !exchange->push.on_connection || update->rows->listed || update_is_empty(update) ||
         variables->options.shares > 0 || variables_judge(variables, update) != UPDATE_APPLIED ||
         !connection_is_ready(exchange))
@@ -194,12 +241,12 @@ static bool hand_over_early(struct exchange *exchange, const struct update *upda
     variables_copy_end(&exchange->values, variables);
     if (variables_copy_expect(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) < 0)
         return false;
-    server->counts.pulls++;
+    all->counts.pulls++;
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_VALUES,
                                                            .updates = variables->updates + 1,
                                                            .lineage = variables->lineage,
                                                            .on_connection = true});
-    bulk_connection_send_from(exchange->connection, own_bytes(server), variables_copy_give, &exchange->values);
+    bulk_connection_send_from(exchange->connection, own_bytes(all), variables_copy_give, &exchange->values);
     return true;
 }
 
@@ -210,20 +257,20 @@ static void reached(void *context, int64_t end)
     bulk_connection_poke(exchange->connection);
 }
 
-static void count(struct ps_server *server, const struct update *update, enum update_verdict verdict)
+static void count(struct server_exchange *all, const struct update *update, enum update_verdict verdict)
 {
-    bool empty = server->variables.options.shares == 0 && update_is_empty(update);
-    server->counts.applied += verdict == UPDATE_APPLIED && !empty;
-    server->counts.duplicates += verdict == UPDATE_DUPLICATE;
-    server->counts.outdated += verdict == UPDATE_OUTDATED;
-    server->counts.late += verdict == UPDATE_LATE;
+    bool empty = all->options.variables->options.shares == 0 && update_is_empty(update);
+    all->counts.applied += verdict == UPDATE_APPLIED && !empty;
+    all->counts.duplicates += verdict == UPDATE_DUPLICATE;
+    all->counts.outdated += verdict == UPDATE_OUTDATED;
+    all->counts.late += verdict == UPDATE_LATE;
 }
 
 /* All of the update is there. */
 static void take_update(struct exchange *exchange)
 {
-    struct ps_server *server = exchange->server;
-    struct variables *variables = &server->variables;
+    struct server_exchange *all = exchange->all;
+    struct variables *variables = all->options.variables;
     struct error error = ERROR_INIT;
     enum update_verdict verdict;
     struct update update = {
@@ -244,12 +291,12 @@ static void take_update(struct exchange *exchange)
     int result = variables->options.shares > 0 ? variables_stage(variables, &update, &verdict, &error)
                                                : variables_apply(variables, &update, &verdict, &error);
     if (result < 0) {
-        ps_server_fail(server, &error);
+        all->options.failed(all->options.server, &error);
         return;
     }
-    count(server, &update, verdict);
+    count(all, &update, verdict);
     if (verdict == UPDATE_APPLIED && variables->options.shares == 0)
-        ps_server_record(server, SERVER_APPLIED, variables, update.ticket, NULL);
+        all->options.applied(all->options.server, update.ticket);
     acknowledge(exchange, update.ticket, verdict, exchange->push.pull && !handed_over);
 }
 
@@ -266,7 +313,7 @@ static void on_push(struct exchange *exchange, const struct ps_message *message)
     exchange->push.rows = (struct row_set){0};
     row_set_copy(&exchange->rows, &message->rows);
     exchange->pushing = true;
-    size_t bytes = bytes_of(exchange->server, &exchange->rows);
+    size_t bytes = bytes_of(exchange->all, &exchange->rows);
     if (exchange->shared || bytes == 0)
         take_update(exchange);
     else if ((message->on_connection && !connection_is_ready(exchange)) ||
@@ -294,14 +341,14 @@ static void tend_connection(struct exchange *exchange)
     if (exchange->pushing && exchange->push.on_connection && !bulk_connection_is_busy(exchange->connection))
         take_update(exchange);
     if (!bulk_connection_is_busy(exchange->connection))
-        variables_copy_end(&exchange->values, &exchange->server->variables);
+        variables_copy_end(&exchange->values, exchange->all->options.variables);
     if (bulk_connection_state(exchange->connection) == BULK_CONNECTION_CLOSED)
         end_connection(exchange);
 }
 
-void server_exchange_tick(struct ps_server *server)
+void server_exchange_tick(struct server_exchange *all)
 {
-    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
+    for (struct exchange *exchange = all->exchanges; exchange != NULL; exchange = exchange->next)
         if (exchange->connection != NULL)
             tend_connection(exchange);
 }
@@ -336,15 +383,15 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
 {
     (void)stream, (void)error;
     struct exchange *exchange = context;
-    struct ps_server *server = exchange->server;
-    for (struct exchange **place = &server->exchanges; *place != NULL; place = &(*place)->next) {
+    struct server_exchange *all = exchange->all;
+    for (struct exchange **place = &all->exchanges; *place != NULL; place = &(*place)->next) {
         if (*place == exchange) {
             *place = exchange->next;
             break;
         }
     }
     bulk_connection_free(exchange->connection);
-    variables_copy_end(&exchange->values, &server->variables);
+    variables_copy_end(&exchange->values, all->options.variables);
     variables_copy_release(&exchange->values);
     shared_area_release(&exchange->area);
     bulk_inbox_release(&exchange->inbox);
@@ -352,13 +399,35 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     free(exchange);
 }
 
-void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
-                            void **ret_context)
+void server_exchange_open(struct server_exchange *all, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                          void **ret_context)
 {
-    struct ps_server *server = context;
     struct exchange *exchange = memory_allocate(1, sizeof *exchange);
-    *exchange = (struct exchange){.next = server->exchanges, .server = server, .stream = stream};
-    server->exchanges = exchange;
+    *exchange = (struct exchange){.next = all->exchanges, .all = all, .stream = stream};
+    all->exchanges = exchange;
     *ret_events = (struct rpc_stream_events){.pieces = on_pieces, .closed = on_closed};
     *ret_context = exchange;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+struct server_exchange *server_exchange_new(const struct server_exchange_options *options)
+{
+    struct server_exchange *all = memory_allocate(1, sizeof *all);
+    all->options = *options;
+    return all;
+}
+
+void server_exchange_free(struct server_exchange *all)
+{
+    if (all == NULL)
+        return;
+    for (unsigned i = 0; i < PS_WORKERS_MAX; i++)
+        free(all->outgoing[i]);
+    free(all);
+}
+
+struct ps_server_counts server_exchange_counts(const struct server_exchange *all)
+{
+    return all->counts;
 }
