@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/job/immutability.h"
-#include "common/job/rule_parts.h"
+#include "common/job/rule_values.h"
 #include "common/job/string_format.h"
 #include "common/job/sweep_rules.h"
 #include "common/job/training_job.h"

@@ -2,7 +2,7 @@
 #include "common/job/worker_rules.h"
 
 #include "common/job/job_document.h"
-#include "common/job/rule_parts.h"
+#include "common/job/rule_values.h"
 #include "common/job/string_format.h"
 
 static bool is_foreign(const struct json *self)

@@ -17,9 +17,9 @@
 #include <stdatomic.h>
 
 #include "worker/comm/collective.h"
+#include "worker/comm/lane_transfers.h"
 #include "worker/comm/link.h"
 #include "worker/comm/operation.h"
-#include "worker/comm/transfer_parts.h"
 
 #define COLLECTIVE_WINDOW 32 /* operations under way at most */
 #define COLLECTIVE_REQUESTS_MAX 1024

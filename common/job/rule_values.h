@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Helper functions for the C functions of rules (rules.h), shared by rules.c, sweep_rules.c and worker_rules.c, which together check the
- * constraints between several fields. The helpers look up values in JSON. A value that is not at the path itself is looked up in the
- * section `coxswain`, because the fields of this section are at the top level of a job document.
+ * Looks up the values of fields for the C functions of rules (rules.h), which check the constraints between several fields. A value that is
+ * not at the path itself is looked up in the section `coxswain`, because the fields of this section are at the top level of a job document.
  */
-#ifndef COXSWAIN_JOB_RULE_PARTS_H
-#define COXSWAIN_JOB_RULE_PARTS_H
+#ifndef COXSWAIN_JOB_RULE_VALUES_H
+#define COXSWAIN_JOB_RULE_VALUES_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares how transfers (messages from one rank to another, transfer.h) share the links of a
- * group with its collective operations. A lane is a rank's link to one peer and the frames that
- * wait to be sent on it (collective_parts.h). Only the files that implement groups (collective*.c,
- * transfer.c) use this header; they call its functions with the group's lock held.
+ * Keeps the transfers (messages from one rank to another, transfer.h) of one lane, which share its link with the group's
+ * collective operations. A lane is a rank's link to one peer and the frames that wait to be sent on it
+ * (collective_parts.h). transfer.c implements the functions; collective*.c call them with the group's lock held.
  */
-#ifndef COXSWAIN_COMM_TRANSFER_PARTS_H
-#define COXSWAIN_COMM_TRANSFER_PARTS_H
+#ifndef COXSWAIN_COMM_LANE_TRANSFERS_H
+#define COXSWAIN_COMM_LANE_TRANSFERS_H
 
 #include "worker/comm/frame.h"
 #include "worker/comm/transfer.h"
