@@ -65,16 +65,15 @@ static void leave_out_undated(struct status_document *report)
 }
 
 static int read_lines(struct log_pattern *const *patterns, unsigned count, const char *log, size_t length,
-                      struct status_document *report, struct error *error)
+                      struct status_document *report, int64_t *work_left, struct error *error)
 {
     struct reading reading = {.report = report};
-    int64_t work_left = LOG_WORK_MAX;
     for (const char *line = log, *end = log + length; line < end; line++) {
         size_t bytes = 0;
         while (line + bytes < end && line[bytes] != '\n' && line[bytes] != '\r')
             bytes++;
         for (unsigned i = 0; i < count && bytes > 0; i++)
-            if (log_pattern_search(patterns[i], line, bytes, &work_left, found, &reading, error) < 0)
+            if (log_pattern_search(patterns[i], line, bytes, work_left, found, &reading, error) < 0)
                 return error_wrap(error, "progress.logPatterns[%u]", i);
         end_line(&reading);
         line += bytes;
@@ -84,8 +83,9 @@ static int read_lines(struct log_pattern *const *patterns, unsigned count, const
 }
 
 int log_report_read(const char *const *expressions, unsigned count, const char *log, size_t length,
-                    struct status_document *ret_report, struct error *error)
+                    struct status_document *ret_report, int64_t *ret_work, struct error *error)
 {
+    int64_t work_left = LOG_WORK_MAX;
     struct log_pattern *patterns[LOG_PATTERNS_MAX];
     unsigned compiled = 0;
     int status = 0;
@@ -95,10 +95,11 @@ int log_report_read(const char *const *expressions, unsigned count, const char *
         compiled += status == 0;
     }
     if (status == 0)
-        status = read_lines(patterns, compiled, log, length, ret_report, error);
+        status = read_lines(patterns, compiled, log, length, ret_report, &work_left, error);
     for (unsigned i = 0; i < compiled; i++)
         log_pattern_free(patterns[i]);
     if (status < 0)
         status_document_init(ret_report);
+    *ret_work = status < 0 ? LOG_WORK_MAX : LOG_WORK_MAX - work_left;
     return status;
 }

@@ -16,8 +16,9 @@
 #include "common/contract/status_document.h"
 
 /* Reads a report from the end of a log. Fails, with an empty report, if an expression cannot be compiled, or if the search takes more work
- * than one job may cause (LOG_WORK_MAX). `count` is at most LOG_PATTERNS_MAX. */
+ * than one job may cause. `ret_work` is how much it took, at most LOG_WORK_MAX (common/log_pattern.h), and as much after a failure.
+ * `count` is at most LOG_PATTERNS_MAX. */
 int log_report_read(const char *const *expressions, unsigned count, const char *log, size_t length,
-                    struct status_document *ret_report, struct error *error);
+                    struct status_document *ret_report, int64_t *ret_work, struct error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/contract/log_report.h"
+#include "common/log_pattern.h"
 #include "common/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
@@ -18,9 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     SCOPED_FREE char *expression = memory_copy_bytes((const char *)bytes, (size_t)(end - bytes));
     const char *const expressions[] = {expression};
     struct status_document report;
-    log_report_read(expressions, 1, (const char *)end + 1, length - (size_t)(end - bytes) - 1, &report, NULL);
-    if (report.step < STATUS_UNKNOWN || report.total_steps < STATUS_UNKNOWN || report.data_epoch < STATUS_UNKNOWN ||
-        report.metric_count > STATUS_METRICS_MAX)
+    int64_t work;
+    log_report_read(expressions, 1, (const char *)end + 1, length - (size_t)(end - bytes) - 1, &report, &work, NULL);
+    if (work < 0 || work > LOG_WORK_MAX || report.step < STATUS_UNKNOWN || report.total_steps < STATUS_UNKNOWN ||
+        report.data_epoch < STATUS_UNKNOWN || report.metric_count > STATUS_METRICS_MAX)
         abort();
     for (unsigned i = 0; i < report.metric_count; i++)
         if (!isfinite(report.metrics[i].value) || *report.metrics[i].name == '\0')

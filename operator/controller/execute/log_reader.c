@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/contract/log_report.h"
+#include "common/log_pattern.h"
 #include "common/memory.h"
 #include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
@@ -16,7 +17,7 @@
 #define KEPT_MAX 65536 /* bytes of the log's end that are searched */
 #define TIMEOUT_MS 5000
 #define RETRY_MS 1000   /* after a request that failed */
-#define COSTLY_MS 60000 /* after a search that took too much work */
+#define COSTLY_MS 60000 /* after a search that took LOG_WORK_MAX, and a part of it after one that took less */
 
 struct log_reader {
     struct kube_client *client;
@@ -148,12 +149,14 @@ static void take_answer(struct log_request *request, const struct error *failure
     } else {
         const char *const *patterns = (const char *const *)request->patterns;
         const char *text = buffer_text(&request->text);
-        if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &flaw) == 0) {
+        int64_t work;
+        if (log_report_read(patterns, request->pattern_count, text, request->text.length, &report, &work, &flaw) == 0) {
             progress_answers_note(entry, request->pod, request->asked_ms, status_document_has_progress(&report));
             keep_report(request, &report);
-        } else {
-            entry->log.turn_ms = clock_now_ms() + COSTLY_MS;
         }
+        int64_t rested_ms = clock_now_ms() + work * COSTLY_MS / LOG_WORK_MAX;
+        if (entry->log.turn_ms < rested_ms)
+            entry->log.turn_ms = rested_ms;
     }
     keep_flaw(entry, &flaw);
     entry->log.ended_read |= !failure && has_ended(entry, request->pod) && request->ended;

@@ -5,7 +5,8 @@
  * (common/contract/log_report.h). What is found is kept in the job's entry like a status document of our own worker, and the next plan
  * writes it to status.progress.
  *
- * The log of a running chief is read every LOG_INTERVAL_MS; with many jobs less often (progress_pace.h). When the chief has succeeded, its
+ * The log of a running chief is read every LOG_INTERVAL_MS; with many jobs less often (progress_pace.h), and also if its expressions take
+ * much work, up to once a minute, so that the jobs of one user cannot keep the operator busy. When the chief has succeeded, its
  * log is read once more, so that the last values are those of the end.
  */
 #ifndef COXSWAIN_CONTROLLER_LOG_READER_H

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/log_pattern.h"
+
 #define PATTERNS_MAX 4
 
 /* What is read, as words "name=value …", then step, total and epoch. */
@@ -74,13 +76,15 @@ Test(log_report, reads_the_newest_values)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = ERROR_INIT;
         struct status_document report;
+        int64_t work;
         SCOPED_BUFFER words;
         unsigned count = 0;
         buffer_init(&words, 1024);
         while (count < PATTERNS_MAX && cases[i].patterns[count])
             count++;
-        cr_expect_eq(log_report_read(cases[i].patterns, count, cases[i].log, strlen(cases[i].log), &report, &error), 0,
-                     "%s: %s", cases[i].what, error.message);
+        cr_expect_eq(
+            log_report_read(cases[i].patterns, count, cases[i].log, strlen(cases[i].log), &report, &work, &error), 0,
+            "%s: %s", cases[i].what, error.message);
         words_of(&report, &words);
         cr_expect_str_eq(buffer_text(&words), cases[i].words, "%s: %s", cases[i].what, buffer_text(&words));
     }
@@ -91,7 +95,8 @@ Test(log_report, keeps_sixteen_metrics)
     const char *patterns[] = {"(?<a>1)(?<b>1)(?<c>1)(?<d>1)(?<e>1)(?<f>1)(?<g>1)(?<h>1)(?<i>1)(?<j>1)",
                               "(?<k>1)(?<l>1)(?<m>1)(?<n>1)(?<o>1)(?<p>1)(?<q>1)(?<r>1)"};
     struct status_document report;
-    cr_assert_eq(log_report_read(patterns, 2, "1111111111", 10, &report, NULL), 0);
+    int64_t work;
+    cr_assert_eq(log_report_read(patterns, 2, "1111111111", 10, &report, &work, NULL), 0);
     cr_expect_eq(report.metric_count, STATUS_METRICS_MAX);
 }
 
@@ -101,7 +106,9 @@ Test(log_report, is_empty_where_a_search_takes_too_much_work)
     const char *log = "loss 4\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n";
     struct error error = ERROR_INIT;
     struct status_document report;
-    cr_assert_eq(log_report_read(patterns, 2, log, strlen(log), &report, &error), -1);
+    int64_t work;
+    cr_assert_eq(log_report_read(patterns, 2, log, strlen(log), &report, &work, &error), -1);
+    cr_expect_eq(work, LOG_WORK_MAX);
     cr_expect_str_eq(error.message, "progress.logPatterns[1]: takes too much work to search for");
     cr_expect_eq(report.metric_count, 0);
 }
@@ -113,12 +120,14 @@ Test(log_report, a_log_full_of_progress_bars_is_no_trouble)
                               "'eval_loss': '?(?<validationLoss>[0-9.e+-]+)"};
     struct error error = ERROR_INIT;
     struct status_document report;
+    int64_t work;
     SCOPED_BUFFER log;
     buffer_init(&log, 65536);
     for (int i = 1000; log.length < 65000; i++)
         buffer_format(&log, " 50%%|##### | %d/100000 [00:03<00:02, 80.48it/s]%s", i,
                       i % 9 ? "\r" : "\n{'loss': '2.5', 'epoch': 1}\n");
-    cr_assert_eq(log_report_read(patterns, 3, log.data, log.length, &report, &error), 0, "%s", error.message);
+    cr_assert_eq(log_report_read(patterns, 3, log.data, log.length, &report, &work, &error), 0, "%s", error.message);
+    cr_expect_lt(work, LOG_WORK_MAX / 12, "it is read every five seconds (log_reader.c)");
     cr_expect_gt(report.step, 1500);
     cr_expect_eq(report.metric_count, 1);
 }
