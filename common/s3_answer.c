@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/s3_answer.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <expat.h>
 #include <stdlib.h>
@@ -86,6 +87,8 @@ static int read_xml(struct reader *reader, const char *xml, size_t length, struc
 {
     if (length > S3_ANSWER_MAX)
         return error_set(error, ERROR_TOO_LARGE, "the storage server's answer is longer than %zu bytes", S3_ANSWER_MAX);
+    while (length > 0 && isspace((unsigned char)*xml)) /* sent while the server works, and not allowed before "<?xml" */
+        xml++, length--;
     reader->parser = XML_ParserCreate(NULL);
     if (!reader->parser)
         return error_set(error, ERROR_NO_SPACE, "no memory for an XML parser");

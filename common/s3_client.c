@@ -503,6 +503,8 @@ static bool is_temporary(const struct exchange *exchange, const struct s3_failur
 static const struct meaning *find_meaning(const struct exchange *exchange, const struct s3_failure *failure)
 {
     static const struct meaning forbidden = {"", ERROR_FORBIDDEN, "the server refuses these credentials"},
+                                expired = {"", ERROR_FORBIDDEN,
+                                           "the server refuses the request; the credentials may have expired"},
                                 absent = {"", ERROR_NOT_FOUND, "there is no such object or bucket"},
                                 exists = {"", ERROR_ALREADY_EXISTS, "there is an object of that name already"},
                                 other = {"", ERROR_UNSUPPORTED, "the server refuses the request"};
@@ -510,6 +512,8 @@ static const struct meaning *find_meaning(const struct exchange *exchange, const
         if (strcmp(failure->code, meanings[i].code) == 0)
             return &meanings[i];
     long status = exchange->status;
+    if (status == 400 && strcmp(exchange->method, "HEAD") == 0) /* AWS, which cannot send the code ExpiredToken here */
+        return &expired;
     return status == 401 || status == 403 ? &forbidden : status == 404 ? &absent : status == 412 ? &exists : &other;
 }
 

@@ -87,6 +87,10 @@ Test(s3_answer, failures_and_upload_ids)
     s3_failure_parse(text, strlen(text), &failure);
     cr_assert_str_eq(failure.code, "SlowDown");
     cr_assert_str_eq(failure.message, "a b");
+    text =
+        " \r\n\n<?xml version=\"1.0\"?> <Error><Code>InternalError</Code></Error>"; /* after a long work of the server */
+    s3_failure_parse(text, strlen(text), &failure);
+    cr_assert_str_eq(failure.code, "InternalError");
     s3_failure_parse("nonsense", 8, &failure);
     cr_assert_str_eq(failure.code, "");
     char *id = NULL;

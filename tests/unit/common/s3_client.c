@@ -339,6 +339,27 @@ Test(s3_client, credentials_that_are_rotated_take_effect)
     end();
 }
 
+/* AWS answers so to a HEAD with a session token that has expired: such an answer has no body, and so no code. */
+static void rotate_after_400(struct scripted_request *request)
+{
+    if (request->number == 0 || strstr(request->head, "Credential=new/")) {
+        scripted_reply(request, 200, "hello");
+    } else {
+        setenv("AWS_ACCESS_KEY_ID", "new", 1);
+        scripted_reply(request, 400, "");
+    }
+}
+
+Test(s3_client, credentials_that_expire_before_a_head_are_read_again)
+{
+    struct s3_head head;
+    start(rotate_after_400);
+    cr_assert_eq(s3_head(client, "a", &head, &error), 0, "%s", error.message);
+    cr_assert_eq(s3_head(client, "a", &head, &error), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 3);
+    end();
+}
+
 static void error_in_success(struct scripted_request *request)
 {
     scripted_reply(request, 200, request->number ? "<CompleteMultipartUploadResult/>" : ERROR_TEXT("InternalError"));
