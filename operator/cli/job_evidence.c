@@ -79,6 +79,29 @@ static void read_sweep(struct cluster *cluster, struct job_evidence *evidence)
     }
 }
 
+/* The queue of the job's label, else of its class. */
+static const char *queue_of(const struct json *job)
+{
+    const char *label = json_string(json_member(json_at(job, "metadata.labels"), LABEL_QUEUE_NAME), "");
+    return *label ? label : json_string_at(job, "status.trainingClass.defaults.queueName", "");
+}
+
+/* Kueue serves the order of its queues if its VisibilityOnDemand is on, to those whom it lets see them. */
+static void read_pending(struct cluster *cluster, struct job_evidence *evidence)
+{
+    static const char *const versions[] = {"v1beta2", "v1beta1"};
+    const struct json *suspended = job_condition(evidence->job, "Suspended");
+    const char *queue = queue_of(evidence->job);
+    if (*queue == '\0' || strcmp(json_string_at(suspended, "status", ""), "True") != 0 ||
+        strcmp(json_string_at(suspended, "reason", ""), "Queued") != 0)
+        return;
+    for (size_t i = 0; !evidence->pending && i < sizeof versions / sizeof *versions; i++) {
+        struct resource_path path = {
+            {"visibility.kueue.x-k8s.io", versions[i], "localqueues"}, cluster->name_space, queue, "pendingworkloads"};
+        cluster_get(cluster, &path, &evidence->pending, NULL);
+    }
+}
+
 int job_evidence_gather(struct cluster *cluster, const char *name, struct job_evidence *ret_evidence,
                         struct error *error)
 {
@@ -90,6 +113,7 @@ int job_evidence_gather(struct cluster *cluster, const char *name, struct job_ev
     if (cluster->kept)
         job_mark_interrupted(ret_evidence->job);
     read_sweep(cluster, ret_evidence);
+    read_pending(cluster, ret_evidence);
     return events_of(cluster, ret_evidence, error);
 }
 
@@ -99,6 +123,7 @@ void job_evidence_release(struct job_evidence *evidence)
     json_free(evidence->pods);
     json_free(evidence->events);
     json_free(evidence->sweep);
+    json_free(evidence->pending);
     *evidence = (struct job_evidence){.job = NULL};
 }
 
@@ -108,5 +133,6 @@ struct why_input job_evidence_input(const struct job_evidence *evidence)
                               .pods = evidence->pods,
                               .events = evidence->events,
                               .sweep = evidence->sweep,
+                              .pending = evidence->pending,
                               .now_ms = clock_now_ms()};
 }

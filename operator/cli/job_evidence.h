@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a TrainingJob, its pods, its events and its sweep from the cluster, as the input of `cox why` (why.h) and
+ * Reads a TrainingJob, its pods, its events, its sweep and its place in a queue from the cluster, as the input of `cox why` (why.h) and
  * `cox describe` (job_describe.h). Makes blocking requests, one after another. Events are matched by UID,
  * since another pod may have had the same name; they are sorted, oldest first.
  */
@@ -13,6 +13,8 @@
 struct job_evidence {
     struct json *job, *pods, *events;
     struct json *sweep; /* of a trial that is suspended; NULL: it is no such trial, or its sweep cannot be read */
+    struct json
+        *pending; /* what waits in the queue in which the job waits; NULL: it waits in none, or that cannot be read */
 };
 
 /* Reads them. Release them with job_evidence_release, also after a failure. */

@@ -297,9 +297,23 @@ static const struct json *hold_of_pods(const struct json *job)
     return is(scheduled, "status", "False") ? scheduled : NULL;
 }
 
+/* The job's Workload has its name. Kueue counts from 0. */
+static void print_position(const struct why_input *input, struct buffer *out)
+{
+    for (const struct json *item = json_first(json_member(input->pending, "items")); item; item = json_next(item))
+        if (strcmp(name_of(item), name_of(input->job)) == 0)
+            buffer_format(out,
+                          "; it is number %" PRId64 " in its LocalQueue and number %" PRId64 " in the ClusterQueue",
+                          json_integer_at(item, "positionInLocalQueue", 0) + 1,
+                          json_integer_at(item, "positionInClusterQueue", 0) + 1);
+}
+
 static bool its_queue_keeps_it(const struct why_input *input, struct buffer *out)
 {
-    return print_condition(hold_of_queue(input->job), out);
+    if (!print_condition(hold_of_queue(input->job), out))
+        return false;
+    print_position(input, out);
+    return true;
 }
 
 static bool pods_cannot_be_created(const struct why_input *input, struct buffer *out)

@@ -12,9 +12,10 @@
 #define WHY_MAX (16 * 1024)
 
 /* `pods` and `events` are arrays: the job's pods, the events about them (events.k8s.io/v1). `sweep`: the TrainingSweep whose trial the job
- * is; NULL: the job is no trial, or its sweep could not be read. */
+ * is; NULL: the job is no trial, or its sweep could not be read. `pending`: Kueue's list of the Workloads that wait in the job's queue
+ * (PendingWorkloadsSummary); NULL: the job waits in no queue, or the list could not be read. */
 struct why_input {
-    const struct json *job, *pods, *events, *sweep;
+    const struct json *job, *pods, *events, *sweep, *pending;
     int64_t now_ms;
 };
 

@@ -71,6 +71,20 @@ Test(why, a_person_or_a_controller)
            "digits waits for the end of pod digits-worker-0-1: it is being suspended");
 }
 
+Test(why, its_place_in_the_queue)
+{
+    SCOPED_JSON *job = json_of(JOB("", SUSPENDED("Queued", "waiting in queue research")));
+    SCOPED_JSON *pending =
+        json_of("{'items':[{'metadata':{'name':'other'},'positionInClusterQueue':0,'positionInLocalQueue':0},"
+                "{'metadata':{'name':'digits'},'positionInClusterQueue':11,'positionInLocalQueue':1}]}");
+    struct why_input input = {.job = job, .pending = pending, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, WHY_MAX);
+    why_print(&input, &text);
+    cr_expect_str_eq(buffer_text(&text), "digits waits for its queue to admit it: waiting in queue research; it is "
+                                         "number 2 in its LocalQueue and number 12 in the ClusterQueue");
+}
+
 Test(why, a_change_that_no_operator_has_looked_at)
 {
     expect("{'metadata':{'name':'digits','namespace':'ml','generation':3},'spec':{'suspend':true},"
