@@ -447,7 +447,8 @@ static const struct command *find_command(int count, char **words)
     return NULL;
 }
 
-/* EXIT_CODE_BAD_DATA, for errors that would occur again, fails the job at once; after other codes the operator replaces the pod. */
+/* EXIT_CODE_BAD_DATA for errors that would probably occur again. The operator counts each code of an init container as one failure; a rule of
+ * failurePolicy can tell them apart. */
 static int exit_status(const struct error *error)
 {
     switch (error->kind) {

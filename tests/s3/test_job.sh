@@ -107,6 +107,8 @@ fails_with() {
 }
 job_of nowhere '"prefix":"none"'
 fails_with nowhere 'no object at none/mnist/images; correct the prefix or the path' "an object that is not there fails the job with a sentence"
+job_says nowhere 'backoffLimit 6 exceeded'
+verdict $? "but not before the tries of backoffLimit" "$(api GET "$jobs_path/nowhere" | tail -c 1500)"
 job_of small '"prefix":"corpus","cacheSize":"1k"'
 fails_with small 'raise cacheSize' "objects larger than the cache fail the job with a sentence"
 secret PUT wrong /corpus
