@@ -584,7 +584,9 @@ static enum verdict judge_failure(struct exchange *exchange, CURLcode result, st
                  "the server's certificate is not trusted; put its CA certificate as ca.crt beside the credentials",
                  why, error);
         return VERDICT_FINAL;
-    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_UNSUPPORTED_PROTOCOL: /* for libcurl, HTTP/0.9: an answer that does not begin with HTTP/1 */
+        describe(exchange, ERROR_UNAVAILABLE, "the answer is not HTTP; see what listens at the endpoint", why, error);
+        return VERDICT_AGAIN;
     case CURLE_URL_MALFORMAT:
         describe(exchange, ERROR_INVALID, "the endpoint is not an address", why, error);
         return VERDICT_FINAL;

@@ -342,12 +342,11 @@ Test(s3_client, credentials_that_are_rotated_take_effect)
 /* AWS answers so to a HEAD with a session token that has expired: such an answer has no body, and so no code. */
 static void rotate_after_400(struct scripted_request *request)
 {
-    if (request->number == 0 || strstr(request->head, "Credential=new/")) {
-        scripted_reply(request, 200, "hello");
-    } else {
+    bool is_good = request->number == 0 || strstr(request->head, "Credential=new/");
+    if (!is_good)
         setenv("AWS_ACCESS_KEY_ID", "new", 1);
-        scripted_reply(request, 400, "");
-    }
+    scripted_send(request, is_good ? "HTTP/1.1 200 X\r\nContent-Length: 5\r\n\r\n"
+                                   : "HTTP/1.1 400 X\r\nContent-Length: 0\r\n\r\n");
 }
 
 Test(s3_client, credentials_that_expire_before_a_head_are_read_again)
@@ -357,6 +356,25 @@ Test(s3_client, credentials_that_expire_before_a_head_are_read_again)
     cr_assert_eq(s3_head(client, "a", &head, &error), 0, "%s", error.message);
     cr_assert_eq(s3_head(client, "a", &head, &error), 0, "%s", error.message);
     cr_assert_eq(server.requests, 3);
+    end();
+}
+
+/* The greeting of another protocol; libcurl reports the rest of an earlier answer in the same way. */
+static void speak_another_protocol(struct scripted_request *request)
+{
+    if (request->number == 0) {
+        scripted_send(request, "220 mail.example.com\r\n");
+        request->close = true;
+    } else {
+        scripted_reply_with(request, 206, "", "hello");
+    }
+}
+
+Test(s3_client, an_answer_that_is_not_http_is_asked_for_again)
+{
+    start(speak_another_protocol);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    cr_assert_eq(server.requests, 2);
     end();
 }
 
