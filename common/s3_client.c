@@ -534,7 +534,7 @@ static int describe(const struct exchange *exchange, enum error_kind kind, const
 enum verdict {
     VERDICT_DONE,
     VERDICT_AGAIN,
-    VERDICT_AGAIN_IF_VALID_BEFORE, /* if an earlier request of the client succeeded with its credentials */
+    VERDICT_AGAIN_IF_VALID_BEFORE, /* if an earlier request of the client succeeded with its credentials and certificates */
     VERDICT_FINAL,
 };
 
@@ -583,7 +583,7 @@ static enum verdict judge_failure(struct exchange *exchange, CURLcode result, st
         describe(exchange, ERROR_FORBIDDEN,
                  "the server's certificate is not trusted; put its CA certificate as ca.crt beside the credentials",
                  why, error);
-        return VERDICT_FINAL;
+        return VERDICT_AGAIN_IF_VALID_BEFORE;
     case CURLE_UNSUPPORTED_PROTOCOL: /* for libcurl, HTTP/0.9: an answer that does not begin with HTTP/1 */
         describe(exchange, ERROR_UNAVAILABLE, "the answer is not HTTP; see what listens at the endpoint", why, error);
         return VERDICT_AGAIN;

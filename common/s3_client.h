@@ -21,8 +21,9 @@
  * (s3_identity.h). Without that, a key and a folder, requests are not signed, which suffices for public buckets.
  *
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
- * 100 ms, then after twice as long each time, up to 5 s, until no 256 KiB have arrived for `patience_ms`. Refused credentials count as a
- * temporary failure once a request of this client has succeeded: they may be about to be rotated.
+ * 100 ms, then after twice as long each time, up to 5 s, until no 256 KiB have arrived for `patience_ms`. Refused credentials, and
+ * a server's certificate that is not trusted, count as a temporary failure once a request of this client has succeeded: the Secret may be
+ * about to be rotated.
  *
  * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),
  * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (still failing after `patience_ms`),

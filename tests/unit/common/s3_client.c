@@ -5,11 +5,13 @@
 #include "common/s3_client.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "tests/unit/s3_server.h"
+#include "tests/unit/test_certificate.h"
 
 static struct scripted_server server;
 static struct s3_client *client;
@@ -376,6 +378,64 @@ Test(s3_client, an_answer_that_is_not_http_is_asked_for_again)
     cr_assert_eq(get("a", 5), 0, "%s", error.message);
     cr_assert_eq(server.requests, 2);
     end();
+}
+
+static char ca_path[] = "/tmp/s3-ca-XXXXXX/ca.crt";
+static struct test_certificate authorities[2], owns[2];
+
+static void write_ca(const char *pem)
+{
+    FILE *file = fopen(ca_path, "w");
+    cr_assert(file && fputs(pem, file) >= 0 && fclose(file) == 0);
+}
+
+static void *write_new_ca(void *context)
+{
+    (void)context;
+    usleep(300000);
+    write_ca(authorities[1].certificate_pem);
+    return NULL;
+}
+
+static void greet_and_close(struct scripted_request *request)
+{
+    scripted_reply_with(request, 206, "", "hello");
+    request->close = true;
+}
+
+/* The server's certificate is replaced first, and the kubelet updates the Secret's files a little later. */
+Test(s3_client, an_authority_that_is_rotated_takes_effect)
+{
+    pthread_t writer;
+    start(greet_and_close);
+    s3_client_free(client);
+    scripted_server_stop(&server);
+    for (int i = 0; i < 2; i++) {
+        authorities[i] = test_certificate_make(i ? "new" : "old", NULL, NULL);
+        owns[i] = test_certificate_make("s3", "IP:127.0.0.1", &authorities[i]);
+    }
+    *strrchr(ca_path, '/') = '\0';
+    cr_assert(mkdtemp(ca_path));
+    SCOPED_FREE char *folder = memory_copy_string(ca_path);
+    ca_path[strlen(ca_path)] = '/';
+    write_ca(authorities[0].certificate_pem);
+    scripted_server_start(&server, greet_and_close, test_tls_server(&owns[0], NULL));
+    SCOPED_FREE char *endpoint = memory_format("https://127.0.0.1:%d", server.port);
+    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .credentials = folder, .patience_ms = 5000};
+    cr_assert_eq(s3_client_new(&options, &client, &error), 0, "%s", error.message);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    SSL_CTX_free(server.tls);
+    server.tls = test_tls_server(&owns[1], NULL);
+    pthread_create(&writer, NULL, write_new_ca, NULL);
+    cr_assert_eq(get("a", 5), 0, "%s", error.message);
+    pthread_join(writer, NULL);
+    unlink(ca_path);
+    rmdir(folder);
+    end();
+    for (int i = 0; i < 2; i++) {
+        test_certificate_release(&authorities[i]);
+        test_certificate_release(&owns[i]);
+    }
 }
 
 static void error_in_success(struct scripted_request *request)
