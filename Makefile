@@ -119,6 +119,9 @@ libs_criterion = $(call once,libs_criterion,$(shell $(PKG_CONFIG) --libs criteri
 # Not asked of pkg-config: gRPC (its .pc file drags in what only a static link needs, and takes a second); oneDNN has none.
 libs_worker := -lgrpc -lgpr -lz -ldnnl -lssl -lcrypto $(libs_cuda)
 
+# Chart.js, which draws the curves of `cox ui`; operator/cli/ui/assets.c has the path, too.
+chart_library = $(wildcard /usr/share/javascript/chart.js/chart.min.js)
+
 # What an object is made of is written down under both names that BUILD may give it, below here and from the root: whoever gave
 # one name and then the other would keep what is out of date. nvcc takes one name only.
 DEPENDENCIES = -MMD -MP $(foreach name,$(patsubst $(CURDIR)/%,%,$@) $(abspath $@),-MT $(name))
@@ -181,7 +184,7 @@ FUZZ := $(BUILD)/fuzz
 
 # What every object depends on besides its sources: rewritten only when it would differ.
 CONFIGURATION := $(BUILD)/configuration
-configuration_text = $(COMPILE) | $(LDFLAGS) | $(NVCC) | $(module_versions)
+configuration_text = $(COMPILE) | $(LDFLAGS) | $(NVCC) | $(module_versions) $(chart_library)
 
 .PHONY: always
 always:
@@ -206,8 +209,8 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(CONFIGURATION)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(unit_flags) -c $< -o $@
 
-# The files of the page of `cox ui` are in this object.
-$(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(wildcard operator/cli/ui/*.html operator/cli/ui/*.css operator/cli/ui/*.js)
+# The files of the page of `cox ui` are in this object, and Chart.js.
+$(BUILD)/obj/operator/cli/ui/assets.o $(FUZZ)/obj/operator/cli/ui/assets.o: $(wildcard operator/cli/ui/*.html operator/cli/ui/*.css operator/cli/ui/*.js) $(chart_library)
 
 # In kernels a square root that may set errno keeps its loop from going over vectors, and so does arithmetic for one of two cases that
 # might trap in the other; the bits are the same.

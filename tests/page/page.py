@@ -116,6 +116,27 @@ def text(page, selector):
     return page.find_element(By.CSS_SELECTOR, selector).text
 
 
+# What a chart shows: Chart.js has it, and the canvas has pixels of its colour. {curve: its points}, {kind of mark: how many}.
+DRAWN = """
+    const canvas = document.querySelector(arguments[0] + " canvas"), picture = Chart.getChart(canvas), style = getComputedStyle(document.documentElement);
+    const bytes = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, probe = document.createElement("canvas").getContext("2d");
+    const isSeen = (colour) => {
+        probe.fillStyle = colour;
+        probe.fillRect(0, 0, 1, 1);
+        const wanted = probe.getImageData(0, 0, 1, 1).data;
+        let pixels = 0;
+        for (let i = 0; i < bytes.length; i += 4) if (bytes[i + 3] > 200 && [0, 1, 2].every((c) => Math.abs(bytes[i + c] - wanted[c]) < 25)) pixels++;
+        return pixels > 20;
+    };
+    const count = (kind, name) => isSeen(style.getPropertyValue(name)) ? picture.data.marks.filter((mark) => mark.kind === kind).length : 0;
+    return {lines: Object.fromEntries(picture.data.datasets.filter((one) => isSeen(one.borderColor)).map((one) => [one.label, one.data.filter((point) => point.y !== null).length])),
+        marks: {restart: count("restart", "--bad"), whole: count("whole", "--wait"), checkpoint: count("checkpoint", "--mark")}, best: isSeen(style.getPropertyValue("--good"))};"""
+
+
+def drawn(page, figure):
+    return page.execute_script(DRAWN, figure)
+
+
 def raw(method="GET", path="/", **headers):
     """A request as no browser sends it: status, headers, body."""
     connection = http.client.HTTPConnection("127.0.0.1", urlsplit(URL).port, timeout=20)
@@ -231,14 +252,14 @@ def curves(page):
     check("checkpoints are in the curves though no page was open", sum(mark[0] == "checkpoint" for mark in json.loads(first)["marks"]) >= 2, first[-300:])
     open_job(page, "digits")
     check("a job begins with the sentence of cox why", until(lambda: text(page, "#why").startswith("digits waits for nothing: it runs")), text(page, "main"))
-    check("its losses are a curve", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve")), text(page, "#loss"))
+    check("its losses are a curve", until(lambda: drawn(page, "#loss")["lines"]["training"]), text(page, "#loss"))
     before = text(page, ".facts")
     check("it is live", until(lambda: text(page, ".facts") != before), before)
     chief = next(pod for pod in api("GET", PODS)["items"] if pod["metadata"]["name"].startswith("digits-worker-0-"))
     os.kill(int(chief["status"]["containerStatuses"][0]["containerID"].split("//")[1]), signal.SIGKILL)
     check("a killed chief shows as a restart", until(lambda: "\n1" in text(page, ".facts").split("Restarts")[1]), text(page, ".facts"))
-    check("and is marked in the curves", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss line.restart")), text(page, "#loss"))
-    check("the curve goes on, and held-out examples have one of their own", until(lambda: "held out" in text(page, "#loss")), text(page, "#loss"))
+    check("and is marked in the curves", until(lambda: (found := drawn(page, "#loss")["marks"])["restart"] == 1 and found["checkpoint"] >= 2), text(page, "#loss"))
+    check("the curve goes on, and held-out examples have one of their own", until(lambda: "held out" in text(page, "#loss") and drawn(page, "#loss")["lines"]["held out"]), text(page, "#loss"))
 
 
 def tabs(page):
@@ -393,7 +414,7 @@ def compare(page):
     check("a sweep cannot be chosen", not page.find_element(By.CSS_SELECTOR, ".rows input[aria-label='compare rates']").is_displayed())
     page.find_element(By.ID, "filter").send_keys(Keys.BACKSPACE * 5)
     page.find_element(By.ID, "compare").click()
-    check("their losses are in one chart", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss .first path.curve") and page.find_elements(By.CSS_SELECTOR, "#loss .second path.curve")
+    check("their losses are in one chart", until(lambda: set(drawn(page, "#loss")["lines"]) == {"rates-0", "rates-2"}
           and "rates-0" in text(page, "#loss") and "rates-2" in text(page, "#loss")), text(page, "main"))
     lines = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#differences tbody tr")]
     check("and the fields of their specs that differ, no others", lines == ["coxswain.training.optimizer.learningRate 0.001 0.1"], lines)
@@ -443,7 +464,7 @@ def runs_of_this_machine(page):
         for name in ("slow", "quick"):
             until(lambda: page.find_element(By.CSS_SELECTOR, f".rows .row:not([hidden]) input[aria-label='compare {name}']")).click()
         page.find_element(By.LINK_TEXT, "quick").click()
-        check("a run has its curves", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve")) and not page.find_element(By.ID, "suspend").is_displayed(), text(page, "main"))
+        check("a run has its curves", until(lambda: drawn(page, "#loss")["lines"]["training"]) and not page.find_element(By.ID, "suspend").is_displayed(), text(page, "main"))
         page.find_element(By.ID, "tab-log").click()
         check("and its log", until(lambda: "step" in text(page, "#log")), text(page, "#panel-log"))
         page.execute_script("performance.clearResourceTimings()")
@@ -453,7 +474,7 @@ def runs_of_this_machine(page):
         page.find_element(By.CSS_SELECTOR, "h1 a").click()
         until(lambda: page.find_element(By.ID, "compare").is_displayed())
         page.find_element(By.ID, "compare").click()
-        check("two runs are compared", until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss .second path.curve") and "default-slow" in text(page, "#loss")), text(page, "main"))
+        check("two runs are compared", until(lambda: len(drawn(page, "#loss")["lines"]) == 2 and "default-slow" in text(page, "#loss")), text(page, "main"))
         lines = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#differences tbody tr")]
         check("by what differs in their specs", lines == ["coxswain.training.optimizer.learningRate 0.01 0.2"], lines)
         shot(page, "runs-compare")
@@ -464,7 +485,7 @@ def runs_of_this_machine(page):
         shot(page, "runs-sweep")
         audited(page, "sweep of a run")
         page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
-        check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and page.find_elements(By.CSS_SELECTOR, "#loss path.curve")), text(page, "main"))
+        check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and drawn(page, "#loss")["lines"]["training"]), text(page, "main"))
         check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
     finally:
         server.terminate()
@@ -549,7 +570,7 @@ UNSTUB = "window.fetch = window.realFetch;"
 
 def answers_that_fail(page):
     open_job(page, "digits")
-    until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve"))
+    until(lambda: drawn(page, "#loss")["lines"]["training"])
     page.execute_script(STUB, "/api/job", "return Promise.resolve(new Response('{\"error\": \"no luck\"}', {status: 502}))")
     check("an error of a read is told", until(lambda: text(page, "#failed") == "no luck"), text(page, "main"))
     page.execute_script(UNSTUB)
@@ -634,10 +655,11 @@ def failed(page):
 def sweep(page):
     page.get(URL.split("?")[0] + "#/sweep/default/rates")
     check("a sweep shows its trials, the objective as a chart, and the best",
-          until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#objective circle")) == 4 and page.find_elements(By.CSS_SELECTOR, "#objective circle.best")
+          until(lambda: (found := drawn(page, "#objective"))["lines"]["validationLoss"] == 4 and found["best"]
                 and "best" in text(page, "tr.best") and "rates is complete" in text(page, "#why")), text(page, "main"))
     shot(page, "sweep-light")
     scheme(page, "dark")
+    time.sleep(0.3)
     shot(page, "sweep-dark")
     audited(page, "sweep")
     page.find_element(By.ID, "tab-best").click()
@@ -660,7 +682,7 @@ def search(page):
         const box = document.querySelector("#parallel svg").getBoundingClientRect();
         return [...document.querySelectorAll("#parallel text")].filter((one) => one.getBoundingClientRect().right > box.right).map((one) => one.textContent);""")
     check("names and marks lie within the picture", cut == [], cut)
-    check("the best so far is a line", page.find_elements(By.CSS_SELECTOR, "#objective .second path.curve"))
+    check("the best so far is a line", drawn(page, "#objective")["lines"].get("best so far") == 20, text(page, "#objective"))
     shares = text(page, "#shares")
     check("the learning rate explains most", shares.splitlines()[1].startswith("learningRate"), shares)
     for word in ("dark", "light"):
@@ -699,6 +721,31 @@ def search(page):
     page.refresh()
 
 
+def chart_details(page):
+    found = page.execute_async_script("""
+        const done = arguments[0], figure = document.createElement("figure");
+        document.getElementById("main").append(figure);
+        const draw = (logarithmic) => chart(figure, {title: "details", logarithmic, marks: [{kind: "restart", x: 30, text: "a new chief"}], series: [{name: "a", className: "first",
+            points: [[0, 1], [10, 0], [20, 100], [30, null], [30, 10, true], [40, 1000], [25, 1], [40, 2]]}]});
+        draw(false);
+        const canvas = figure.querySelector("canvas"), picture = Chart.getChart(canvas), at = (step) => Math.round(picture.scales.x.getPixelForValue(step));
+        const {top, height} = picture.chartArea, columnIsEmpty = (x) => canvas.getContext("2d").getImageData(x, top + 1, 1, height - 10).data.every((byte, i) => i % 4 !== 0 || byte > 150 || byte === 0);
+        const gaps = [columnIsEmpty(at(15)), columnIsEmpty(at(24)), columnIsEmpty(at(34))], box = canvas.getBoundingClientRect(), one = picture.data.datasets[0].data;
+        canvas.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + at(31), clientY: box.top + 100, bubbles: true}));
+        requestAnimationFrame(() => requestAnimationFrame(() => {
+            const {title, body, footer} = picture.tooltip, gapsAt = one.map((point, i) => point.y === null ? i : null).filter((i) => i !== null);
+            draw(true);
+            const result = {gaps, gapsAt, title, body: body.map((item) => item.lines).flat(), footer, role: canvas.getAttribute("role"), label: canvas.getAttribute("aria-label"), again: Chart.getChart(canvas) === picture,
+                type: picture.scales.y.type, usable: picture.data.datasets[0].data.filter((point) => point.y !== null).length, marks: picture.scales.y.ticks.map((tick) => tick.label), open: 0};
+            route();
+            done({...result, open: Object.keys(Chart.instances).length});
+        }));""")
+    check("a line is broken where the loss is no number, a chief begins or steps are repeated", found["gaps"] == [False, True, False] and found["gapsAt"] == [3, 6], found)
+    check("the tooltip has the step, the value and the mark", found["title"] == ["step 30"] and found["body"] == ["10"] and found["footer"] == ["a new chief"], found)
+    check("a logarithmic axis has powers of ten, and leaves out what has no logarithm", found["type"] == "logarithmic" and found["usable"] == 6 and {"1", "10", "100", "1000"} <= set(found["marks"]), found)
+    check("new data come into the same chart, which has words and is freed when another page is shown", found["again"] and found["role"] == "img" and found["label"] == "details: newest a 2" and found["open"] == 0, found)
+
+
 def many(page):
     """10,000 rows, made in the page: only those that can be seen are elements."""
     page.get(URL.split("?")[0] + "#/")
@@ -715,14 +762,21 @@ def many(page):
         const points = Array.from({length: 1000000}, (_, i) => [i, Math.sin(i / 5000) + (i === 777777 ? 9 : 0), false]);
         const figure = document.createElement("figure");
         document.getElementById("main").append(figure);
-        const took = fastest(5, () => chart(figure, {title: "large", series: [{name: "a", className: "first", points}]})), path = figure.querySelector("path.curve").getAttribute("d"), ys = path.match(/ [0-9.]+/g).map(Number);
-        const moved = fastest(5, () => figure.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", {clientX: 300, clientY: 100})));
-        const result = {drawn: path.match(/[ML]/g).length, elements: figure.querySelectorAll("*").length, took, moved, peak: Math.min(...ys) < 40, said: figure.querySelector(".value").textContent};
+        const took = fastest(5, () => chart(figure, {title: "large", series: [{name: "a", className: "first", points}]})), canvas = figure.querySelector("canvas"), picture = Chart.getChart(canvas);
+        const moved = fastest(5, () => {
+            const found = Chart.Interaction.modes.nearestOfEach(picture, {x: 300});
+            picture.setActiveElements(found);
+            picture.tooltip.setActiveElements(found, {x: 300, y: 100});
+            picture.draw();
+        });
+        const data = picture.data.datasets[0].data;
+        const result = {drawn: data.length, elements: figure.querySelectorAll("*").length, took, moved, peak: picture.scales.y.getPixelForValue(Math.max(...data.map((point) => point.y))) < 40, said: picture.tooltip.title[0]};
         figure.remove();
         return result;""")
-    check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 2404 and points["elements"] < 60 and points["peak"]
+    check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 4 * 1280 and points["elements"] < 60 and points["peak"]
           and points["took"] < 1500 and points["moved"] < 5 and points["said"].startswith("step "), points)
     print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"], 1))
+    chart_details(page)
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()
 
@@ -754,7 +808,7 @@ def pictures(page):
     size(page, 420, 800)
     shot(page, "list-narrow")
     open_job(page, "digits")
-    until(lambda: page.find_elements(By.CSS_SELECTOR, "#loss path.curve"))
+    until(lambda: drawn(page, "#loss")["lines"]["training"])
     time.sleep(0.5)
     shot(page, "job-narrow")
     wide = page.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
@@ -765,6 +819,8 @@ def pictures(page):
         scheme(page, word)
         time.sleep(0.3)
         shot(page, "job-" + word)
+        colours = page.execute_script("return [Chart.getChart(document.querySelector('#loss canvas')).data.datasets[0].borderColor, getComputedStyle(document.documentElement).getPropertyValue('--first')]")
+        check(f"the curves have the colours of the {word} scheme", colours[0] == colours[1] and drawn(page, "#loss")["lines"]["training"], colours)
     audited(page, "job")
     regions = audit.live_regions(page)
     check("what changes by itself is in live regions", {"connection": "status", "trouble": "alert", "said": "status", "failed": "status"}.items() <= regions.items(), regions)

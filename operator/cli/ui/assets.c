@@ -4,25 +4,27 @@
 #include <string.h>
 
 /* The assembler reads the files; the Makefile makes this file's object depend on them. */
+#define PAGE "operator/cli/ui/"
 #define EMBED(name, file)                                                                                              \
     __asm__(".pushsection .rodata\n"                                                                                   \
             "ui_" #name ":\n"                                                                                          \
-            ".incbin \"operator/cli/ui/" file "\"\n"                                                                   \
+            ".incbin \"" file "\"\n"                                                                                   \
             "ui_" #name "_end:\n"                                                                                      \
             ".byte 0\n"                                                                                                \
             ".popsection\n");                                                                                          \
     extern const char ui_##name[] __attribute__((visibility("hidden")));                                               \
     extern const char ui_##name##_end[] __attribute__((visibility("hidden")))
 
-EMBED(html, "page.html");
-EMBED(css, "page.css");
-EMBED(script, "page.js");
-EMBED(chart, "chart.js");
-EMBED(sweep_chart, "sweep_chart.js");
-EMBED(compare, "compare.js");
-EMBED(layer_graph, "layer_graph.js");
-EMBED(model, "model.js");
-EMBED(timeline, "timeline.js");
+EMBED(html, PAGE "page.html");
+EMBED(css, PAGE "page.css");
+EMBED(script, PAGE "page.js");
+EMBED(chart_library, "/usr/share/javascript/chart.js/chart.min.js"); /* Chart.js, MIT; its first lines say so */
+EMBED(chart, PAGE "chart.js");
+EMBED(sweep_chart, PAGE "sweep_chart.js");
+EMBED(compare, PAGE "compare.js");
+EMBED(layer_graph, PAGE "layer_graph.js");
+EMBED(model, PAGE "model.js");
+EMBED(timeline, PAGE "timeline.js");
 
 const struct ui_asset *ui_asset_find(const char *path)
 {
@@ -30,6 +32,7 @@ const struct ui_asset *ui_asset_find(const char *path)
         {"/", "text/html; charset=utf-8", ui_html, ui_html_end},
         {"/page.css", "text/css; charset=utf-8", ui_css, ui_css_end},
         {"/page.js", "text/javascript; charset=utf-8", ui_script, ui_script_end},
+        {"/chart.min.js", "text/javascript; charset=utf-8", ui_chart_library, ui_chart_library_end},
         {"/chart.js", "text/javascript; charset=utf-8", ui_chart, ui_chart_end},
         {"/sweep_chart.js", "text/javascript; charset=utf-8", ui_sweep_chart, ui_sweep_chart_end},
         {"/compare.js", "text/javascript; charset=utf-8", ui_compare, ui_compare_end},

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws curves as SVG. chart(figure, options) draws into a <figure>, and draws anew when it is called again:
+// Draws curves with Chart.js, which nothing else calls. chart(figure, options) draws into a <figure>; when it is called again, it shows the
+// new data in the same chart:
 //   title, unit      of the vertical axis
-//   series           [{name, className, points: [[x, y, begins]], dots, bare}]; begins: no line leads to the point; dots: points alone;
-//                    bare: the line alone
+//   series           [{name, className, points: [[x, y, begins]], dots, stepped}]; className: the colour, a variable of page.css;
+//                    begins: no line leads to the point; dots: points without a line; stepped: the line keeps its height up to the next point
 //   marks            [{kind: "restart" | "whole" | "checkpoint", x, text}]
 //   best             x of the point to emphasise
 //   logarithmic      whether the vertical axis is logarithmic
+// closeCharts() frees all charts. The helpers of the SVG drawings (svg, ticks, powers) and of both kinds (figureText, writeCaption) are here, too.
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 640, HEIGHT = 240, LEFT = 58, RIGHT = 12, TOP = 10, BOTTOM = 26;
-const COLUMNS = 600;
+const WIDTH = 640, LEFT = 58, RIGHT = 12; // of an SVG drawing: the width if it is not shown, and its margins
+const POINTS_DOTTED = 40; // a line of at most so many points has a dot for each
+const POINTS_PARSED = 10000; // of more points Chart.js draws a part; for that they must be in order of x, which those of a restarted job are not. The server sends at most 2,056
+const MARK_NEAR = 6; // how many pixels a mark may be away from the tooltip's point
+const MARK_COLOURS = {restart: "bad", whole: "wait", checkpoint: "mark"};
 
 function svg(name, attributes, parent) {
     const element = document.createElementNS(SVG, name);
@@ -46,119 +51,102 @@ function powers(low, high) {
     return found.length > 1 ? found : ticks(low, high, 4);
 }
 
-// Of the points in one column of pixels only the first, the lowest, the highest and the last are drawn.
-function decimate(points, low, high) {
-    if (points.length <= 4 * COLUMNS) return points;
-    const kept = [];
-    let column = [], at = null;
-    const flush = () => {
-        if (column.length <= 4) { kept.push(...column); return; }
-        let least = 0, most = 0;
-        column.forEach((point, i) => {
-            if (point[1] < column[least][1]) least = i;
-            if (point[1] > column[most][1]) most = i;
-        });
-        [...new Set([0, Math.min(least, most), Math.max(least, most), column.length - 1])].forEach((i) => kept.push(column[i]));
-    };
-    for (const point of points) {
-        const here = Math.floor((point[0] - low) / (high - low) * COLUMNS);
-        if (here !== at || point[2]) { flush(); column = []; at = here; }
-        column.push(point);
-    }
-    flush();
-    return kept;
+// Empties a figure but for its chart, and writes its caption: the title, a key for each of the series, and a text about values, which is returned.
+function writeCaption(figure, title, keyed) {
+    const value = make("span", {class: "value"});
+    figure.setAttribute("aria-label", title);
+    for (const old of [...figure.children]) if (old.className !== "plot") old.remove();
+    figure.prepend(make("figcaption", {}, make("span", {class: "title", text: title}), ...keyed.map((one) => make("span", {class: "key " + one.className, text: one.name})), value));
+    return value;
 }
 
-// Empties a figure but for its caption: the title, a key for each of the series, and a text about values, which is returned.
-function writeCaption(figure, title, keyed) {
-    const caption = document.createElement("figcaption");
-    figure.setAttribute("aria-label", title);
-    const part = (className, text) => {
-        const element = document.createElement("span");
-        element.className = className;
-        element.textContent = text;
-        caption.append(element);
-        return element;
-    };
-    part("title", title);
-    for (const one of keyed) part("key " + one.className, one.name);
-    figure.replaceChildren(caption);
-    return part("value", "");
+const colourOf = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const eachChart = (act) => Object.values(Chart.instances).forEach(act);
+const closeCharts = () => eachChart((one) => one.destroy());
+
+Chart.defaults.set({animation: false, maintainAspectRatio: false, locale: "en", interaction: {mode: "nearestOfEach"}, font: {family: "system-ui, sans-serif"},
+    plugins: {legend: {display: false}, decimation: {enabled: true}, tooltip: {borderWidth: 1, boxPadding: 4}}});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => eachChart((one) => one.drawAgain()));
+
+// Of each series the point that is nearest to the pointer in x: series have points at different steps, so that no mode of Chart.js does it.
+Chart.Interaction.modes.nearestOfEach = (picture, {x}) => picture.data.datasets.map((_, datasetIndex) => {
+    const {data} = picture.getDatasetMeta(datasetIndex);
+    const index = data.reduce((best, element, i) => !element.skip && Math.abs(element.x - x) < Math.abs(data[best].x - x) ? i : best, 0);
+    return {element: data[index], datasetIndex, index};
+});
+
+// A plugin of Chart.js: dashed lines for restarts and crews that are whole again, triangles for checkpoints.
+const drawMarks = {id: "marks", beforeDatasetsDraw({ctx, chartArea: {top, bottom}, scales: {x}, data: {marks}}) {
+    ctx.save();
+    for (const mark of marks.filter((one) => one.x >= x.min && one.x <= x.max)) {
+        const at = x.getPixelForValue(mark.x), isCheckpoint = mark.kind === "checkpoint";
+        ctx.strokeStyle = ctx.fillStyle = colourOf(MARK_COLOURS[mark.kind]);
+        ctx.setLineDash([4, 3]);
+        ctx.beginPath();
+        for (const [across, up] of isCheckpoint ? [[-4, 0], [4, 0], [0, 7]] : [[0, 0], [0, bottom - top]]) ctx.lineTo(at + across, bottom - up);
+        if (isCheckpoint) ctx.fill();
+        else ctx.stroke();
+    }
+    ctx.restore();
+}};
+
+// The points of a series as data of Chart.js, with a point without y where the line is broken. `at` stays when decimation moves x to the
+// middle of a column of pixels.
+function dataOf(points, isUsable) {
+    const data = [];
+    let begins = false;
+    for (const [x, y, isFirst] of points) {
+        begins = begins || Boolean(isFirst);
+        if (!isUsable(y)) continue;
+        if (data.length > 0 && (begins || x < data.at(-1).x)) data.push({x, y: null});
+        data.push({x, y, at: x});
+        begins = false;
+    }
+    return data;
+}
+
+// The vertical axis. `low` and `high` are those of the data.
+function axisY(options, low, high) {
+    const axis = {beginAtZero: Boolean(options.fromZero), grid: {color: colourOf("line"), drawBorder: false}, ticks: {color: colourOf("faint"), callback: figureText, maxTicksLimit: 6}};
+    return !options.logarithmic ? axis : {...axis, type: "logarithmic", min: 0.95 * low, max: 1.05 * high, ticks: {...axis.ticks, autoSkip: false},
+        afterBuildTicks: (scale) => { scale.ticks = powers(Math.log10(scale.min), Math.log10(scale.max)).map((power) => ({value: 10 ** power})); }};
 }
 
 function chart(figure, options) {
-    const usable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0);
-    const toY = (y) => options.logarithmic ? Math.log10(y) : y;
-    const series = options.series.map((one) => ({...one, points: one.points.filter((p) => usable(p[1])).map((p) => [p[0], toY(p[1]), p[2], p[1]])}));
-    const all = series.flatMap((one) => one.points), filled = series.filter((one) => one.points.length > 0);
-    const nameOf = (one) => series.length > 1 ? one.name + " " : "";
-    const newestOf = (one) => figureText(one.points[one.points.length - 1][3]);
-    const drawn = figure.querySelector("svg");
-    const pointer = drawn ? drawn.pointerX : null;
-    const value = writeCaption(figure, options.title, series.length > 1 ? filled : []);
-    if (all.length === 0) {
-        const empty = document.createElement("p");
-        empty.className = "empty";
-        empty.textContent = options.empty || "No values yet.";
-        figure.append(empty);
+    if (!figure.isConnected) return; // the answer to the last read of a view that was left
+    const isUsable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0), marks = options.marks || [];
+    const filled = options.series.map((one) => ({...one, data: dataOf(one.points, isUsable)})).filter((one) => one.data.length > 0);
+    const nameOf = (name) => options.series.length > 1 ? name + " " : "", newestOf = (one) => figureText(one.data.at(-1).y);
+    const value = writeCaption(figure, options.title, options.series.length > 1 ? filled : []);
+    let canvas = figure.querySelector("canvas");
+    if (filled.length === 0) {
+        if (canvas) Chart.getChart(canvas).destroy();
+        figure.replaceChildren(figure.firstChild, make("p", {class: "empty", text: options.empty || "No values yet."}));
         return;
     }
+    value.textContent = filled.map((one) => nameOf(one.name) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
     let lowX = Infinity, highX = -Infinity, lowY = Infinity, highY = -Infinity;
-    for (const [x, y] of all) {
+    for (const {data} of filled) for (const {x, y} of data) if (y !== null) {
         lowX = Math.min(lowX, x); highX = Math.max(highX, x);
         lowY = Math.min(lowY, y); highY = Math.max(highY, y);
     }
-    if (highX === lowX) { lowX -= 1; highX += 1; }
-    if (highY === lowY) { const by = Math.abs(lowY) / 10 || 1; lowY -= by; highY += by; }
-    const margin = (highY - lowY) * 0.06;
-    if (options.fromZero && !options.logarithmic) { lowY = Math.min(0, lowY); highY += margin; } else { lowY -= margin; highY += margin; }
-    const placeY = (y) => HEIGHT - BOTTOM - (y - lowY) / (highY - lowY) * (HEIGHT - TOP - BOTTOM);
-    const last = filled.map((one) => one.name + " " + newestOf(one)).join(", ");
-    const picture = svg("svg", {class: "chart", role: "img", "aria-label": `${options.title}: newest ${last}`});
-    figure.append(picture);
-    const right = (picture.getBoundingClientRect().width || WIDTH) - RIGHT;
-    const screenX = (x) => LEFT + (x - lowX) / (highX - lowX) * (right - LEFT);
-    for (const y of options.logarithmic ? powers(lowY, highY) : ticks(lowY, highY, 4)) {
-        svg("line", {class: "grid-line", x1: LEFT, x2: right, y1: placeY(y), y2: placeY(y)}, picture);
-        svg("text", {x: LEFT - 6, y: placeY(y) + 4, "text-anchor": "end"}, picture).textContent = figureText(options.logarithmic ? 10 ** y : y);
+    const isBest = ({raw}) => Boolean(raw) && raw.at === options.best, text = colourOf("text");
+    const datasets = filled.map(({name, data, className, dots, stepped}, i) => ({label: name, data, order: -i, stepped, showLine: !dots, clip: 8, borderWidth: 1.8, borderColor: colourOf(className), pointBorderWidth: 0,
+        pointRadius: dots ? (point) => isBest(point) ? 6 : 4 : stepped || data.length > POINTS_DOTTED ? 0 : 2.5, backgroundColor: dots ? (point) => colourOf(isBest(point) ? "good" : className) : colourOf(className)}));
+    const settings = {data: {datasets, marks}, options: {parsing: filled.every(({data}) => data.length <= POINTS_PARSED),
+        scales: {x: {type: "linear", ...lowX < highX ? {min: lowX, max: highX} : {}, grid: {display: false, drawBorder: false}, ticks: {color: colourOf("faint"), precision: 0, includeBounds: false, maxRotation: 0}},
+            y: axisY(options, lowY, highY)},
+        plugins: {tooltip: {backgroundColor: colourOf("raised"), borderColor: colourOf("line"), titleColor: text, bodyColor: text, footerColor: text, callbacks: {
+            title: ([first]) => `${options.xName || "step"} ${first.raw.at.toLocaleString("en")}`,
+            label: ({raw, dataset, chart: {tooltip: {dataPoints: [first]}}}) => nameOf(dataset.label) + figureText(raw.y) + (raw.at === first.raw.at ? "" : ` at ${raw.at.toLocaleString("en")}`),
+            footer: ([{element, chart: {scales: {x}}}]) => marks.filter((mark) => Math.abs(x.getPixelForValue(mark.x) - element.x) < MARK_NEAR).map((mark) => mark.text)}}}}};
+    if (canvas) {
+        Object.assign(Chart.getChart(canvas), settings).update();
+    } else {
+        canvas = make("canvas", {role: "img"});
+        figure.append(make("div", {class: "plot"}, canvas));
+        new Chart(canvas, {type: "line", plugins: [drawMarks], ...settings});
     }
-    const wholeX = ticks(lowX, highX, Math.max(2, Math.min(6, (right - LEFT) / 90))).filter((x) => Number.isInteger(x));
-    for (const x of wholeX)
-        svg("text", {x: Math.min(screenX(x), right - 12), y: HEIGHT - 8, "text-anchor": "middle"}, picture).textContent = x.toLocaleString("en");
-    for (const mark of options.marks || []) {
-        if (mark.x < lowX || mark.x > highX) continue;
-        const x = screenX(mark.x);
-        const shape = mark.kind === "checkpoint"
-            ? svg("path", {class: "checkpoint", d: `M${x - 4} ${HEIGHT - BOTTOM}h8l-4 -7z`}, picture)
-            : svg("line", {class: mark.kind, x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM}, picture);
-        svg("title", {}, shape).textContent = mark.text;
-    }
-    for (const one of series) {
-        const group = svg("g", {class: one.className}, picture);
-        const points = one.drawn = decimate(one.points, lowX, highX);
-        if (!one.dots)
-            svg("path", {class: "curve", d: points.map((p, i) => (i === 0 || p[2] ? "M" : "L") + screenX(p[0]).toFixed(1) + " " + placeY(p[1]).toFixed(1)).join("")}, group);
-        if (one.dots || !one.bare && points.length <= 40)
-            for (const p of points)
-                svg("circle", {class: p[0] === options.best ? "dot best" : "dot", cx: screenX(p[0]), cy: placeY(p[1]), r: p[0] === options.best ? 6 : one.dots ? 4 : 2.5}, group);
-    }
-    const line = svg("line", {class: "pointer", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden"}, picture);
-    const point = (x) => {
-        picture.pointerX = x;
-        if (x === null) {
-            line.setAttribute("visibility", "hidden");
-            value.textContent = filled.map((one) => nameOf(one) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
-            return;
-        }
-        const at = lowX + (x - LEFT) / (right - LEFT) * (highX - lowX);
-        const nearest = filled.map((one) => [one, one.drawn.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best)]);
-        const place = nearest.reduce((best, [, p]) => Math.abs(p[0] - at) < Math.abs(best - at) ? p[0] : best, nearest[0][1][0]);
-        line.setAttribute("visibility", "visible");
-        line.setAttribute("x1", screenX(place));
-        line.setAttribute("x2", screenX(place));
-        value.textContent = `${options.xName || "step"} ${place.toLocaleString("en")}: ` + nearest.map(([one, p]) => nameOf(one) + figureText(p[3])).join(", ");
-    };
-    picture.addEventListener("pointermove", (event) => point(event.clientX - picture.getBoundingClientRect().left));
-    picture.addEventListener("pointerleave", () => point(null));
-    point(pointer === undefined ? null : pointer);
+    Chart.getChart(canvas).drawAgain = () => chart(figure, options);
+    canvas.setAttribute("aria-label", `${options.title}: newest ${filled.map((one) => one.name + " " + newestOf(one)).join(", ")}`);
 }

@@ -128,7 +128,6 @@ function compareView(places) {
     }
 
     draw();
-    const again = repeat(read, () => jobs.every((job) => job.gone || job.document && job.document.kept) ? null : DETAIL_MS), resized = () => draw();
-    addEventListener("resize", resized);
-    return {refresh: () => again.now(), end: () => { again.end(); removeEventListener("resize", resized); }};
+    const again = repeat(read, () => jobs.every((job) => job.gone || job.document && job.document.kept) ? null : DETAIL_MS);
+    return {refresh: () => again.now(), end: () => again.end()};
 }

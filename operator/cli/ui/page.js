@@ -697,9 +697,8 @@ function jobView(place) {
     let again = null;
     set.show("curves");
     again = repeat(read, () => document_ && document_.kept ? null : stream && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
-    const resized = () => { drawCurves(); drawCrew(); };
-    addEventListener("resize", resized);
-    return {key: keyOf({kind: "job", NAMESPACE: place.namespace, NAME: place.name, run: place.run}), refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", resized); }};
+    addEventListener("resize", drawCrew);
+    return {key: keyOf({kind: "job", NAMESPACE: place.namespace, NAME: place.name, run: place.run}), refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", drawCrew); }};
 }
 
 // ---------------------------------------------------------------- one sweep
@@ -742,22 +741,20 @@ function sweepView(place) {
         setText(manifest, document_.manifest);
     }
 
-    // The best of the trials that have succeeded, up to each; a step where it changes.
+    // The best of the trials that have succeeded, up to each.
     function bestSoFar(done) {
-        const points = [];
-        for (const trial of done.filter((one) => one.state === "Succeeded")) {
-            const before = points.length > 0 ? points[points.length - 1][1] : null;
-            if (before !== null) points.push([trial.trial, before]);
-            points.push([trial.trial, before === null ? trial.objective : document_.maximize ? Math.max(before, trial.objective) : Math.min(before, trial.objective)]);
-        }
-        return points;
+        let best = null;
+        return done.filter((one) => one.state === "Succeeded").map(({trial, objective}) => {
+            best = best === null ? objective : document_.maximize ? Math.max(best, objective) : Math.min(best, objective);
+            return [trial, best];
+        });
     }
 
     function drawPictures(done, chosen) {
         const objectives = done.map((trial) => trial.objective), valuesOf = (i) => done.map((trial) => Object.values(trial.parameters)[i]);
         chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
             series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])},
-                {name: "best so far", className: "second", bare: true, points: bestSoFar(done)}],
+                {name: "best so far", className: "second", stepped: true, points: bestSoFar(done)}],
             logarithmic: done.length > 2 && spansPowers(objectives)});
         const ranks = ranksOf(objectives), lines = done.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: document_.maximize ? 1 - ranks[i] : ranks[i]}));
         parallels.hidden = done.length < 2;
@@ -791,7 +788,7 @@ function sweepView(place) {
         }
     }
 
-    // The chart is as wide as it is shown.
+    // The parallel coordinates are as wide as they are shown.
     function redraw() {
         if (!document_ || set.panels.trials.hidden) return;
         drawn = null;
@@ -812,6 +809,7 @@ function route() {
     for (let i = 2; i + size <= words.length; i += size) compared.push({namespace: words[i], name: words[i + 1], run: size === 3 ? words[i + 2] : undefined});
     if (view) view.end();
     view = null;
+    closeCharts();
     byId("main").scrollTop = 0;
     view = (size === 3 || kind === "compare") && compared.length > 1 ? compareView(compared) : kind === "job" && name ? jobView(place) : kind === "sweep" && name ? sweepView(place) : listView();
 }

@@ -211,6 +211,7 @@ Test(ui_server, paths_names_and_sizes)
         {"GET", "/", NULL, 200, "<!DOCTYPE html>"},
         {"GET", "/page.css", NULL, 200, "prefers-color-scheme"},
         {"GET", "/page.js", NULL, 200, "pollList"},
+        {"GET", "/chart.min.js", NULL, 200, "Chart.js v3"},
         {"GET", "/chart.js", NULL, 200, "function chart"},
         {"GET", "/sweep_chart.js", NULL, 200, "function parallel"},
         {"GET", "/compare.js", NULL, 200, "function compareView"},
