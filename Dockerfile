@@ -36,6 +36,7 @@ RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswai
     mkdir -p "$lib" $root/usr/bin $root/etc $root/usr/lib64 && ln -s usr/lib usr/lib64 $root/ && \
     for file in $libraries; do case $file in *ld-linux*) cp -L "$file" "$root/$(realpath --relative-to=/ "$(dirname "$file")")/" ;; *) cp -L "$file" "$lib/" ;; esac; done && \
     cp coxswain-operator cox $root/usr/bin/ && \
+    for package in libjs-chart.js $(realpath $libraries | sed 's|^/usr||; s|^|*|' | xargs dpkg -S | sed 's/:.*//' | sort -u); do install -D -m 644 /usr/share/doc/$package/copyright $root/usr/share/doc/$package/copyright; done && \
     echo 'coxswain:x:65532:65532::/:/sbin/nologin' >$root/etc/passwd && echo 'coxswain:x:65532:' >$root/etc/group && \
     ldd coxswain-worker coxswain-storage | grep -o '/[^ :]*' | grep -v '^/out' | sort -u | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
 
