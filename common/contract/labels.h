@@ -76,6 +76,10 @@
 #define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
 /* On an elastic job: "true" lets the job give quota back, and ask for more, while it runs (Kueue's ElasticJobsViaWorkloadSlices). */
 #define ANNOTATION_QUEUE_ELASTIC "kueue.x-k8s.io/elastic-job"
+/* On a Workload: that by which its elastic job has quota, NAMESPACE/NAME. Kueue finishes that one when it admits this one. */
+#define ANNOTATION_QUEUE_REPLACES "kueue.x-k8s.io/workload-slice-replacement-for"
+/* On a Workload: how many of its job's Workloads were replaced before it. */
+#define ANNOTATION_QUEUE_SLICE "coxswain.dev/workload-slice"
 /* On a job: the Workload that MultiKueue has created for it. */
 #define LABEL_QUEUE_WORKLOAD "kueue.x-k8s.io/prebuilt-workload-name"
 

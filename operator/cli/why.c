@@ -525,6 +525,16 @@ static void print_remark(const struct why_input *input, const char *type, const 
     print_words(json_string_at(condition, "message", ""), out);
 }
 
+/* It has quota for fewer workers than it asks for. */
+static void print_growth(const struct why_input *input, struct buffer *out)
+{
+    const struct json *condition = job_condition(input->job, "Scheduled");
+    if (!is(condition, "reason", "GrowthQueued"))
+        return;
+    buffer_append_string(out, "; ", NULL);
+    print_words(json_string_at(condition, "message", ""), out);
+}
+
 /* Its pods run, and members cannot reach each other. */
 static bool strangers_keep_members_out(const struct why_input *input, struct buffer *out)
 {
@@ -558,6 +568,7 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
     }
     if (waits)
         buffer_format(out, ", and %s", buffer_text(&wait));
+    print_growth(input, out);
     print_back_off(input, out);
     print_progress_deadline(input, out);
     print_failing_saves(input, out);

@@ -24,6 +24,7 @@
 #include "operator/controller/observed/job_record.h"
 #include "operator/controller/plan/notice.h"
 #include "operator/controller/plan/progress_status.h"
+#include "operator/controller/plan/queue_plan.h"
 #include "operator/controller/plan/replicas.h"
 #include "operator/controller/reconcile_metrics.h"
 #include "operator/controller/work_queue.h"
@@ -230,11 +231,15 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
     }
     queue->resource = optional_api_resource(controller->workloads);
     queue->change_retry_ms = entry->quota_retry_ms;
+    queue->replaced_since_ms = entry->replaced_since_ms;
+    SCOPED_FREE char *slice = queue_slice_name(entry->key);
     queue->workload = optional_api_get(controller->workloads, entry->key); /* of a label that was taken off, too */
-    if (!job->queue_name || !queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
+    queue->slice = optional_api_get(controller->workloads, slice);
+    const struct workload_view *holder = queue_workloads_of(queue, job->uid, clock_now_ms()).holder;
+    if (!job->queue_name || !holder || !holder->admitted || !replicas_promised(&job->status))
         return;
     SCOPED_FREE char *missing = NULL;
-    plan->placement = queue_placement(queue->workload, find_flavor, controller, &missing);
+    plan->placement = queue_placement(holder, find_flavor, controller, &missing);
     queue->missing_flavor = missing ? arena_copy_string(&plan->arena, missing) : NULL;
 }
 
@@ -425,6 +430,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
 {
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
+    note_since(&entry->replaced_since_ms, plan->queue_replaces, now_ms);
     job_entry_forget_reported(entry, plan);
     job_entry_note_hang(entry, plan->hung_attempt);
     if (plan->obstacle_over)
@@ -763,6 +769,30 @@ static void child_event(void *context, const char *key, const void *item)
     look(context, key);
 }
 
+/* A Workload has its job's name, or the other one that queue_slice_name gives. */
+static void look_for_workload(void *context, const char *key)
+{
+    size_t length = strlen(key), suffix = strlen(QUEUE_SLICE_SUFFIX);
+    look(context, key);
+    if (length <= suffix || strcmp(key + length - suffix, QUEUE_SLICE_SUFFIX) != 0)
+        return;
+    SCOPED_FREE char *job = memory_format("%.*s", (int)(length - suffix), key);
+    look(context, job);
+}
+
+static void workload_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    (void)item;
+    look_for_workload(context, key);
+}
+
+static void workload_event(void *context, const char *key, const void *item)
+{
+    (void)item;
+    look_for_workload(context, key);
+}
+
 static void look_at_all(struct controller *controller)
 {
     const char *key;
@@ -868,6 +898,8 @@ static void prepare_queue(struct controller *controller)
         .group = KUEUE_GROUP, .plural = WORKLOAD_PLURAL, .versions = {"v1beta2", "v1beta1"}};
     struct optional_api_options flavors = workloads;
     workloads.informer = child_options(controller, (struct kube_resource){0}, parse_workload);
+    workloads.informer.on_added = workloads.informer.on_deleted = workload_event;
+    workloads.informer.on_changed = workload_changed;
     flavors.plural = FLAVOR_PLURAL;
     flavors.informer = base_options(controller, (struct kube_resource){0});
     flavors.informer.name_space = NULL;

@@ -65,6 +65,7 @@ static void bench_init(struct bench *bench)
         .counts_since_ms = FIELD_UNSET,
         .pods_changed_ms = FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
+        .queue = {.replaced_since_ms = FIELD_UNSET},
         .now_ms = clock_now_ms(),
         .options = &plan_options_default,
     };

@@ -26,6 +26,7 @@ static void plan_once(const struct training_job *job, const struct pod_view *pod
         .counts_since_ms = FIELD_UNSET,
         .certificate = {.number = FIELD_UNSET},
         .behind_since_ms = behind_since_ms,
+        .queue = {.replaced_since_ms = FIELD_UNSET},
         .now_ms = 1700000000000,
         .options = &plan_options_default,
     };

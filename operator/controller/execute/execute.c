@@ -816,7 +816,8 @@ static void act(struct execution *execution, const struct training_job *job, con
         delete_child(execution, execution->plan.gang.resource, execution->name, execution->plan.gang.group->uid);
         return;
     case ACTION_CREATE_WORKLOAD:
-        execute_create_workload(execution, job);
+    case ACTION_CREATE_SLICE:
+        execute_create_workload(execution, job, action);
         return;
     case ACTION_DELETE_WORKLOAD:
         delete_child(execution, execution->plan.queue.resource, action->workload->name, action->workload->uid);

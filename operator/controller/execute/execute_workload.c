@@ -16,7 +16,7 @@
 struct workload_creation {
     struct execution *execution;
     struct json *workload;
-    bool of_kueue;
+    bool of_kueue, is_slice;
 };
 
 static void workload_written(void *context, const struct kube_answer *answer)
@@ -25,9 +25,49 @@ static void workload_written(void *context, const struct kube_answer *answer)
     execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
 }
 
-static void workload_create(struct execution *execution, struct json *workload)
+/* As long as Kueue's feature gate is off, it refuses each try. */
+#define CHANGE_RETRY_MS 600000
+
+static const char no_growth[] = "the job cannot ask its queue for more workers";
+
+/* A job that runs may not change its quota, which must not keep it from anything else. */
+static void note_no_change(struct execution *execution, const char *reason, const char *what, const char *why)
 {
-    execution_create(execution, execution->plan.queue.resource, workload);
+    if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->quota_retry_ms = clock_now_ms() + CHANGE_RETRY_MS;
+    SCOPED_FREE char *note = memory_format("%s: %s", what, why);
+    execution_warn(execution, reason, "Queue", note);
+}
+
+/* Handles the answer to such a change. */
+static void change_answered(struct execution *execution, const struct kube_answer *answer, const char *reason,
+                            const char *what)
+{
+    bool exists = answer->error && answer->error->kind == ERROR_ALREADY_EXISTS;
+    if (!exists && !execution_is_refused(answer)) {
+        workload_written(execution, answer);
+        return;
+    }
+    note_no_change(execution, reason, what, answer->error->message);
+    execution_request_end(execution);
+}
+
+static void slice_created(void *context, const struct kube_answer *answer)
+{
+    change_answered(context, answer, "GrowthRefused", no_growth);
+}
+
+/* A slice is created beside the Workload of a job that runs. */
+static void workload_create(struct execution *execution, struct json *workload, bool is_slice)
+{
+    if (is_slice) {
+        struct resource_path path = {execution->plan.queue.resource, execution->namespace, NULL, NULL};
+        struct kube_call_options options = execution_call_options(execution, slice_created, execution);
+        execution->open++;
+        kube_client_create(execution->executor.client, &path, workload, &options);
+    } else {
+        execution_create(execution, execution->plan.queue.resource, workload);
+    }
     json_free(workload);
 }
 
@@ -46,21 +86,25 @@ static void priority_answered(void *context, const struct kube_answer *answer)
     struct workload_creation creation = *(struct workload_creation *)context;
     struct execution *execution = creation.execution;
     free(context);
-    if (answer->error) {
+    if (answer->error && creation.is_slice) {
+        note_no_change(execution, "GrowthRefused", no_growth, answer->error->message);
+        json_free(creation.workload);
+    } else if (answer->error) {
         note_no_priority(execution, answer->error, creation.of_kueue);
         json_free(creation.workload);
     } else {
         json_set_integer(json_member(creation.workload, "spec"), "priority",
                          json_integer_at(answer->object, "value", 0));
-        workload_create(execution, creation.workload);
+        workload_create(execution, creation.workload, creation.is_slice);
     }
     execution_request_end(execution);
 }
 
-static void ask_priority(struct execution *execution, const struct queue_priority *class, struct json *workload)
+static void ask_priority(struct execution *execution, const struct queue_priority *class, struct json *workload,
+                         bool is_slice)
 {
     struct workload_creation *creation = memory_allocate(1, sizeof *creation);
-    *creation = (struct workload_creation){execution, workload, class->of_kueue};
+    *creation = (struct workload_creation){execution, workload, class->of_kueue, is_slice};
     struct kube_resource of_kueue = {KUEUE_GROUP, execution->plan.queue.resource.version, PRIORITY_PLURAL};
     struct resource_path path = {class->of_kueue ? of_kueue : KUBE_PRIORITY_CLASSES, NULL, class->name, NULL};
     struct kube_call_options options = execution_call_options(execution, priority_answered, creation);
@@ -116,27 +160,33 @@ static void take_prebuilt(struct execution *execution, const struct training_job
     kube_client_get(execution->executor.client, &path, &options);
 }
 
-void execute_create_workload(struct execution *execution, const struct training_job *job)
+static void build_workload(struct execution *execution, const struct training_job *job, const struct action *action)
 {
-    if (job->queue_workload) {
-        take_prebuilt(execution, job);
-        return;
-    }
-
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *workload = NULL;
     const char *version = execution->plan.queue.resource.version;
     struct queue_priority class = queue_priority_of(job);
-    if (!execution_accepts_fields(execution, job))
-        return;
+    bool is_slice = action->type == ACTION_CREATE_SLICE;
     if (execution_builder_init(execution, job, &builder, &error) < 0 ||
-        queue_build_workload(&builder, version, 0, &workload, &error) < 0)
+        queue_build_workload(&builder, version, 0, &workload, &error) < 0) {
         execution_refuse(execution, OBSTACLE_REJECTED, error.message);
-    else if (class.name)
-        ask_priority(execution, &class, workload);
+        return;
+    }
+    if (is_slice)
+        queue_make_slice(workload, job, action->workload, action->workers);
+    if (class.name)
+        ask_priority(execution, &class, workload, is_slice);
     else
-        workload_create(execution, workload);
+        workload_create(execution, workload, is_slice);
+}
+
+void execute_create_workload(struct execution *execution, const struct training_job *job, const struct action *action)
+{
+    if (job->queue_workload)
+        take_prebuilt(execution, job);
+    else if (execution_accepts_fields(execution, job))
+        build_workload(execution, job, action);
 }
 
 static void apply_workload(struct execution *execution, const char *uid, const char *subresource, struct json *config,
@@ -161,31 +211,20 @@ void execute_report_workload(struct execution *execution, const struct training_
                    MANAGER_QUEUE_STATUS, workload_written);
 }
 
-/* As long as Kueue's feature gate is off, it refuses each try. */
-#define CHANGE_RETRY_MS 600000
-
 static void quota_lowered(void *context, const struct kube_answer *answer)
 {
-    struct execution *execution = context;
-    if (!execution_is_refused(answer)) {
-        workload_written(context, answer);
-        return;
-    }
-    if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->quota_retry_ms = clock_now_ms() + CHANGE_RETRY_MS;
-    SCOPED_FREE char *note =
-        memory_format("the job keeps the quota of the workers that are gone, because the change of its Workload "
-                      "was refused: %s; Kueue's feature gate ElasticJobsViaWorkloadSlices has to be on",
-                      answer->error->message);
-    execution_warn(execution, "QuotaKept", "Queue", note);
-    execution_request_end(execution);
+    change_answered(
+        context, answer, "QuotaKept",
+        "the job keeps the quota of the workers that are gone, because Kueue's feature gate "
+        "ElasticJobsViaWorkloadSlices is off, or the change of its Workload was refused for another reason");
 }
 
 void execute_resize_workload(struct execution *execution, const struct training_job *job, const struct action *action)
 {
     const struct workload_view *workload = action->workload;
     apply_workload(execution, workload->uid, NULL,
-                   queue_build_size(job, execution->plan.queue.resource.version, workload, action->workers),
+                   queue_build_size(job, execution->plan.queue.resource.version, workload->name, action->workers,
+                                    action->least_workers),
                    MANAGER_QUEUE_SIZE, workload->reserved ? quota_lowered : workload_written);
 }
 

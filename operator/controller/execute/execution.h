@@ -112,7 +112,7 @@ void execute_create_certificate(struct execution *execution, const struct traini
 
 /* Creates the Workload; reads the PriorityClass of the job first, if it names one. If MultiKueue has created the Workload already, makes
  * the job its owner. */
-void execute_create_workload(struct execution *execution, const struct training_job *job);
+void execute_create_workload(struct execution *execution, const struct training_job *job, const struct action *action);
 /* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
 void execute_report_workload(struct execution *execution, const struct training_job *job,
                              const struct workload_view *workload);

@@ -27,7 +27,8 @@ struct job_entry *job_entry_new(const char *key)
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = FIELD_UNSET;
-    entry->behind_since_ms = entry->informing_since_ms = entry->unanswered_since_ms = FIELD_UNSET;
+    entry->behind_since_ms = entry->informing_since_ms = entry->unanswered_since_ms = entry->replaced_since_ms =
+        FIELD_UNSET;
     return entry;
 }
 
@@ -380,6 +381,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->foreign_reported = 0;
     entry->quota_retry_ms = 0;
+    entry->replaced_since_ms = FIELD_UNSET;
     entry->queue_change_reported = entry->fields_ignored = false;
     free(entry->status_moves);
     entry->status_moves = NULL;
@@ -459,8 +461,9 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
-    int64_t *const noted[] = {&entry->born_ms,         &entry->counts_since_ms,    &entry->pods_changed_ms,
-                              &entry->behind_since_ms, &entry->informing_since_ms, &entry->unanswered_since_ms};
+    int64_t *const noted[] = {&entry->born_ms,          &entry->counts_since_ms,    &entry->pods_changed_ms,
+                              &entry->behind_since_ms,  &entry->informing_since_ms, &entry->unanswered_since_ms,
+                              &entry->replaced_since_ms};
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (*noted[i] != FIELD_UNSET)
             *noted[i] += by_ms;

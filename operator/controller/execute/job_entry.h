@@ -73,6 +73,7 @@ struct job_entry {
      * have the same name. */
     char *job_uid;
     int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
+    int64_t replaced_since_ms;                                          /* see plan.h: queue.replaced_since_ms */
     int64_t quota_retry_ms;                                             /* see plan.h: queue.change_retry_ms */
     bool queue_change_reported;                                         /* see plan.h */
     size_t foreign_reported;                                            /* see plan.h */

@@ -79,12 +79,39 @@ static int64_t least_of(const struct training_job *job, enum role role, int64_t 
     return least < count ? least : 0;
 }
 
-struct json *queue_build_size(const struct training_job *job, const char *version, const struct workload_view *view,
-                              int64_t workers)
+int64_t queue_least_workers(const struct training_job *job, int64_t workers)
 {
-    struct json *workload = begin(job, view->name, version);
+    return least_of(job, ROLE_WORKER, workers);
+}
+
+char *queue_slice_name(const char *job_name)
+{
+    return memory_format("%s" QUEUE_SLICE_SUFFIX, job_name);
+}
+
+void queue_make_slice(struct json *workload, const struct training_job *job, const struct workload_view *replaced,
+                      int64_t workers)
+{
+    SCOPED_FREE char *other = queue_slice_name(job->name);
+    struct json *metadata = json_member(workload, "metadata"), *annotations = json_set_object(metadata, "annotations");
+    json_set_string(metadata, "name", strcmp(replaced->name, job->name) == 0 ? other : job->name);
+    SCOPED_FREE char *key = memory_format("%s/%s", job->namespace, replaced->name);
+    json_set_string(annotations, ANNOTATION_QUEUE_REPLACES, key);
+    json_set_string(annotations, ANNOTATION_QUEUE_ELASTIC, "true");
+    child_label_number(annotations, ANNOTATION_QUEUE_SLICE, replaced->slice + 1);
+    for (struct json *set = json_first(json_at(workload, "spec.podSets")); set; set = json_next(set)) {
+        if (strcmp(json_string_at(set, "name", ""), role_name(ROLE_WORKER)) != 0)
+            continue;
+        json_set_integer(set, "count", workers);
+        json_remove(set, "minCount"); /* Kueue admits no part of a slice */
+    }
+}
+
+struct json *queue_build_size(const struct training_job *job, const char *version, const char *name, int64_t workers,
+                              int64_t least)
+{
+    struct json *workload = begin(job, name, version);
     struct json *sets = json_set_array(json_set_object(workload, "spec"), "podSets");
-    int64_t least = view->reserved ? view->least_workers : least_of(job, ROLE_WORKER, workers);
     json_append(sets, pod_set_new(ROLE_WORKER, workers, least));
     return workload;
 }

@@ -32,10 +32,19 @@ int64_t queue_pods(const struct training_job *job, enum role role);
 int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
                          struct json **ret_workload, struct error *error);
 
-/* Builds a configuration for server-side apply that sets for how many workers the Workload of an elastic job asks. With how few it would be
- * content can be changed only as long as it has no quota. */
-struct json *queue_build_size(const struct training_job *job, const char *version, const struct workload_view *view,
-                              int64_t workers);
+/* Returns with how few workers a Workload that asks for so many would be content; 0: with no fewer. */
+int64_t queue_least_workers(const struct training_job *job, int64_t workers);
+
+/* A job has two names for Workloads, its own and this one: one that has quota and one that is to replace it, with more. Free with free(). */
+#define QUEUE_SLICE_SUFFIX ".slice"
+char *queue_slice_name(const char *job_name);
+/* Makes a Workload of queue_build_workload one that asks for so many workers, and that Kueue is to admit in place of `replaced`. */
+void queue_make_slice(struct json *workload, const struct training_job *job, const struct workload_view *replaced,
+                      int64_t workers);
+
+/* Builds a configuration for server-side apply that sets for how many workers the Workload of an elastic job asks. */
+struct json *queue_build_size(const struct training_job *job, const char *version, const char *name, int64_t workers,
+                              int64_t least);
 
 /* The condition PodsReady for a Workload in this state, as Kueue's own integrations set it. Kueue
  * counts its timeout for a start (reason WaitForStart) from the admission, and its timeout for a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/observed/workload_view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
@@ -100,6 +101,14 @@ static void read_topology(const struct json *workload, struct workload_view *vie
     }
 }
 
+static int64_t slice_of(const struct json *workload)
+{
+    const struct json *annotations = json_at(workload, "metadata.annotations");
+    const char *text = json_string(json_member(annotations, ANNOTATION_QUEUE_SLICE), "");
+    int64_t slice = strtoll(text, NULL, 10);
+    return slice > 0 && slice < INT64_MAX ? slice : 0;
+}
+
 /* ---------------------------------------------------------------- views */
 
 #define TEXTS 10
@@ -151,6 +160,9 @@ struct workload_view *workload_view_new(const struct json *workload)
     view->admitted = is_true(workload, "Admitted");
     view->evicted = is_true(workload, "Evicted");
     view->finished = is_true(workload, "Finished");
+    view->replaced = view->finished && strcmp(json_string_at(condition(workload, "Finished"), "reason", ""),
+                                              "WorkloadSliceReplaced") == 0;
+    view->slice = slice_of(workload);
     view->pods_ready = is_true(workload, "PodsReady");
     read_topology(workload, view);
     view->workers = number_of_workers(json_at(workload, "spec.podSets"), "count");

@@ -26,9 +26,11 @@ struct workload_view {
     const char *assignments;
     bool deleting, has_admission;
     bool reserved, admitted, evicted, finished; /* conditions that are True */
-    bool pods_ready;                            /* PodsReady is True */
-    const char *pods_ready_reason;              /* "WaitForStart", …; "": the Workload has no PodsReady yet */
-    bool has_topology;                          /* Kueue has chosen topology domains for a pod set */
+    bool replaced;                 /* Kueue has finished it to admit another Workload of the job in its place */
+    int64_t slice;                 /* how many of the job's Workloads were replaced before it */
+    bool pods_ready;               /* PodsReady is True */
+    const char *pods_ready_reason; /* "WaitForStart", …; "": the Workload has no PodsReady yet */
+    bool has_topology;             /* Kueue has chosen topology domains for a pod set */
     bool pins_nodes; /* Kueue has chosen a node for each pod of a pod set: the lowest level of the topology are nodes */
     /* Pods of the pod set of workers: for how many the spec asks, with how few it is content (minCount), and how many have quota; 0: none */
     int64_t workers, least_workers, admitted_workers;

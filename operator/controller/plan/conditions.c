@@ -7,6 +7,7 @@
 #include "common/contract/environment.h"
 #include "common/utf8.h"
 #include "operator/controller/plan/progress_deadline.h"
+#include "operator/controller/plan/queue_plan.h"
 
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
 {
@@ -200,7 +201,11 @@ static void update_scheduled(struct planning *planning)
                       refused ? pod->unschedulable : "pods are being created and scheduled");
         return;
     }
-    condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "AllScheduled", "every pod has a node");
+    const char *growth = status_terminal(planning->next) ? NULL : queue_growth_waits(planning);
+    if (growth)
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "GrowthQueued", growth);
+    else
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "AllScheduled", "every pod has a node");
 }
 
 /* Pods may train on for as long as a finalizer keeps the job. */

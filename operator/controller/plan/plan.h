@@ -124,7 +124,10 @@ struct queue_input {
     enum optional_state state;            /* of the Workloads and their flavors */
     const char *refusal;                  /* why they cannot be seen, as the server says; NULL or "": they can */
     const struct workload_view *workload; /* the Workload of the job's name; NULL: none */
-    const char *missing_flavor;           /* a flavor that was assigned but is not in the cache; NULL: none */
+    const struct workload_view *slice;    /* the Workload of its other name (queue_build.h); NULL: none */
+    int64_t
+        replaced_since_ms; /* since when the job's quota is neither that of the one nor of the other (queue_plan.h); FIELD_UNSET: it is */
+    const char *missing_flavor; /* a flavor that was assigned but is not in the cache; NULL: none */
     int64_t
         change_retry_ms; /* when Kueue, which has refused to change the quota of an elastic job that runs, may be asked again; 0: it has not */
     struct kube_resource resource;
@@ -281,6 +284,7 @@ enum action_type {
     ACTION_DELETE_GROUP,
     ACTION_CREATE_WORKLOAD, /* or takes the one that MultiKueue has created for the job */
     ACTION_DELETE_WORKLOAD,
+    ACTION_CREATE_SLICE,     /* a Workload that is to replace the action's */
     ACTION_RESIZE_WORKLOAD,  /* sets for how many workers it asks */
     ACTION_RELEASE_WORKLOAD, /* it was evicted and its pods are gone: its quota is released */
     ACTION_CLEAR_ADMISSION,
@@ -302,7 +306,7 @@ struct action {
     int64_t grace_seconds;                /* DELETE_POD; -1: the pod's own */
     const struct pod_view *pod;           /* the action's pod; NULL: none. Borrowed from the input */
     const struct workload_view *workload; /* of actions on one; borrowed from the input */
-    int64_t workers;                      /* RESIZE_WORKLOAD */
+    int64_t workers, least_workers;       /* CREATE_SLICE, RESIZE_WORKLOAD; least_workers 0: all are needed */
 };
 
 struct plan_event {
@@ -345,6 +349,7 @@ struct plan {
     /* The label names another queue than the one that gave quota. The input's queue_change_reported if
      * not checked. */
     bool queue_change_waits;
+    bool queue_replaces;   /* see replaced_since_ms of struct queue_input */
     size_t finished;       /* how many of the input's finished pods the status includes */
     bool took_progress;    /* the status has the input's progress; false also if there is none */
     bool reports_log_flaw; /* an event says what is wrong with the log */

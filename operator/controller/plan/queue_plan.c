@@ -9,17 +9,46 @@
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/conditions.h"
 
-static bool is_ours(const struct planning *planning, const struct workload_view *workload)
+/* Returns `workload` if it counts: it is the job's, and is not being deleted. */
+static const struct workload_view *counted(const struct workload_view *workload, const char *job_uid)
 {
-    return owner_is_job(workload->owner_uid, workload->job_uid, planning->job->uid);
+    return workload && owner_is_job(workload->owner_uid, workload->job_uid, job_uid) && !workload->deleting ? workload
+                                                                                                            : NULL;
 }
 
-/* Returns the job's Workload; NULL: there is none, it is being deleted, or it belongs to another
- * owner. */
+/* Kueue finishes a Workload a moment before it admits the one that replaces it. If that fails, the latter waits for all of its quota. */
+#define REPLACED_MAX_MS 30000
+
+static bool is_overdue(const struct queue_input *queue, int64_t now_ms)
+{
+    return queue->replaced_since_ms != FIELD_UNSET && now_ms - queue->replaced_since_ms >= REPLACED_MAX_MS;
+}
+
+struct queue_workloads queue_workloads_of(const struct queue_input *queue, const char *job_uid, int64_t now_ms)
+{
+    const struct workload_view *one = counted(queue->workload, job_uid), *other = counted(queue->slice, job_uid);
+    if (!one || !other) {
+        const struct workload_view *only = one ? one : other;
+        return only && only->replaced ? (struct queue_workloads){.surplus = only}
+                                      : (struct queue_workloads){.holder = only};
+    }
+    const struct workload_view *older = one->slice < other->slice ? one : other, *newer = older == one ? other : one;
+    if (newer->replaced)
+        return (struct queue_workloads){.holder = older, .surplus = newer};
+    bool has_come = newer->admitted || (older->replaced && !newer->reserved && is_overdue(queue, now_ms));
+    return has_come ? (struct queue_workloads){.holder = newer, .surplus = older}
+                    : (struct queue_workloads){.holder = older, .growth = newer};
+}
+
+static struct queue_workloads workloads_of(const struct planning *planning)
+{
+    return queue_workloads_of(&planning->input->queue, planning->job->uid, planning->now_ms);
+}
+
+/* Returns the Workload by which the job has quota or asks for it; NULL: there is none. */
 static const struct workload_view *own_workload(const struct planning *planning)
 {
-    const struct workload_view *workload = planning->input->queue.workload;
-    return workload && is_ours(planning, workload) && !workload->deleting ? workload : NULL;
+    return workloads_of(planning).holder;
 }
 
 static bool is_queued(const struct planning *planning)
@@ -43,7 +72,9 @@ bool queue_lacks_workload(const struct planning *planning)
 {
     const struct queue_input *queue = &planning->input->queue;
     return is_queued(planning) && queue->state == OPTIONAL_READY &&
-           (!queue->workload || (is_prebuilt(planning) && !is_ours(planning, queue->workload)));
+           ((!queue->workload && !own_workload(planning)) ||
+            (is_prebuilt(planning) &&
+             !owner_is_job(queue->workload->owner_uid, queue->workload->job_uid, planning->job->uid)));
 }
 
 static const char *looking(struct planning *planning)
@@ -123,12 +154,13 @@ bool queue_take_admission(struct planning *planning)
     bool is_new = admitted != old->admitted_workers || old->observed_generation != planning->job->generation;
     planning->next->admitted_workers = admitted;
     if (admitted < wanted && is_new)
-        planning_event(planning, false, "AdmittedInPart", "Queue",
-                       planning_format(planning,
-                                       "queue %s admits %" PRId64 " of %" PRId64
-                                       " workers, so the job trains with these; to ask for all again, suspend and "
-                                       "resume it",
-                                       workload->queue_name, admitted, wanted));
+        planning_event(
+            planning, false, "AdmittedInPart", "Queue",
+            planning_format(planning,
+                            "queue %s admits %" PRId64 " of %" PRId64 " workers, so the job trains with these; %s",
+                            workload->queue_name, admitted, wanted,
+                            changes_quota(planning, workload) ? "it gets more as soon as there is quota for all"
+                                                              : "to ask for all again, suspend and resume it"));
     return (admitted < wanted ? admitted : wanted) != planning->job->document.workers;
 }
 
@@ -146,9 +178,11 @@ static void act_on(struct planning *planning, enum action_type type, const struc
 
 void queue_dismiss(struct planning *planning)
 {
-    const struct workload_view *workload = own_workload(planning);
-    if (workload && !is_prebuilt(planning))
-        act_on(planning, ACTION_DELETE_WORKLOAD, workload);
+    struct queue_workloads workloads = workloads_of(planning);
+    const struct workload_view *all[] = {workloads.holder, workloads.growth, workloads.surplus};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] && !is_prebuilt(planning))
+            act_on(planning, ACTION_DELETE_WORKLOAD, all[i]);
 }
 
 static void tell_of_change(struct planning *planning, const struct workload_view *workload)
@@ -177,18 +211,31 @@ static void leave_queue(struct planning *planning, const struct workload_view *w
         act_on(planning, ACTION_DELETE_WORKLOAD, workload);
 }
 
-static void resize(struct planning *planning, const struct workload_view *workload, int64_t workers)
+static void ask_for(struct planning *planning, enum action_type type, const struct workload_view *workload,
+                    int64_t workers, int64_t least)
 {
-    act_on(planning, ACTION_RESIZE_WORKLOAD, workload);
-    planning->plan->actions[planning->plan->action_count - 1].workers = workers;
+    act_on(planning, type, workload);
+    struct action *action = &planning->plan->actions[planning->plan->action_count - 1];
+    action->workers = workers;
+    action->least_workers = least;
 }
 
 /* An elastic job may be scaled while it waits. Kueue lets the number of a Workload be changed as long as it has no quota, and the Workload
  * keeps its place in the queue, which goes by its creation. */
 static bool asks_for_others(const struct planning *planning, const struct workload_view *workload)
 {
-    return planning->job->elastic.enabled && !workload->reserved &&
-           workload->workers != queue_pods(planning->job, ROLE_WORKER);
+    int64_t workers = queue_pods(planning->job, ROLE_WORKER);
+    bool was_slice = workload->slice > 0 && workload->least_workers != queue_least_workers(planning->job, workers);
+    return planning->job->elastic.enabled && !workload->reserved && (workload->workers != workers || was_slice);
+}
+
+/* Returns whether Kueue may be asked to change the quota of a job that runs. */
+static bool change_is_due(struct planning *planning)
+{
+    bool is_due = planning->now_ms >= planning->input->queue.change_retry_ms;
+    if (!is_due)
+        planning_requeue(planning, planning->input->queue.change_retry_ms);
+    return is_due;
 }
 
 static bool has_worker_from(const struct planning *planning, int64_t index)
@@ -210,10 +257,63 @@ static void give_quota_back(struct planning *planning, const struct workload_vie
     if (!changes_quota(planning, workload) || !workload->admitted || workload->evicted || workload->finished ||
         workload->admitted_workers <= kept || noted == FIELD_UNSET || noted > kept || has_worker_from(planning, kept))
         return;
-    if (planning->now_ms < planning->input->queue.change_retry_ms)
-        planning_requeue(planning, planning->input->queue.change_retry_ms);
-    else
-        resize(planning, workload, kept);
+    if (change_is_due(planning))
+        ask_for(planning, ACTION_RESIZE_WORKLOAD, workload, kept, workload->least_workers);
+}
+
+/* Returns whether the job may get more quota than it has while it runs, in addition. */
+static bool may_grow(const struct planning *planning, const struct workload_view *holder)
+{
+    return holder && is_queued(planning) && changes_quota(planning, holder) && holder->admitted && !holder->evicted &&
+           strcmp(holder->queue_name, planning->job->queue_name) == 0;
+}
+
+/* Asks for more workers with another Workload. One that waits is not deleted when fewer are wanted, because Kueue may be admitting it: as in
+ * Kueue's own integrations it asks for the other number then. */
+static void grow(struct planning *planning, const struct queue_workloads *workloads)
+{
+    const struct workload_view *holder = workloads->holder, *growth = workloads->growth;
+    const struct queue_input *queue = &planning->input->queue;
+    int64_t wanted = planning->job->elastic.wanted_workers;
+    bool name_is_free = !(holder == queue->workload ? queue->slice : queue->workload);
+    if (growth) {
+        wanted = wanted > holder->admitted_workers ? wanted : holder->admitted_workers;
+        if (growth->workers != wanted && (!growth->reserved || wanted < growth->workers))
+            ask_for(planning, ACTION_RESIZE_WORKLOAD, growth, wanted, 0);
+    } else if (wanted > holder->admitted_workers && holder->admitted_workers > 0 && name_is_free &&
+               planning->finishing == FINISHING_NOT && change_is_due(planning)) {
+        ask_for(planning, ACTION_CREATE_SLICE, holder, wanted, 0);
+    }
+}
+
+/* Looks after the Workload that is to replace the one by which the job has quota, and the one that was replaced. */
+static void keep_other_workload(struct planning *planning)
+{
+    struct queue_workloads workloads = workloads_of(planning);
+    if (workloads.surplus)
+        act_on(planning, ACTION_DELETE_WORKLOAD, workloads.surplus);
+    if (may_grow(planning, workloads.holder))
+        grow(planning, &workloads);
+    else if (workloads.growth && !workloads.growth->reserved)
+        act_on(planning, ACTION_DELETE_WORKLOAD, workloads.growth);
+    const struct workload_view *replaced = workloads.growth ? workloads.holder : workloads.surplus;
+    const struct workload_view *next = workloads.growth ? workloads.growth : workloads.holder;
+    planning->plan->queue_replaces = replaced && replaced->replaced && next && !next->reserved;
+    if (planning->plan->queue_replaces)
+        planning_requeue(planning, planning->now_ms + REPLACED_MAX_MS);
+}
+
+const char *queue_growth_waits(struct planning *planning)
+{
+    struct queue_workloads workloads = workloads_of(planning);
+    if (!workloads.growth || !may_grow(planning, workloads.holder))
+        return NULL;
+    int64_t more = workloads.growth->workers - workloads.holder->admitted_workers;
+    if (more <= 0)
+        return NULL;
+    const char *words = workloads.growth->waiting;
+    return planning_format(planning, "%" PRId64 " more worker%s in queue %s%s%s", more, more == 1 ? " waits" : "s wait",
+                           workloads.growth->queue_name, *words ? ": " : "", words);
 }
 
 /* Handles a change of the number of workers, and of the queue's label by Kueue's rule: the queue can be changed as long as no
@@ -223,7 +323,8 @@ static void heed_change(struct planning *planning, const struct workload_view *w
 {
     if (strcmp(workload->queue_name, planning->job->queue_name) == 0) {
         if (asks_for_others(planning, workload))
-            resize(planning, workload, queue_pods(planning->job, ROLE_WORKER));
+            ask_for(planning, ACTION_RESIZE_WORKLOAD, workload, queue_pods(planning->job, ROLE_WORKER),
+                    queue_least_workers(planning->job, queue_pods(planning->job, ROLE_WORKER)));
         give_quota_back(planning, workload);
         return;
     }
@@ -239,6 +340,7 @@ void queue_keep(struct planning *planning, bool suspended)
     const struct queue_input *queue = &planning->input->queue;
     const struct workload_view *workload = own_workload(planning);
     planning->plan->queue_change_waits = false;
+    keep_other_workload(planning);
     if (workload && !is_queued(planning) && !is_prebuilt(planning))
         leave_queue(planning, workload);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
@@ -257,7 +359,10 @@ void queue_keep(struct planning *planning, bool suspended)
 
 void queue_report(struct planning *planning)
 {
-    const struct workload_view *workload = own_workload(planning);
+    struct queue_workloads workloads = workloads_of(planning);
+    const struct workload_view *workload = workloads.holder;
+    if (status_terminal(planning->old) && (workloads.growth || workloads.surplus))
+        act_on(planning, ACTION_DELETE_WORKLOAD, workloads.growth ? workloads.growth : workloads.surplus);
     if (!workload || workload->finished)
         return;
     struct pods_ready pods = queue_pods_ready(workload, planning->next);

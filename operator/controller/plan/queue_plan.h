@@ -14,6 +14,19 @@
 
 #include "operator/controller/plan/planning.h"
 
+/* The job's Workloads that exist and are not being deleted; NULL: there is none. An elastic job may have two (queue_slice_name): while it runs
+ * with the quota of the one, the other asks for more. When Kueue admits that one, it finishes the first. In the moment between the two, and
+ * no longer, the first one counts as if it had its quota still. */
+struct queue_workloads {
+    const struct workload_view *holder;  /* by which the job has quota, or asks for it */
+    const struct workload_view *growth;  /* is to replace that one, and waits */
+    const struct workload_view *surplus; /* was replaced, and is to be deleted */
+};
+struct queue_workloads queue_workloads_of(const struct queue_input *queue, const char *job_uid, int64_t now_ms);
+
+/* Returns for how many more workers the job waits while it runs, and why; NULL: for none. */
+const char *queue_growth_waits(struct planning *planning);
+
 /* Returns whether the job may have pods. If not, `ret_reason` and `ret_message` say why. */
 bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message);
 
@@ -33,7 +46,7 @@ void queue_dismiss(struct planning *planning);
 /* Creates, replaces or updates the Workload of a job that wants to run. `suspended`: the status
  * says that the job is suspended, and no pod is left. */
 void queue_keep(struct planning *planning, bool suspended);
-/* Updates the Workload's conditions if the next status requires it. */
+/* Updates the Workload's conditions if the next status requires it. At the end of the job, deletes the other one. */
 void queue_report(struct planning *planning);
 
 /* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */

@@ -235,6 +235,7 @@ quota_used() {
 quota_is() {
     [[ $(quota_used) == "$1" ]]
 }
+k delete tj --all >/dev/null
 elastic_job flexible 4
 until_true 60 status_is flexible readySummary 4/4
 verdict $? "an elastic job uses the queue whole" "$(workload flexible .status) $(status_of flexible conditions)"
@@ -250,6 +251,76 @@ verdict $? "scaled down it gives quota back, with which the other one runs" "$(w
 verdict $? "its Workload and its pods are the same, and no quota is counted twice" "$(workload flexible .) $(quota_used)"
 [[ $(status_of flexible controllerState.admittedWorkers) == 2 ]] && no_failure flexible
 verdict $? "its status has the number" "$(status_of flexible controllerState)"
+
+# ---- and grows again: another Workload asks for that, and replaces the first when it is admitted
+slice_of() {
+    workload flexible.slice "$1"
+}
+k scale tj flexible --replicas 3 >/dev/null
+until_true 60 why_is flexible "flexible waits for nothing: it runs; 1 more worker waits in queue research: *insufficient unused quota*"
+verdict $? "scaled up it waits for quota while it runs, and cox why says so" "$why $(slice_of .)"
+[[ $(slice_of '.spec.podSets[0].count') == 3 && $(slice_of '.metadata.annotations.kueue\.x-k8s\.io/workload-slice-replacement-for') == "$space/flexible" ]] &&
+    pods_are flexible 2 && quota_is 8
+verdict $? "by another Workload" "$(slice_of .) $(quota_used)"
+cluster_operators_end
+cluster_operator_start
+cluster_operator_start
+k delete tj next >/dev/null
+until_true 60 status_is flexible readySummary 3/3
+verdict $? "once there is quota it grows, also with another operator than the one that asked" "$(slice_of .) $(status_of flexible conditions) $(k get workloads.v1beta2.kueue.x-k8s.io)"
+only_slice() {
+    [[ $(k get workloads.v1beta2.kueue.x-k8s.io -o 'jsonpath={.items[*].metadata.name}') == flexible.slice ]] && quota_is 6
+}
+until_true 60 only_slice && [[ $(current flexible 0) == "$first_pod" ]] && no_failure flexible
+verdict $? "the first Workload is gone, its quota counts once, and no pod was replaced" "$(k get workloads.v1beta2.kueue.x-k8s.io) $(quota_used) $(k get pods)"
+status_is flexible readySummary 3/3 && workload_is flexible.slice PodsReady True
+verdict $? "Kueue knows of its pods" "$(slice_of .status.conditions)"
+
+# ---- what waits for more never starts, where the job wants less, is preempted, suspended or deleted
+k scale tj flexible --replicas 6 >/dev/null
+until_true 60 why_is flexible "*3 more workers wait in queue research*"
+verdict $? "the next growth waits, too" "$why"
+k scale tj flexible --replicas 2 >/dev/null
+shrunk_to_two() {
+    pods_are flexible 2 && quota_is 4 && [[ $(status_of flexible controllerState.admittedWorkers) == 2 ]]
+}
+until_true 90 shrunk_to_two
+verdict $? "scaled down meanwhile it gives quota back" "$(k get workloads.v1beta2.kueue.x-k8s.io -o yaml | grep -A3 count) $(quota_used)"
+k scale tj flexible --replicas 6 >/dev/null
+until_true 60 why_is flexible "*4 more workers wait in queue research*"
+verdict $? "and asks again" "$why $(k get workloads.v1beta2.kueue.x-k8s.io)"
+requests='cpu: "2"' played_job urgent 3 '{}' '' '' "kueue.x-k8s.io/queue-name: research, kueue.x-k8s.io/priority-class: urgent" >/dev/null
+until_true 60 status_is urgent readySummary 3/3
+verdict $? "an urgent job preempts it" "$(workload urgent .status)"
+until_true 90 status_is flexible readySummary 1/1 && until_true 60 why_is flexible "*5 more workers wait in queue research*" && quota_is 8
+verdict $? "which trains with what is left, and asks for more again" "$why $(k get workloads.v1beta2.kueue.x-k8s.io) $(quota_used)"
+no_failure urgent && [[ $(status_of flexible restarts.failures) =~ ^0?$ ]]
+verdict $? "which is no failure" "$(status_of flexible restarts)"
+k scale tj flexible --replicas 4 >/dev/null
+until_true 60 why_is flexible "*3 more workers wait in queue research*"
+k delete tj urgent >/dev/null
+until_true 60 status_is flexible readySummary 4/4
+verdict $? "what waits asks for the newest number" "$(k get workloads.v1beta2.kueue.x-k8s.io -o yaml | grep -A3 count)"
+k scale tj flexible --replicas 6 >/dev/null
+until_true 60 why_is flexible "*2 more workers wait in queue research*"
+verdict $? "the third growth waits" "$why"
+k patch tj flexible --type=merge -p '{"spec": {"suspend": true}}' >/dev/null
+nothing_left() {
+    [[ -z $(k get workloads.v1beta2.kueue.x-k8s.io -o name 2>/dev/null) ]] && quota_is 0
+}
+until_true 60 nothing_left
+verdict $? "suspended it leaves neither Workload nor quota" "$(k get workloads.v1beta2.kueue.x-k8s.io) $(quota_used)"
+k delete tj flexible >/dev/null
+elastic_job flexible 4
+until_true 60 status_is flexible readySummary 4/4
+k scale tj flexible --replicas 5 >/dev/null
+until_true 60 why_is flexible "*1 more worker waits in queue research*"
+k delete tj flexible >/dev/null
+until_true 60 nothing_left
+verdict $? "deleted neither" "$(k get workloads.v1beta2.kueue.x-k8s.io) $(quota_used)"
+elastic_job flexible 2
+queued_job next
+until_true 60 status_is flexible readySummary 2/2 && until_true 60 runs next
 
 # As without Kueue's feature gate: its webhook refuses the change.
 refusal_made() {

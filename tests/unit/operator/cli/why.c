@@ -166,6 +166,15 @@ Test(why, a_straggler_is_named)
            "[]", "[]", "digits waits for nothing: it runs");
 }
 
+Test(why, growth_that_waits_in_a_queue_is_told)
+{
+    expect(
+        JOB("",
+            "'conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+            "{'type':'Scheduled','status':'True','reason':'GrowthQueued','message':'2 more workers wait in queue q'}]"),
+        "[]", "[]", "digits waits for nothing: it runs; 2 more workers wait in queue q");
+}
+
 #define WITHOUT_STEP(seconds, message)                                                                                 \
     JOB("'runPolicy':{'progressDeadlineSeconds':" #seconds "}",                                                        \
         "'controllerState':{'progressedAt':'2026-11-20T14:00:20Z'},'progress':{'step':50,'totalSteps':100},"           \

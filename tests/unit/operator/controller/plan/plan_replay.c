@@ -85,9 +85,10 @@ struct model {
     bool key_there;
     int key; /* the number of the newest */
     struct crew_key_look key_look;
-    int key_lost_in;     /* turns until somebody removes it; below 0: nobody does */
-    bool workload_there; /* Kueue's, of jobs with a queue */
-    struct workload_view workload;
+    int key_lost_in;                  /* turns until somebody removes it; below 0: nobody does */
+    bool workload_there, slice_there; /* Kueue's, of jobs with a queue */
+    struct workload_view workload, slice;
+    int64_t replaced_since_ms;
     struct {
         bool there;
         struct place place;
@@ -617,7 +618,7 @@ static void settle(const struct job_status *before, const struct job_status *nex
     }
 }
 
-static unsigned stragglers_replaced, quota_lowered; /* in all schedules */
+static unsigned stragglers_replaced, quota_lowered, slices_created, slices_admitted; /* in all schedules */
 
 /* A write decides about one straggler at most, which runs while nobody is missing, and within the limit. */
 static void check_stragglers(const struct job_status *before, const struct job_status *after)
@@ -772,29 +773,74 @@ static bool quota_is_used_from(int64_t index)
     return false;
 }
 
-static void tell_workload(struct pods_ready pods)
+static struct workload_view *workload_of(const struct action *action)
 {
-    CHECK(!model.workload.admitted || !model.workload.pods_ready || pods.ready ||
-              strcmp(pods.reason, "WaitForRecovery") == 0,
+    return action->workload == &model.slice ? &model.slice : &model.workload;
+}
+
+static void tell_workload(struct workload_view *workload, struct pods_ready pods)
+{
+    CHECK(!workload->admitted || !workload->pods_ready || pods.ready || strcmp(pods.reason, "WaitForRecovery") == 0,
           "Kueue counts from the admission for a crew that was ready");
-    model.workload.pods_ready = pods.ready;
-    model.workload.pods_ready_reason = pods.reason;
+    workload->pods_ready = pods.ready;
+    workload->pods_ready_reason = pods.reason;
+}
+
+static struct workload_view new_workload(const char *name, const char *uid, int64_t slice, int64_t workers,
+                                         int64_t least)
+{
+    return (struct workload_view){.name = name,
+                                  .uid = uid,
+                                  .owner_uid = SCENE_UID,
+                                  .job_uid = SCENE_UID,
+                                  .queue_name = "queue",
+                                  .waiting = "",
+                                  .evicted_reason = "",
+                                  .evicted_message = "",
+                                  .pods_ready_reason = "",
+                                  .assignments = "{}",
+                                  .slice = slice,
+                                  .workers = workers,
+                                  .least_workers = least};
+}
+
+static void create_slice(const struct action *action)
+{
+    const struct workload_view *replaced = workload_of(action);
+    bool is_first = replaced == &model.workload;
+    CHECK(is_first ? !model.slice_there : !model.workload_there, "the Workload's name is taken");
+    CHECK(replaced->admitted && action->workers > replaced->admitted_workers, "more is asked for without a reason");
+    if (is_first)
+        model.slice = new_workload("digits.slice", "slice", replaced->slice + 1, action->workers, 0);
+    else
+        model.workload = new_workload("digits", "workload", replaced->slice + 1, action->workers, 0);
+    *(is_first ? &model.slice_there : &model.workload_there) = true;
+    slices_created++;
+}
+
+/* Pods may use the quota of a Workload that Kueue has replaced until it admits the other one. */
+static int64_t workers_with_quota(void)
+{
+    int64_t one = model.workload_there && model.workload.admitted ? model.workload.admitted_workers : 0;
+    int64_t other = model.slice_there && model.slice.admitted ? model.slice.admitted_workers : 0;
+    return one > other ? one : other;
 }
 
 /* As Kueue's webhook allows it. */
-static void resize_workload(int64_t workers)
+static void resize_workload(struct workload_view *workload, int64_t workers, int64_t least)
 {
-    struct workload_view *workload = &model.workload;
+    const struct workload_view *other = workload == &model.slice ? &model.workload : &model.slice;
+    bool is_growth = model.workload_there && model.slice_there && workload->slice > other->slice;
     CHECK(workers > 0, "a Workload asks for no workers");
     if (workload->reserved) {
-        CHECK(model.scene.job.queue_elastic, "a Workload with quota asks for another number");
+        CHECK(model.cached_job.queue_elastic, "a Workload with quota asks for another number");
         CHECK(workers < workload->workers && workers >= workload->least_workers, "Kueue refuses the number");
-        CHECK(!quota_is_used_from(workers), "quota is given back while a pod uses it");
+        CHECK(is_growth || !quota_is_used_from(workers), "quota is given back while a pod uses it");
         if (workers < workload->admitted_workers)
             workload->admitted_workers = workers;
         quota_lowered++;
     } else {
-        workload->least_workers = workers > 1;
+        workload->least_workers = least;
     }
     workload->workers = workers;
 }
@@ -802,7 +848,7 @@ static void resize_workload(int64_t workers)
 static void create_pod(const struct action *action, const struct plan *plan)
 {
     bool has_quota = !model.scene.job.queue_name || !model.scene.job.elastic.enabled || action->role != ROLE_WORKER ||
-                     action->index < model.workload.admitted_workers;
+                     action->index < workers_with_quota();
     CHECK(has_quota, "a pod comes without quota for it");
     size_t count = model.pod_count;
     server_create((struct place){action->role, action->index}, plan->incarnation, plan->attempt, false);
@@ -848,39 +894,34 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_CREATE_WORKLOAD:
         CHECK(!status_terminal(&model.scene.job.status), "a Workload after the end");
         if (!model.workload_there)
-            model.workload =
-                (struct workload_view){.name = job->name,
-                                       .workers = queue_pods(job, ROLE_WORKER),
-                                       .least_workers = job->elastic.enabled && queue_pods(job, ROLE_WORKER) > 1,
-                                       .uid = "workload",
-                                       .owner_uid = SCENE_UID,
-                                       .job_uid = SCENE_UID,
-                                       .queue_name = "queue",
-                                       .waiting = "",
-                                       .evicted_reason = "",
-                                       .evicted_message = "",
-                                       .pods_ready_reason = "",
-                                       .assignments = "{}"};
+            model.workload = new_workload("digits", "workload", 0, queue_pods(job, ROLE_WORKER),
+                                          queue_least_workers(job, queue_pods(job, ROLE_WORKER)));
         model.workload_there = true;
         break;
     case ACTION_DELETE_WORKLOAD:
-        CHECK(!model.workload.reserved || !quota_is_used(), "a Workload goes while pods use its quota");
-        model.workload_there = false;
+        CHECK(!workload_of(action)->reserved || !quota_is_used() || (model.workload_there && model.slice_there) ||
+                  workload_of(action)->replaced,
+              "a Workload goes while pods use its quota");
+        *(action->workload == &model.slice ? &model.slice_there : &model.workload_there) = false;
+        break;
+    case ACTION_CREATE_SLICE:
+        CHECK(!status_terminal(&model.scene.job.status), "a Workload after the end");
+        create_slice(action);
         break;
     case ACTION_RESIZE_WORKLOAD:
-        resize_workload(action->workers);
+        resize_workload(workload_of(action), action->workers, action->least_workers);
         break;
     case ACTION_RELEASE_WORKLOAD:
         CHECK(model.scene.job.status.replicas[ROLE_WORKER].active == 0, "quota is given back while a pod lives");
-        model.workload.reserved = model.workload.admitted = false;
+        workload_of(action)->reserved = workload_of(action)->admitted = false;
         break;
     case ACTION_CLEAR_ADMISSION:
-        CHECK(!model.workload.reserved, "an admission that holds is cleared");
-        model.workload.has_admission = false;
+        CHECK(!workload_of(action)->reserved, "an admission that holds is cleared");
+        workload_of(action)->has_admission = false;
         break;
     case ACTION_REPORT_WORKLOAD:
-        tell_workload(queue_pods_ready(&model.workload, &plan->status));
-        model.workload.finished = status_terminal(&job->status);
+        tell_workload(workload_of(action), queue_pods_ready(action->workload, &plan->status));
+        workload_of(action)->finished = status_terminal(&job->status);
         break;
     case ACTION_DELETE_GROUP:
         CHECK(status_terminal(&model.scene.job.status) ||
@@ -891,7 +932,7 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_CREATE_POD:
         CHECK(model.service, "a pod comes before its Service");
         CHECK(!training_job_awaits_class(&model.scene.job), "a pod comes before the status has its class");
-        CHECK(!job->queue_name || (model.workload_there && model.workload.admitted),
+        CHECK(!job->queue_name || workers_with_quota() > 0 || (model.workload_there && model.workload.admitted),
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
@@ -970,7 +1011,10 @@ static size_t operator_turn(void)
         .finished_count = model.done_count,
         .inherited_incarnation = model.inherited_incarnation,
         .service = model.service ? &model.scene.service : NULL,
-        .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
+        .queue = {.state = OPTIONAL_READY,
+                  .workload = model.workload_there ? &model.workload : NULL,
+                  .slice = model.slice_there ? &model.slice : NULL,
+                  .replaced_since_ms = model.replaced_since_ms},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
         .class = {.state = OPTIONAL_READY, .view = model.class_there ? &model.class : NULL},
         .certificate = {.number = FIELD_UNSET},
@@ -994,6 +1038,10 @@ static size_t operator_turn(void)
     }
     SCOPED(plan_release) struct plan plan = {0};
     plan_job(&input, &plan);
+    if (!plan.queue_replaces)
+        model.replaced_since_ms = FIELD_UNSET;
+    else if (model.replaced_since_ms == FIELD_UNSET)
+        model.replaced_since_ms = model.now_ms;
     if (!plan.counts_wait)
         model.counts_since_ms = FIELD_UNSET;
     else if (model.counts_since_ms == FIELD_UNSET)
@@ -1092,10 +1140,23 @@ static void pod_suffer(struct model_pod *pod)
     }
 }
 
-static void kueue_turn(void)
+/* Kueue finishes the older of two Workloads before it admits the newer one, which may fail. */
+static void kueue_replaces(struct workload_view *older, struct workload_view *newer)
 {
-    struct workload_view *workload = &model.workload;
-    if (!model.workload_there || workload->finished)
+    if (newer->reserved || newer->finished || !(model.calm || chance(20)))
+        return;
+    if (older->reserved)
+        older->finished = older->replaced = true;
+    if (!model.calm && chance(30))
+        return;
+    newer->reserved = newer->admitted = newer->has_admission = true;
+    newer->admitted_workers = newer->workers;
+    slices_admitted++;
+}
+
+static void kueue_looks_at(struct workload_view *workload, bool *there)
+{
+    if (!*there || workload->finished)
         return;
     if (!workload->reserved && (model.calm || chance(30))) {
         int64_t least = workload->least_workers > 0 ? workload->least_workers : workload->workers;
@@ -1105,8 +1166,20 @@ static void kueue_turn(void)
     } else if (workload->admitted && !model.calm && chance(3)) {
         workload->evicted = true;
     } else if (!model.calm && chance(1)) {
-        model.workload_there = false;
+        *there = false;
     }
+}
+
+static void kueue_turn(void)
+{
+    struct workload_view *one = &model.workload, *other = &model.slice;
+    bool are_two = model.workload_there && model.slice_there, is_older = one->slice < other->slice;
+    if (!are_two || is_older)
+        kueue_looks_at(one, &model.workload_there);
+    if (!are_two || !is_older)
+        kueue_looks_at(other, &model.slice_there);
+    if (model.workload_there && model.slice_there)
+        kueue_replaces(is_older ? one : other, is_older ? other : one);
 }
 
 static void copy_pod(const struct model_pod *pod)
@@ -1199,6 +1272,8 @@ static void world_turn(void)
         model.group.owner_uid = "";
     if (model.workload_there && chance(2))
         model.workload.owner_uid = "";
+    if (!model.calm && chance(1))
+        model.scene.job.queue_elastic = !model.scene.job.queue_elastic;
     kueue_turn();
     if (!model.calm && model.key_lost_in-- == 0)
         model.key_there = false;
@@ -1228,6 +1303,8 @@ static void check_end(void)
         alive += model.pods[i].exists && !model.pods[i].foreign && pod_view_alive(&model.pods[i].view);
     CHECK(alive == 0, "pods live on after the end");
     CHECK(!model.workload_there || model.workload.finished, "Kueue is not told of the end");
+    CHECK(!model.slice_there || model.slice.finished, "Kueue is not told of the end");
+    CHECK(!model.workload_there || !model.slice_there, "two Workloads stay after the end");
     CHECK(!model.group_there, "the PodGroup stays after the end");
     CHECK(status->replicas[ROLE_WORKER].active == 0, "active counts what is gone");
     CHECK(condition_is(status, CONDITION_RUNNING, CONDITION_FALSE) ||
@@ -1251,7 +1328,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.seed = seed;
     model.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     model.now_ms = SCENE_NOW;
-    model.counts_since_ms = FIELD_UNSET;
+    model.counts_since_ms = model.replaced_since_ms = FIELD_UNSET;
     model.options = plan_options_default;
     scene_init(&model.scene, WORKERS);
     model.scene.job.run_policy.restart_scope = scope;
@@ -1325,6 +1402,7 @@ Test(plan_replay, pods_are_replaced_one_by_one)
     run_schedules(RESTART_SCOPE_POD);
     cr_expect(getenv("PLAN_REPLAY_LAST") || stragglers_replaced > 0, "the schedules replace no straggler");
     cr_expect(getenv("PLAN_REPLAY_LAST") || quota_lowered > 0, "the schedules give no quota back");
+    cr_expect(getenv("PLAN_REPLAY_LAST") || (slices_created > 0 && slices_admitted > 0), "the schedules grow no job");
 }
 
 Test(plan_replay, crews_start_over)
@@ -1345,9 +1423,9 @@ Test(plan_replay, what_was_found_once)
 }
 
 /* Lists whether each of the job's objects exists. */
-static size_t leftovers(bool *left[PODS_MAX + 3])
+static size_t leftovers(bool *left[PODS_MAX + 4])
 {
-    bool *all[] = {&model.service, &model.group_there, &model.workload_there};
+    bool *all[] = {&model.service, &model.group_there, &model.workload_there, &model.slice_there};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (*all[i])
@@ -1360,7 +1438,7 @@ static size_t leftovers(bool *left[PODS_MAX + 3])
 
 static bool delete_something(void)
 {
-    bool *left[PODS_MAX + 3];
+    bool *left[PODS_MAX + 4];
     size_t count = leftovers(left);
     if (count > 0)
         *left[draw(count)] = false;

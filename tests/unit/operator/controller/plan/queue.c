@@ -8,7 +8,7 @@
 #include "tests/unit/json_of.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
-static struct workload_view workload;
+static struct workload_view workload, slice;
 
 SCENE_SUITE(queue)
 {
@@ -356,9 +356,9 @@ Test(queue, a_job_that_is_scaled_while_it_waits_keeps_its_workload)
     expect_plan("resize_workload=0 (its quota is reserved)");
 }
 
-static void expect_size(int64_t workers, const char *expected)
+static void expect_size(int64_t workers, int64_t least, const char *expected)
 {
-    SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2", &workload, workers);
+    SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2", "digits", workers, least);
     SCOPED_BUFFER text;
     buffer_init(&text, 4096);
     cr_assert_eq(json_print(json_at(size, "spec"), &text, NULL), 0);
@@ -369,13 +369,9 @@ static void expect_size(int64_t workers, const char *expected)
 Test(queue, the_size_of_a_workload_is_its_workers)
 {
     be_elastic(4);
-    expect_size(4, "{\"podSets\":[{\"name\":\"worker\",\"count\":4,\"minCount\":1}]}");
-    expect_size(1, "{\"podSets\":[{\"name\":\"worker\",\"count\":1}]}");
-    workload.reserved = true;
-    workload.least_workers = 2;
-    expect_size(3, "{\"podSets\":[{\"name\":\"worker\",\"count\":3,\"minCount\":2}]}");
-    workload.least_workers = 0;
-    expect_size(3, "{\"podSets\":[{\"name\":\"worker\",\"count\":3}]}");
+    expect_size(4, queue_least_workers(&scene.job, 4),
+                "{\"podSets\":[{\"name\":\"worker\",\"count\":4,\"minCount\":1}]}");
+    expect_size(1, queue_least_workers(&scene.job, 1), "{\"podSets\":[{\"name\":\"worker\",\"count\":1}]}");
 }
 
 /* ---------------------------------------------------------------- quota that follows the number of workers */
@@ -435,6 +431,175 @@ Test(queue, a_job_that_grows_again_before_its_quota_went_back_has_it_still)
     cr_assert_eq(scene.job.status.admitted_workers, 4);
     parse_again();
     expect_turn("job.workers=4");
+}
+
+/* Kueue's cached Workloads after the plan asked for another one. */
+static void see_slice(int64_t workers)
+{
+    slice = workload;
+    slice.name = "digits.slice";
+    slice.uid = "slice-uid";
+    slice.slice = workload.slice + 1;
+    slice.workers = workers;
+    slice.least_workers = slice.admitted_workers = 0;
+    slice.reserved = slice.admitted = slice.has_admission = slice.pods_ready = false;
+    slice.pods_ready_reason = "";
+    slice.waiting = "insufficient quota";
+    scene.input.queue.slice = &slice;
+}
+
+static void admit_slice(void)
+{
+    slice.reserved = slice.admitted = slice.has_admission = true;
+    slice.admitted_workers = slice.workers;
+    slice.waiting = "";
+}
+
+/* Of four workers, with another Workload that asks for six. */
+static void run_and_ask(void)
+{
+    run_sliced();
+    scale_to(6);
+    expect_turn("create_slice=1 job.workers=4 event=AdmittedInPart");
+    cr_assert_eq(scene.plan.actions[0].workers, 6);
+    cr_assert_eq(scene.plan.actions[0].workload, &workload);
+    see_slice(6);
+    expect_turn("actions=0 Scheduled:True=GrowthQueued Running:True=CrewComplete");
+    cr_assert_str_eq(scene.job.status.conditions[CONDITION_SCHEDULED].message,
+                     "2 more workers wait in queue research: insufficient quota");
+}
+
+Test(queue, a_crew_grows_once_kueue_has_admitted_the_workload_that_asks_for_more)
+{
+    run_and_ask();
+    workload.finished = workload.replaced = true;
+    expect_turn("actions=0 Running:True=CrewComplete (Kueue admits the other one in a moment)");
+    admit_slice();
+    expect_plan("delete_workload=1 create_pod=0");
+    scene_turn(&scene);
+    cr_assert_eq(scene.job.status.admitted_workers, 6);
+    scene.input.queue.workload = NULL;
+    parse_again();
+    expect_turn("job.workers=6");
+    expect_plan("create_pod=2 delete_pod=0 create_workload=0 create_slice=0");
+}
+
+Test(queue, the_name_of_the_first_workload_is_that_of_the_third)
+{
+    run_and_ask();
+    admit_slice();
+    workload.deleting = true;
+    scene_turn(&scene);
+    scale_to(8);
+    scene_turn(&scene);
+    expect_plan("create_slice=0 (the name is taken)");
+    scene.input.queue.workload = NULL;
+    expect_plan("create_slice=1");
+    cr_assert_eq(scene.plan.actions[0].workload, &slice);
+    workload.deleting = workload.admitted = workload.reserved = false;
+    workload.slice = 2;
+    workload.workers = 8;
+    scene.input.queue.workload = &workload;
+    expect_plan("create_slice=0 delete_workload=0 resize_workload=0");
+}
+
+/* In one turn of 30 seconds the operator does not know whether Kueue will admit the other Workload. */
+Test(queue, a_replacement_that_is_not_admitted_is_an_eviction)
+{
+    run_and_ask();
+    workload.finished = workload.replaced = true;
+    expect_turn("actions=0");
+    cr_assert(scene.plan.queue_replaces);
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 30000);
+    scene.input.queue.replaced_since_ms = scene.input.now_ms - 29999;
+    expect_plan("actions=0 Running:True=CrewComplete");
+    scene.input.queue.replaced_since_ms = scene.input.now_ms - 30000;
+    slice.reserved = true;
+    expect_plan("actions=0 (it has quota, and waits for a check)");
+    slice.reserved = false;
+    expect_turn("delete_workload=1 Suspended:False=Suspending");
+    cr_assert(scene.plan.queue_replaces, "the decision stands");
+    expect_turn("delete_pod=4");
+}
+
+Test(queue, a_job_that_does_not_want_more_after_all_asks_for_what_it_has)
+{
+    run_and_ask();
+    scale_to(5);
+    expect_plan("resize_workload=1");
+    cr_assert_eq(scene.plan.actions[0].workload, &slice);
+    cr_assert_eq(scene.plan.actions[0].workers, 5);
+    cr_assert_eq(scene.plan.actions[0].least_workers, 0);
+    scale_to(2);
+    expect_turn("resize_workload=1 delete_workload=0");
+    cr_assert_eq(scene.plan.actions[0].workers, 4, "pods use that quota");
+    slice.workers = 4;
+    expect_turn("resize_workload=0 delete_pod=2 Scheduled:True=AllScheduled");
+    lose_pods_from(2);
+    expect_plan("resize_workload=1");
+    cr_assert_eq(scene.plan.actions[0].workload, &workload);
+    workload.workers = workload.admitted_workers = 2;
+    expect_plan("resize_workload=1");
+    cr_assert_eq(scene.plan.actions[0].workload, &slice);
+    cr_assert_eq(scene.plan.actions[0].workers, 2);
+}
+
+Test(queue, an_eviction_withdraws_what_asks_for_more)
+{
+    run_and_ask();
+    workload.evicted = true;
+    expect_turn("delete_workload=1 Suspended:False=Suspending");
+    cr_assert_eq(scene.plan.actions[0].workload, &slice);
+    scene.input.queue.slice = NULL;
+    expect_turn("delete_pod=4");
+    lose_pods_from(0);
+    scene_turn(&scene);
+    expect_turn("release_workload=1");
+    workload.reserved = workload.admitted = false;
+    expect_plan("resize_workload=1 clear_admission=1 (it asks for all)");
+}
+
+Test(queue, a_suspended_job_and_one_that_has_ended_leave_nothing)
+{
+    run_and_ask();
+    scene.job.suspend = true;
+    scene_turn(&scene);
+    scene_turn(&scene);
+    lose_pods_from(0);
+    scene_turn(&scene);
+    expect_plan("delete_workload=2");
+    scene.job.suspend = false;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    expect_plan("delete_workload=1 tell_workload=1");
+}
+
+Test(queue, more_is_asked_for_only_where_that_makes_sense)
+{
+    run_sliced();
+    scale_to(6);
+    expect_plan("create_slice=1");
+    scene.input.queue.change_retry_ms = scene.input.now_ms + 1;
+    expect_plan("create_slice=0 (it was refused)");
+    scene.input.queue.change_retry_ms = 0;
+    scene.job.queue_elastic = false;
+    expect_plan("create_slice=0");
+    scene.job.queue_elastic = true;
+    scene.job.queue_name = "another";
+    expect_plan("create_slice=0 (it wants quota of another queue)");
+    scene.job.queue_name = "research";
+    see_slice(6);
+    slice.owner_uid = slice.job_uid = "another";
+    expect_plan("create_slice=0 delete_workload=0 (another job has the name)");
+}
+
+Test(queue, a_job_whose_workload_was_replaced_by_one_that_is_gone_asks_anew)
+{
+    run_sliced();
+    workload.finished = workload.replaced = true;
+    expect_turn("delete_workload=1 create_workload=0 Suspended:False=Suspending");
+    scene.input.queue.workload = NULL;
+    expect_plan("create_workload=1");
 }
 
 Test(queue, no_less_quota_is_kept_than_mincount)
@@ -600,6 +765,42 @@ static struct json *build(const char *manifest, const char *version)
     cr_assert_eq(pod_builder_init(&builder, &job, &plan_options_default.pods, &error), 0);
     cr_assert_eq(queue_build_workload(&builder, version, 7, &built, &error), 0, "%s", error.message);
     return built;
+}
+
+Test(queue, a_workload_that_asks_for_more_names_the_one_that_it_replaces)
+{
+    SCOPED_JSON *first = build(JOB(""), "v1beta2");
+    struct training_job job = {.name = "digits", .namespace = "ml"};
+    queue_make_slice(first, &job, &workload, 4);
+    cr_assert_str_eq(json_string_at(first, "metadata.name", ""), "digits.slice");
+    const struct json *workers = json_next(json_first(json_at(first, "spec.podSets")));
+    cr_assert_eq(json_integer_at(workers, "count", 0), 4);
+    cr_assert_null(json_member(workers, "minCount"));
+    const struct json *annotations = json_at(first, "metadata.annotations");
+    cr_assert_str_eq(json_string(json_member(annotations, "kueue.x-k8s.io/workload-slice-replacement-for"), ""),
+                     "ml/digits");
+    cr_assert_str_eq(json_string(json_member(annotations, "kueue.x-k8s.io/elastic-job"), ""), "true");
+    SCOPED_FREE struct workload_view *view = workload_view_new(first);
+    cr_assert_eq(view->slice, 1);
+    SCOPED_JSON *second = build(JOB(""), "v1beta2");
+    queue_make_slice(second, &job, view, 5);
+    cr_assert_str_eq(json_string_at(second, "metadata.name", ""), "digits");
+    SCOPED_FREE struct workload_view *next = workload_view_new(second);
+    cr_assert_eq(next->slice, 2);
+}
+
+Test(queue, a_workload_that_was_replaced_is_known_by_kueues_reason)
+{
+    SCOPED_JSON *object = json_of("{\"status\":{\"conditions\":[{\"type\":\"Finished\",\"status\":\"True\",\"reason\":"
+                                  "\"WorkloadSliceReplaced\"}]}}");
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    cr_assert(view->finished && view->replaced);
+    SCOPED_JSON *ended =
+        json_of("{\"metadata\":{\"annotations\":{\"coxswain.dev/workload-slice\":\"-3\"}},\"status\":{"
+                "\"conditions\":[{\"type\":\"Finished\",\"status\":\"True\",\"reason\":\"Succeeded\"}]}}");
+    SCOPED_FREE struct workload_view *other = workload_view_new(ended);
+    cr_assert(other->finished && !other->replaced);
+    cr_assert_eq(other->slice, 0);
 }
 
 Test(queue, a_workload_of_an_elastic_crew_says_how_few_will_do)

@@ -71,6 +71,7 @@ void scene_init(struct scene *scene, int64_t workers)
         .counts_since_ms = FIELD_UNSET,
         .pods_changed_ms = FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
+        .queue = {.replaced_since_ms = FIELD_UNSET},
         .answers = {.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET},
         .now_ms = SCENE_NOW,
         .options = &scene->options,

@@ -49,10 +49,10 @@ static const struct {
 
 /* In the order of enum action_type. */
 static const char *const actions[] = {
-    "create_service",  "create_certificate", "look_for_key",     "create_key",      "create_group",
-    "delete_group",    "create_workload",    "delete_workload",  "resize_workload", "release_workload",
-    "clear_admission", "tell_workload",      "create_pod",       "look_for_pod",    "adopt_pod",
-    "remove_current",  "delete_pod",         "force_delete_pod", "look_at_node",    "delete_job",
+    "create_service",   "create_certificate", "look_for_key", "create_key",      "create_group",     "delete_group",
+    "create_workload",  "delete_workload",    "create_slice", "resize_workload", "release_workload", "clear_admission",
+    "tell_workload",    "create_pod",         "look_for_pod", "adopt_pod",       "remove_current",   "delete_pod",
+    "force_delete_pod", "look_at_node",       "delete_job",
 };
 
 static bool write_number(int64_t number, char *ret_text)
