@@ -28,16 +28,18 @@ struct queue_workloads queue_workloads_of(const struct queue_input *queue, const
 {
     const struct workload_view *one = counted(queue->workload, job_uid), *other = counted(queue->slice, job_uid);
     if (!one || !other) {
-        const struct workload_view *only = one ? one : other;
-        return only && only->replaced ? (struct queue_workloads){.surplus = only}
-                                      : (struct queue_workloads){.holder = only};
+        struct queue_workloads only = {.holder = one ? one : other};
+        if (only.holder && only.holder->replaced)
+            only = (struct queue_workloads){.surplus = only.holder};
+        return only;
     }
     const struct workload_view *older = one->slice < other->slice ? one : other, *newer = older == one ? other : one;
     if (newer->replaced)
         return (struct queue_workloads){.holder = older, .surplus = newer};
     bool has_come = newer->admitted || (older->replaced && !newer->reserved && is_overdue(queue, now_ms));
-    return has_come ? (struct queue_workloads){.holder = newer, .surplus = older}
-                    : (struct queue_workloads){.holder = older, .growth = newer};
+    if (has_come)
+        return (struct queue_workloads){.holder = newer, .surplus = older};
+    return (struct queue_workloads){.holder = older, .growth = newer};
 }
 
 static struct queue_workloads workloads_of(const struct planning *planning)
