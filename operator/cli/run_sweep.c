@@ -9,7 +9,6 @@
 #include "common/job/training_class.h"
 #include "common/memory.h"
 #include "common/yaml.h"
-#include "operator/cli/earlier_files.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"
@@ -148,7 +147,7 @@ static void say_resume(const struct run_place *place, const struct training_swee
         printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
 }
 
-/* The result that follows is of the earlier command. With --fresh alone, trials would go on from the checkpoints of the earlier ones. */
+/* The result that follows is of the earlier command. */
 static void say_earlier(const struct run_place *place, const struct training_sweep *sweep)
 {
     printf("\n%s had %s before this command; no trial was run now.\n", sweep->name,
@@ -158,17 +157,7 @@ static void say_earlier(const struct run_place *place, const struct training_swe
                place->name_space);
         return;
     }
-    bool has_checkpoints = json_at(sweep->template, "coxswain.checkpoint") != NULL;
-    if (has_checkpoints && earlier_volumes_are_several(place->state)) {
-        printf("To run it anew, without the checkpoints of its trials, give it another name:\n"
-               "  %s --set metadata.name=ANOTHER\n",
-               place->options->resume);
-        return;
-    }
-    printf("To run it anew%s, add --set spec.maxTrials=N for more trials:\n  %s --fresh%s\n",
-           has_checkpoints ? ", without the checkpoints of its trials (this deletes the volumes in its state directory)"
-                           : "",
-           place->options->resume, has_checkpoints ? " --delete-volumes" : "");
+    printf("To run it anew, add --set spec.maxTrials=N for more trials:\n  %s --fresh\n", place->options->resume);
 }
 
 static void say_result(const struct run_place *place, const struct sweep_view *view)

@@ -161,9 +161,18 @@ long_kill
 stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
-until_true 30 stopped && cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
-    printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed '^long: it was interrupted; run the same command again to continue$' && cox 1 suspend long && grep -q 'the run long was interrupted; ' err
+shown_as_interrupted() {
+    cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
+        printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed '^long: it was interrupted; run the same command again to continue$' && cox 1 suspend long && grep -q 'the run long was interrupted; ' err
+}
+until_true 30 stopped && shown_as_interrupted
 verdict $? "one that was killed is shown as interrupted" "$(said)"
+"$bin/coxswain-standalone" --state "$folder/default-long" --no-node >reader.log 2>&1 &
+runner=$!
+until_true 30 grep -q serving reader.log && cox 0 runs && printed '^long  *Job  *Interrupted ' && shown_as_interrupted
+verdict $? "also while another command, such as cox ui, reads what it has left" "$(said; cat reader.log)"
+kill "$runner" && wait "$runner"
+runner=
 long_start points.yaml --volume points=data && until_true 60 running && cox 0 delete long --timeout 60 && printed '^long is ' && { wait "$runner" || true; } && runner= && grep -q '^long was deleted' long.log
 verdict $? "a run that goes on is deleted by its name" "$(said; cat long.log)"
 
@@ -176,6 +185,11 @@ verdict $? "a run that goes on is deleted by its name" "$(said; cat long.log)"
 cox 0 run pair.yaml --volume points=data && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
     cox 1 why pair-7 && cox 1 why pair-x && cox 1 sweep get pair-0 && cox 1 get pair-0 pair-1 && grep -q 'name one at a time$' err
 verdict $? "a trial is found by its name" "$(said)"
+trained() {
+    find "$folder/default-pair/volumes" -path "*/pair-0-*/step-*" -name manifest.json | sed 's|/step-.*||' | sort -u | wc -l
+}
+[[ $(trained) == 1 ]] && cox 0 run pair.yaml --volume points=data --fresh --set 'spec.parameters[0].values=[0.2, 0.02]' && [[ $(trained) == 2 ]]
+verdict $? "the trials of a sweep that is made anew do not go on from those of the earlier one" "$(said; find "$folder/default-pair/volumes")"
 cox 0 why pair && printed '^pair waits for nothing: it is complete, and 2 of 2 trials succeeded$' && cox 1 describe pair && grep -q '^cox describe: pair is a sweep: cox sweep get pair$' err && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
     cox 1 wait pair && grep -q 'pair is a sweep' err && cox 1 sweep get points && grep -q '^cox sweep get: points is a job: cox get points$' err
 verdict $? "a sweep is not taken for a job, nor a job for a sweep" "$(said)"

@@ -659,8 +659,6 @@ static const char *what_a_population_lacks(const struct json *template)
     if (!json_member(worker, "checkpoint"))
         return "spec.template.coxswain.checkpoint: is missing, and with PBT trials go on from there; say where they "
                "are saved";
-    if (json_at(worker, "checkpoint.path"))
-        return "spec.template.coxswain.checkpoint.path: with PBT each trial needs a folder of its own; leave it out";
     if (is_of_one_pod(template))
         return "spec.template.coxswain.checkpoint.storage: with PBT trials read each other's checkpoints, and emptyDir "
                "and ephemeral are another volume for each pod; take a persistentVolumeClaim, for instance";
@@ -681,6 +679,8 @@ static const char *what_is_wrong(struct sweep_planning *planning)
         return NULL;
     if (trial_build(planning->sweep, 0, &object, &error) < 0)
         return format(planning, "%s", error.message);
+    if (json_at(planning->sweep->template, "coxswain.checkpoint.path"))
+        return "spec.template.coxswain.checkpoint.path: each trial needs a folder of its own; leave it out";
     if (promotion_is_used(planning->sweep) && json_at(object, "spec.coxswain") &&
         !json_at(object, "spec.coxswain.checkpoint"))
         return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "

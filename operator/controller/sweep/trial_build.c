@@ -60,10 +60,10 @@ static int fill_values(const struct training_sweep *sweep, int64_t trial, struct
     return 0;
 }
 
+/* A folder of this sweep alone: a trial of a sweep that was deleted and created again must not go on from the earlier trial's checkpoint,
+ * which has other values. */
 static void fill_folder(const struct training_sweep *sweep, int64_t trial, struct json *spec)
 {
-    if (!population_is_used(sweep))
-        return;
     SCOPED_FREE char *name = trial_name(sweep, trial);
     SCOPED_FREE char *folder = sweep_descent_folder(sweep, name);
     sweep_descent_put_folder(spec, folder);

@@ -979,7 +979,8 @@ Test(sweep_plan, what_a_population_needs)
         const char *yaml, *message;
     } rows[] = {
         {POPULATION("", ""), "coxswain.checkpoint: is missing"},
-        {POPULATION("      checkpoint: {storage: runs, path: all}\n", ""), "checkpoint.path: with PBT"},
+        {POPULATION("      checkpoint: {storage: runs, path: all}\n", ""),
+         "checkpoint.path: each trial needs a folder of its own"},
         {POPULATION("      checkpoint: {storage: runs}\n", ", schedule: {type: Cosine}"), "take Constant"},
         {POPULATION_IN("emptyDir: {}", "      checkpoint: {storage: runs}\n", ""), "another volume for each pod"},
         {POPULATION_IN("ephemeral: {}", "      checkpoint: {storage: runs}\n", ""), "another volume for each pod"},

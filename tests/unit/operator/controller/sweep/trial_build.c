@@ -145,6 +145,18 @@ Test(trial_build, what_makes_no_job)
     SWEEP_HEAD "      checkpoint: {storage: runs}\n    storage: [{name: runs, hostPath: {path: /runs}}]\n"             \
                "  maxTrials: 20\n  parameters: [{path: coxswain.training.batchSize, integer: {min: 10, max: 50}}]\n"
 
+/* The trials of a sweep that was deleted and created again begin at step 0, not with an earlier trial's weights. */
+Test(trial_build, checkpoints_lie_in_a_folder_of_this_sweep)
+{
+    SCOPED_JSON *object = yaml_value(PAUSING);
+    struct training_sweep sweep = sweep_of(object);
+    struct json *job = NULL;
+    cr_assert_eq(trial_build(&sweep, 3, &job, NULL), 0);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.checkpoint.path", ""), "s-3-u");
+    json_free(job);
+    training_sweep_release(&sweep);
+}
+
 /* `results` in YAML; `step` NULL: the trial does not wait. */
 static void expect_pause(const char *yaml, const char *early_stopping, const char *metric, const char *results,
                          const char *step)
