@@ -52,10 +52,11 @@ static void add_run(struct run_list *list, const char *path)
 {
     struct run_entry *entry = add(list, path);
     struct error cause = ERROR_INIT;
-    entry->in_use = state_directory_holder(path) != STATE_FREE;
+    enum state_holder holder = state_directory_holder(path);
+    entry->in_use = holder != STATE_FREE;
     if (run_record_read(path, &entry->record, &cause) < 0)
         explain(entry, &cause);
-    if (entry->record.state == RUN_RUNNING && !entry->in_use)
+    if (entry->record.state == RUN_RUNNING && (holder == STATE_FREE || holder == STATE_READING))
         entry->record.state = RUN_INTERRUPTED;
 }
 
