@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +170,8 @@ class TrainingJob:
     def with_values(self, name: str, values: Mapping[str, Any]) -> TrainingJob:
         """Returns a job of that name with other values, by the path of the field in the spec ("coxswain.training.batchSize").
 
-        It can run beside this one: it has no export, and checkpoints, if any, in a folder of its name.
+        It can run beside this one: it has no export, and checkpoints, if any, in a new folder, so that it never goes on from those of
+        an earlier job of its name.
         """
         other = copy.copy(self)
         other.name = name
@@ -178,8 +180,8 @@ class TrainingJob:
             put(other.spec, path, value)
         coxswain = other.spec.get("coxswain", {})
         coxswain.pop("export", None)
-        if "path" in coxswain.get("checkpoint", {}):
-            coxswain["checkpoint"]["path"] = name
+        if "checkpoint" in coxswain:
+            coxswain["checkpoint"]["path"] = f"{name}-{uuid.uuid4().hex[:8]}"
         return other
 
     def command(self, *options: str) -> list[str]:

@@ -29,7 +29,9 @@ def test_a_trial_is_the_job_with_its_values() -> None:
     assert spec["coxswain"]["training"]["optimizer"] == {"type": "SGD", "learningRate": 0.5}
     assert spec["coxswain"]["model"]["layers"][1]["units"] == 20
     assert spec["runPolicy"] == {"backoffLimit": 1}
-    assert spec["coxswain"]["checkpoint"]["path"] == "digits-3"
+    again = job.with_values("digits-3", {}).manifest()["spec"]
+    assert spec["coxswain"]["checkpoint"]["path"].startswith("digits-3-")
+    assert spec["coxswain"]["checkpoint"]["path"] != again["coxswain"]["checkpoint"]["path"]
     assert "export" not in spec["coxswain"]
     assert "learningRate" not in job.spec["coxswain"]["training"]["optimizer"] and "export" in job.spec["coxswain"]
 
