@@ -80,6 +80,39 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
     buffer_append_byte(out, '\n', NULL);
 }
 
+/* How the trials of a complete sweep ended. */
+static void print_ends(const struct training_sweep *sweep, struct buffer *out)
+{
+    buffer_format(out, "%" PRId64 " of %" PRId64 " trials succeeded", sweep->status.trials.succeeded,
+                  sweep->status.trials.total);
+    if (sweep->status.trials.stopped > 0)
+        buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
+    if (sweep->status.trials.paused > 0)
+        buffer_format(out, ", %" PRId64 " stay paused", sweep->status.trials.paused);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+/* Tells trials that run from those that have not started, for want of quota or room for instance. The sweep's status counts both. */
+static void print_trials_awaited(const struct sweep_view *view, struct buffer *out)
+{
+    const struct trial_line *first = NULL;
+    unsigned running = 0, waiting = 0;
+    for (size_t i = 0; i < view->count; i++) {
+        const struct trial_line *line = view->trials[i];
+        bool runs = strcmp(line->state, "Running") == 0;
+        if (trial_line_is_over(line) || line->paused)
+            continue;
+        first = runs || first ? first : line;
+        running += runs;
+        waiting += !runs;
+    }
+    buffer_format(out, "%s waits for its trials: %u run, and %" PRId64 " of %" PRId64 " are over\n", view->sweep->name,
+                  running, sweep_done(view->sweep), view->sweep->status.trials.total);
+    if (waiting > 0)
+        buffer_format(out, "%u more %s to start; cox why %s says for what the first of them waits\n", waiting,
+                      waiting == 1 ? "waits" : "wait", first->name);
+}
+
 static void print_wait(const struct sweep_view *view, bool kept, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
@@ -87,10 +120,10 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
     const struct condition *failed = &conditions[SWEEP_FAILED], *running = &conditions[SWEEP_RUNNING];
     if (failed->status == CONDITION_TRUE)
         buffer_format(out, "%s waits for nothing: it has failed: %s\n", sweep->name, failed->message);
-    else if (conditions[SWEEP_COMPLETE].status == CONDITION_TRUE)
-        buffer_format(out, "%s waits for nothing: it is complete, and %" PRId64 " of %" PRId64 " trials succeeded\n",
-                      sweep->name, sweep->status.trials.succeeded, sweep->status.trials.total);
-    else if (kept)
+    else if (conditions[SWEEP_COMPLETE].status == CONDITION_TRUE) {
+        buffer_format(out, "%s waits for nothing: it is complete, and ", sweep->name);
+        print_ends(sweep, out);
+    } else if (kept)
         buffer_format(out, "%s waits for a user to run it again: its run was interrupted\n", sweep->name);
     else if (sweep->suspend)
         buffer_format(out, "%s waits for a user to resume it: it is suspended (cox sweep resume %s)\n", sweep->name,
@@ -100,8 +133,7 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
     else if (running->status != CONDITION_TRUE)
         buffer_format(out, "%s waits for the operator to start its trials\n", sweep->name);
     else
-        buffer_format(out, "%s waits for its trials: %" PRId64 " run, and %" PRId64 " of %" PRId64 " are over\n",
-                      sweep->name, sweep->status.trials.running, sweep_done(sweep), sweep->status.trials.total);
+        print_trials_awaited(view, out);
 }
 
 void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out)
@@ -273,17 +305,6 @@ void sweep_print_list(const struct json *sweeps, bool with_namespace, int64_t no
 
 /* ---------------------------------------------------------------- the result */
 
-static void print_complete(const struct training_sweep *sweep, struct buffer *out)
-{
-    buffer_format(out, "%s is complete: %" PRId64 " of %" PRId64 " trials succeeded", sweep->name,
-                  sweep->status.trials.succeeded, sweep->status.trials.total);
-    if (sweep->status.trials.stopped > 0)
-        buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
-    if (sweep->status.trials.paused > 0)
-        buffer_format(out, ", %" PRId64 " stay paused", sweep->status.trials.paused);
-    buffer_append_byte(out, '\n', NULL);
-}
-
 void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
 {
     const struct sweep_best *best = &sweep->status.best;
@@ -291,8 +312,10 @@ void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
     unsigned width = 0;
     if (failed->status == CONDITION_TRUE)
         buffer_format(out, "%s has failed: %s\n", sweep->name, failed->message);
-    else
-        print_complete(sweep, out);
+    else {
+        buffer_format(out, "%s is complete: ", sweep->name);
+        print_ends(sweep, out);
+    }
     if (!best->trial)
         return;
     buffer_format(out, "  best         %s: %s %s\n", best->trial, sweep->objective.metric, best->objective);

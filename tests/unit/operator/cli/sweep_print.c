@@ -133,6 +133,19 @@ Test(sweep_print, a_pause_and_what_its_value_means)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
+{
+    struct scene scene;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    scene_init(&scene);
+    sweep_print_why(&scene.view, false, &out);
+    expect(&out, "s waits for its trials: 1 run, and 2 of 6 are over\n"
+                 "1 more waits to start; cox why s-3 says for what the first of them waits\n"
+                 "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
+    scene_release(&scene);
+}
+
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;
