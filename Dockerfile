@@ -31,14 +31,16 @@ COPY deploy deploy
 FROM sources AS build
 ARG JOBS
 RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswain-operator cox coxswain-worker coxswain-storage && \
-    libraries=$(ldd coxswain-operator cox | grep -o '/[^ :]*' | grep -v '^/out' | sort -u) && \
+    needed() { ldd "$@" | grep -o '/[^ :]*' | grep -v '^/out' | sort -u; } && \
+    packages() { realpath "$@" | sed 's|^/usr||; s|^|*|' | xargs dpkg -S | sed 's/:.*//' | sort -u; } && \
+    libraries=$(needed coxswain-operator cox) && \
     root=/operator lib=/operator/usr/lib/$(gcc -dumpmachine) && \
     mkdir -p "$lib" $root/usr/bin $root/etc $root/usr/lib64 && ln -s usr/lib usr/lib64 $root/ && \
     for file in $libraries; do case $file in *ld-linux*) cp -L "$file" "$root/$(realpath --relative-to=/ "$(dirname "$file")")/" ;; *) cp -L "$file" "$lib/" ;; esac; done && \
     cp coxswain-operator cox $root/usr/bin/ && \
-    for package in libjs-chart.js $(realpath $libraries | sed 's|^/usr||; s|^|*|' | xargs dpkg -S | sed 's/:.*//' | sort -u); do install -D -m 644 /usr/share/doc/$package/copyright $root/usr/share/doc/$package/copyright; done && \
+    for package in libjs-chart.js $(packages $libraries); do install -D -m 644 /usr/share/doc/$package/copyright $root/usr/share/doc/$package/copyright; done && \
     echo 'coxswain:x:65532:65532::/:/sbin/nologin' >$root/etc/passwd && echo 'coxswain:x:65532:' >$root/etc/group && \
-    ldd coxswain-worker coxswain-storage | grep -o '/[^ :]*' | grep -v '^/out' | sort -u | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
+    packages $(needed coxswain-worker coxswain-storage) >/out/packages
 
 FROM toolchain AS toolkit
 COPY scripts/cuda-toolkit scripts/
