@@ -467,8 +467,8 @@ check-cuda: all ## its kernels on GPUs that the processor plays; compiles the wo
 check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, with the scenarios that take minutes, too
 	@BUILD=$(abspath $(BUILD)) MACHINES=all TEST_SECONDS=2400 tests/run tests/gpu/check-machines
 
-check-programs: all ## models exported from Python, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check
+check-programs: all ## models exported from Python, and our own layers, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check tests/programs/test_layers.sh
 
 check-tpu: all ## exported programs compiled ahead of time for five generations of TPUs, by libtpu from PyPI: memory, refusals
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/tpu/check

@@ -92,7 +92,7 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     struct identity identity;
     struct job_document job;
     /* A process that only uses a model has nothing to save, so signals end it as usual. */
-    bool trains = !arguments_use_model(arguments) && arguments->program == NULL;
+    bool trains = !arguments_use_model(arguments) && !arguments_compile(arguments);
     if (trains && stop_block(error) < 0) {
         *ret_code = EXIT_CODE_INTERNAL;
         return -1;
@@ -110,7 +110,13 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
         (void)setenv(ENV_PJRT_PLUGIN, job.devices.plugin, 1);
         identity.pjrt_plugin = job.devices.plugin;
     }
-    if (job.model.program_path != NULL)
+    if (arguments->compile_model) {
+        compute_threads_set_environment(arguments, &identity, NULL);
+        int compiled = compilation_run_model(arguments, &identity, &job, ret_code, error);
+        job_document_release(&job);
+        return compiled;
+    }
+    if (job_document_uses_plugin(&job))
         compute_threads_set_environment(arguments, &identity, trains ? &job : NULL);
     int result = use(arguments, &identity, &job, ret_code, error);
     job_document_release(&job);
@@ -149,7 +155,7 @@ int main(int argument_count, char **argument_values)
     if (result == 0 || (uses_model && error.os_error == EPIPE)) /* the reader of the output, such as head, has enough */
         code = EXIT_CODE_DONE;
     else
-        tell_end(uses_model || arguments.program != NULL, code, &error);
+        tell_end(uses_model || arguments_compile(&arguments), code, &error);
     /* A library of the GPU's may wait for a lost peer, and exit() for the library. */
     if (code == EXIT_CODE_LOST_CREW || communicator_is_stuck()) {
         (void)fflush(NULL);

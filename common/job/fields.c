@@ -136,9 +136,9 @@ static const struct field devices_fields[] = {
      LONE,
      .words = device_type_words,
      .fallback = "CPU",
-     .description = "Type of the devices that compute: CPU, GPU, or Auto for a GPU if there is one and otherwise the "
-                    "CPU. TPU is for "
-                    "pytorch, tensorflow and jax, and for programs (model.program)."},
+     .description =
+         "Type of the devices that compute: CPU, GPU, TPU, or Auto for a GPU if there is one and otherwise the "
+         "CPU. On TPUs XLA runs the model."},
     {.name = "count",
      .kind = FIELD_INTEGER,
      MEMBER(devices_spec, count),
@@ -166,8 +166,10 @@ static const struct field devices_fields[] = {
      RANGE(2, 1024),
      FORMAT(ABSOLUTE_PATH),
      .description =
-         "The PJRT plugin that runs the program (model.program): the path of a shared library in the image. "
-         "Default: what the image's variable COXSWAIN_PJRT_PLUGIN says, or for TPU where libtpu.so is found."},
+         "The PJRT plugin through which XLA runs the model, also one of layers on CPUs: the path of a shared library "
+         "in "
+         "the image. Default for programs (model.program) and for TPU: what the image's variable COXSWAIN_PJRT_PLUGIN "
+         "says, or for TPU where libtpu.so is found."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 

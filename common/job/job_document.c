@@ -30,6 +30,12 @@ void job_document_release(struct job_document *document)
     *document = (struct job_document){0};
 }
 
+bool job_document_uses_plugin(const struct job_document *document)
+{
+    return document->model.program_path != NULL || document->devices.type == DEVICE_TYPE_TPU ||
+           document->devices.plugin != NULL;
+}
+
 struct json *job_document_to_json(const struct job_document *document)
 {
     struct json *object = json_new_object();

@@ -158,7 +158,8 @@ struct devices_spec {
     enum device_type type;
     int64_t count;             /* per worker */
     const char *resource_name; /* extended resource that a device is asked for by; NULL: the usual one of its type */
-    const char *plugin;        /* path of the PJRT plugin for model.program; NULL: as the image says */
+    const char *
+        plugin; /* path of the PJRT plugin through which XLA computes; NULL: as the image says, for programs and TPUs */
 };
 
 struct layer_spec {
@@ -374,6 +375,8 @@ struct job_document {
  * the field by its path and says what to write instead: "training.batchSize: -3 is below 1". */
 int job_document_parse(const struct json *source, struct job_document *ret_document, struct error *error);
 void job_document_release(struct job_document *document);
+/* Returns whether XLA computes the model, through a PJRT plugin: a program, or a model of layers on TPUs or with devices.plugin. */
+bool job_document_uses_plugin(const struct job_document *document);
 
 /* The document as JSON for COXSWAIN_JOB: only what was given or differs from the default, without templates and run policy. */
 struct json *job_document_to_json(const struct job_document *document);

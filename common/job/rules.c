@@ -185,16 +185,36 @@ static bool server_count(const struct json *self, const struct json *old)
     return !rule_has(self, "coxswain") || json_integer_at(self, "parameterServers.replicas", 1) <= CREW_SERVERS_MAX;
 }
 
-static bool plugin_runs_a_program(const struct json *self, const struct json *old)
+/* XLA computes, through a PJRT plugin. */
+static bool uses_plugin(const struct json *self)
 {
-    (void)old;
-    return !rule_has(self, "devices.plugin") || rule_has(self, "model.program");
+    return rule_is(self, "devices.type", "TPU") || rule_has(self, "devices.plugin");
 }
 
-static bool tpu_runs_a_program(const struct json *self, const struct json *old)
+static bool plugin_devices(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_is(self, "devices.type", "TPU") || !rule_has(self, "model") || rule_has(self, "model.program");
+    bool suits =
+        rule_has(self, "model") && !rule_is(self, "devices.type", "GPU") && !rule_is(self, "devices.type", "Auto");
+    return !rule_has(self, "devices.plugin") || suits;
+}
+
+static bool plugin_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "devices.plugin") || !rule_is(self, "strategy.type", "Pipeline");
+}
+
+static bool plugin_precision(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !uses_plugin(self) || !rule_is(self, "training.precision", "Float16");
+}
+
+static bool plugin_recompute(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !uses_plugin(self) || !rule_boolean(self, "strategy.recompute");
 }
 
 static bool tpu_strategy(const struct json *self, const struct json *old)
@@ -271,7 +291,7 @@ static bool preflight_strategy(const struct json *self, const struct json *old)
     (void)old;
     static const char *const apart[] = {"ParameterServer", "PeerToPeer", NULL};
     return !rule_boolean(self, "training.preflight") ||
-           !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "model.program"));
+           !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "model.program") || uses_plugin(self));
 }
 
 static bool collective_strategy(const struct json *self, const struct json *old)
@@ -806,6 +826,7 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define IS_GLOBAL_OF(model)                                                                                            \
     "((has(" model ".statistics) && " model ".statistics == 'Global') || "                                             \
     "(has(" model ".layers) && " model ".layers.exists(l, has(l.statistics) && l.statistics == 'Global')))"
+#define USES_PLUGIN "(self.devices.type == 'TPU' || has(self.devices.plugin))"
 #define SHARDED "(has(" STRATEGY ".shardedOptimizer) && " STRATEGY ".shardedOptimizer)"
 #define IS_SYNCHRONOUS "(has(self.strategy.mode) && self.strategy.mode == 'Synchronous')"
 #define IS_SYNCHRONOUSLY_SERVED                                                                                        \
@@ -984,17 +1005,30 @@ const struct rule rules[] = {
      .in_documents = true,
      .about = &training_job_spec_type,
      .field = "devices.plugin",
-     .holds = plugin_runs_a_program,
-     .cel = "!has(self.devices.plugin) || (has(self.coxswain) && has(self.coxswain.model.program))",
-     .message = "is for programs and would be ignored here; leave it out, or name a program in model.program"},
-    {.name = "Tpu",
+     .holds = plugin_devices,
+     .cel = "!has(self.devices.plugin) || (has(self.coxswain) && self.devices.type in ['CPU', 'TPU'])",
+     .message = "is for devices.type CPU or TPU in jobs of Coxswain's own worker; leave it out"},
+    {.name = "PluginStrategy",
      .in_documents = true,
      .about = &training_job_spec_type,
-     .field = "devices.type",
-     .holds = tpu_runs_a_program,
-     .cel = OURS "self.devices.type != 'TPU' || has(self.coxswain.model.program)",
-     .message = "TPUs can run exported programs but not presets or layers: export the model and name it in "
-                "model.program, or take devices.type CPU or GPU"},
+     .field = "coxswain.strategy.type",
+     .holds = plugin_strategy,
+     .cel = OURS "!has(self.devices.plugin) || " STRATEGY ".type != 'Pipeline'",
+     .message = "XLA runs a model as a whole; take another strategy than Pipeline, or leave devices.plugin out"},
+    {.name = "PluginPrecision",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.training.precision",
+     .holds = plugin_precision,
+     .cel = OURS "!" USES_PLUGIN " || " TRAINING ".precision != 'Float16'",
+     .message = "Float16 is for GPUs; take BFloat16 or Float32 on TPUs and with devices.plugin"},
+    {.name = "PluginRecompute",
+     .in_documents = true,
+     .about = &training_job_spec_type,
+     .field = "coxswain.strategy.recompute",
+     .holds = plugin_recompute,
+     .cel = OURS "!" USES_PLUGIN " || !has(" STRATEGY ".recompute) || !" STRATEGY ".recompute",
+     .message = "XLA decides itself what it computes again; leave it out on TPUs and with devices.plugin"},
     {.name = "TpuStrategy",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -1083,9 +1117,10 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.training.preflight",
      .holds = preflight_strategy,
-     .cel = OURS "!has(" TRAINING ".preflight) || !" TRAINING ".preflight || (!(" STRATEGY
-                 ".type in ['ParameterServer', 'PeerToPeer']) && !has(self.coxswain.model.program))",
-     .message = "is not for ParameterServer, PeerToPeer and model.program; leave it out"},
+     .cel =
+         OURS "!has(" TRAINING ".preflight) || !" TRAINING ".preflight || (!(" STRATEGY
+              ".type in ['ParameterServer', 'PeerToPeer']) && !has(self.coxswain.model.program) && !" USES_PLUGIN ")",
+     .message = "is not for ParameterServer, PeerToPeer, model.program, TPUs and devices.plugin; leave it out"},
     {.name = "ShardedCrew",
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.shardedOptimizer",
@@ -1529,9 +1564,9 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.model",
      .holds = worker_rule_gpu_statistics,
-     .cel = OURS "self.devices.type != 'GPU' || !" IS_GLOBAL_OF(
-         "self.coxswain.model") " || (" REPLICAS " == 1 && (!has(" TRAINING ".logicalShards) || " TRAINING
-                                ".logicalShards == 1))",
+     .cel = OURS "!(self.devices.type == 'GPU' || " USES_PLUGIN
+                 ") || !" IS_GLOBAL_OF("self.coxswain.model") " || (" REPLICAS " == 1 && (!has(" TRAINING
+                                                              ".logicalShards) || " TRAINING ".logicalShards == 1))",
      .message = "statistics: Global over several logical shards is computed on CPUs only so far; write Shard"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,

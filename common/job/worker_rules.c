@@ -123,10 +123,17 @@ static bool asks_for_gpus(const struct json *self)
     return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
 }
 
+/* Or by XLA. */
+static bool computes_elsewhere(const struct json *self)
+{
+    return asks_for_gpus(self) ||
+           (!is_foreign(self) && (rule_is(self, "devices.type", "TPU") || rule_has(self, "devices.plugin")));
+}
+
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !asks_for_gpus(self) || !has_global_statistics(self) ||
+    return !computes_elsewhere(self) || !has_global_statistics(self) ||
            (replicas(self) == 1 && rule_integer(self, "training.logicalShards", 1) == 1);
 }
 

@@ -37,7 +37,7 @@ bool worker_rule_export_names(const struct json *self, const struct json *old);
 
 /* collective NCCL: only on GPUs, with Mirrored or MultiWorkerMirrored. It applies to job documents, too. */
 bool worker_rule_nccl(const struct json *self, const struct json *old);
-/* statistics Global of a model or layer: not on GPUs with several logical shards. */
+/* statistics Global of a model or layer: not on GPUs, nor by XLA, with several logical shards. */
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old);
 /* localSteps: at least two members that train. */
 bool worker_rule_local_steps_crew(const struct json *self, const struct json *old);

@@ -27,7 +27,8 @@ const char arguments_usage[] =
     "  --version, --help\n"
     "\n"
     "  --compile-program DIR  check that an exported program compiles, and say what it needs\n"
-    "  --topology SLICE       with --compile-program: for TPUs that need not be here, such as v5e:2x2, by libtpu.so\n"
+    "  --compile-model        the same for the job's preset or layers, in calls of one logical shard\n"
+    "  --topology SLICE       with either: for TPUs that need not be here, such as v5e:2x2, by libtpu.so\n"
     "  --describe-model       print the layers of the job's model, their shapes and parameters, as JSON\n"
     "  --check-job            open the job's model, plans and data without training, and print their sizes as JSON\n"
     "\n"
@@ -58,7 +59,9 @@ enum argument {
     OPTION_VERSION,
     OPTION_HELP,
     OPTION_PROGRAM,
+    OPTION_MODEL,
     OPTION_COMPILED,
+    OPTION_COMPILED_BATCH,
     OPTION_COMPILED_FOR,
     OPTION_COMPILED_ON,
     OPTION_TOPOLOGY,
@@ -100,7 +103,9 @@ static const struct option options[] = {
     {"describe-model", no_argument, NULL, OPTION_DESCRIBE},
     {"check-job", no_argument, NULL, OPTION_CHECK},
     {"compile-program", required_argument, NULL, OPTION_PROGRAM},
-    {"compiled-to", required_argument, NULL, OPTION_COMPILED}, /* compilation.h */
+    {"compile-model", no_argument, NULL, OPTION_MODEL},
+    {"compiled-batch", required_argument, NULL, OPTION_COMPILED_BATCH}, /* compilation.h, as those below */
+    {"compiled-to", required_argument, NULL, OPTION_COMPILED},
     {"compiled-for", required_argument, NULL, OPTION_COMPILED_FOR},
     {"compiled-on-tpus", required_argument, NULL, OPTION_COMPILED_ON},
     {"topology", required_argument, NULL, OPTION_TOPOLOGY},
@@ -210,6 +215,11 @@ static int apply_option(struct arguments *arguments, int option, const char *val
     case OPTION_PROGRAM:
         arguments->program = value;
         return 0;
+    case OPTION_MODEL:
+        arguments->compile_model = true;
+        return 0;
+    case OPTION_COMPILED_BATCH:
+        return parse_number("compiled-batch", value, 1, PROGRAM_BATCH_MAX, &arguments->compiled_batch, error);
     case OPTION_COMPILED:
         return parse_number("compiled-to", value, 3, INT_MAX, &arguments->compiled_to, error);
     case OPTION_TOPOLOGY:
@@ -272,14 +282,19 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
         (arguments_generate(&arguments.inference) || arguments.inference.example))
         return error_set(error, ERROR_INVALID, "%s: cannot be combined with --generate or --predict",
                          arguments.describe_model ? "--describe-model" : "--check-job");
-    if (arguments.topology != NULL && arguments.program == NULL)
-        return error_set(error, ERROR_INVALID, "--topology: is for --compile-program");
+    if (arguments.topology != NULL && !arguments_compile(&arguments))
+        return error_set(error, ERROR_INVALID, "--topology: is for --compile-program and --compile-model");
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
     if (check_inference(&arguments.inference, says_how, error) < 0)
         return -1;
     *ret_arguments = arguments;
     return 0;
+}
+
+bool arguments_compile(const struct arguments *arguments)
+{
+    return arguments->program != NULL || arguments->compile_model;
 }
 
 bool arguments_use_model(const struct arguments *arguments)

@@ -42,10 +42,12 @@ struct arguments {
     bool describe_model;  /* --describe-model */
     bool check_job;       /* --check-job */
     const char *program;  /* --compile-program; NULL: not to compile one */
+    bool compile_model;   /* --compile-model */
     const char *topology; /* --topology; NULL: for the devices of this machine */
     int compiled_on_tpus; /* --compiled-on-tpus; 0: on any device */
     int compiled_to;      /* --compiled-to: a descriptor for the compiled code; -1: none */
-    int compiled_for;     /* --compiled-for: a set of enum program_use; 0: all that the program has */
+    int compiled_batch; /* --compiled-batch: examples of a call of --compile-model; 0: as the job's first crew has them */
+    int compiled_for;   /* --compiled-for: a set of enum program_use; 0: all that the program has */
     struct inference_arguments inference;
 };
 
@@ -57,6 +59,8 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
 bool arguments_generate(const struct inference_arguments *inference);
 /* Returns whether a model is to be used or described, or a job checked, rather than trained. */
 bool arguments_use_model(const struct arguments *arguments);
+/* Returns whether a program or model is to be compiled only. */
+bool arguments_compile(const struct arguments *arguments);
 /* Returns whether a command line that arguments_parse has refused asks to use a model, so that the error is printed as that of a
  * command and not as that of a training process. */
 bool arguments_name_use(int count, char **values);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "common/philox.h"
 #include "worker/model/graph_internal.h"
 #include "worker/model/program.h"
 
@@ -29,11 +28,12 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
             "Pipeline");
     if (options->layout_only)
         return 0;
-    if (options->precision != PRECISION_FLOAT32 || options->recompute)
-        return error_set(
-            error, ERROR_UNSUPPORTED,
-            "a program has the precision that it was exported with, and recomputes what it was exported to; "
-            "leave out training.precision and strategy.recompute");
+    if (options->recompute)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "XLA decides itself what it computes again; leave out strategy.recompute");
+    if (options->precision != PRECISION_FLOAT32 && !program_is_of_layers(options->program))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "a program has the precision that it was exported with; leave out training.precision");
     if (!device_memory_is_shared(options->device))
         return error_set(error, ERROR_UNSUPPORTED,
                          "a program's optimizer runs on the CPU in this release; set devices.type to CPU");
@@ -92,6 +92,20 @@ static int check_targets(const struct graph *graph, const void *targets, int64_t
     return 0;
 }
 
+/* Nor a token. Data for a program that was exported is checked when it is read. */
+static int check_tokens(const struct graph *graph, const void *inputs, int64_t count, struct error *error)
+{
+    const struct example_input *input = &graph->format.inputs[0];
+    const int32_t *tokens = inputs;
+    if (!program_is_of_layers(graph->program) || input->type != ELEMENT_INT32)
+        return 0;
+    for (int64_t i = 0; i < count * input->elements; i++)
+        if (tokens[i] < 0 || tokens[i] >= input->vocabulary)
+            return error_set(error, ERROR_INVALID, "a token is %d, and the model's vocabulary is %lld", tokens[i],
+                             (long long)input->vocabulary);
+    return 0;
+}
+
 /* Where the outputs of the pass's examples from `first` on are kept; NULL: they are not, and the call gives loss and hits instead. */
 static void *outputs_at(const struct graph *graph, int64_t first)
 {
@@ -104,7 +118,6 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
     struct graph *graph = context->graph;
     const struct graph_pass *pass = &context->pass;
     int64_t step = pass->values != NULL ? pass->values->pass : pass->step;
-    struct philox_words words = philox(pass->seed, (uint64_t)step, (uint64_t)(pass->first_example + first));
     float loss = 0, hits = 0;
     const struct program_call call = {
         .device = graph->program_device,
@@ -112,13 +125,16 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
         .inputs = (const char *)pass->inputs + (size_t)first * example_input_bytes(&graph->format),
         .targets = (const char *)pass->targets + (size_t)first * example_target_bytes(&graph->format),
         .examples = count,
-        .seed = {words.word[0], words.word[1]},
+        .seed = pass->seed,
+        .step = step,
+        .first_example = pass->first_example + first,
         .gradients = context->evaluation ? NULL : graph->program_gradients,
         .loss = &loss,
         .hits = &hits,
         .outputs = context->evaluation ? outputs_at(graph, first) : NULL,
     };
-    if (check_targets(graph, call.targets, count, error) < 0 || program_run(graph->program, &call, error) < 0)
+    if (check_targets(graph, call.targets, count, error) < 0 || check_tokens(graph, call.inputs, count, error) < 0 ||
+        program_run(graph->program, &call, error) < 0)
         return -1;
     if (!context->evaluation)
         add_gradients(graph, pass, count);

@@ -9,7 +9,10 @@
 #include "common/job/string_format.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/philox.h"
 #include "common/scope.h"
+#include "worker/model/graph_internal.h"
+#include "worker/model/lowering.h"
 #include "worker/xla/client.h"
 
 /* The second has `inputs` in place of `input`. */
@@ -27,7 +30,7 @@ enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_PREDICT, ENTRY_COUNT };
 static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate", "predict"};
 
 struct program {
-    struct json *document;
+    struct json *document; /* NULL: the program is of layers */
     struct parameter_tensor *tensors;
     unsigned state_count;
     struct parameter_layout layout;
@@ -297,6 +300,62 @@ int program_parse(const char *text, size_t length, struct program **ret_program,
     }
     *ret_program = program;
     return 0;
+}
+
+/* ---------------------------------------------------------------- layers */
+
+static enum xla_type xla_type_of(enum element_type type)
+{
+    return type == ELEMENT_INT32 ? XLA_INT32 : XLA_FLOAT32;
+}
+
+static void copy_layout(struct program *program, const struct parameter_layout *layout)
+{
+    program->layout = *layout;
+    program->tensors = memory_allocate(layout->tensor_count, sizeof *program->tensors);
+    memcpy(program->tensors, layout->tensors, layout->tensor_count * sizeof *program->tensors);
+    program->layout.tensors = program->tensors;
+    for (unsigned t = 0; t < layout->tensor_count; t++)
+        program->state_count += layout->tensors[t].offset < layout->statistics;
+}
+
+static void describe_call(struct program *program, const struct graph *graph)
+{
+    struct example_format *format = &program->format;
+    *format = *graph_example_format(graph);
+    format->inputs[0] = (struct example_input){.type = format->input_type, .elements = format->input_elements};
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].layer.kind->type == LAYER_EMBEDDING)
+            format->inputs[0].vocabulary = graph->nodes[i].layer.spec.size;
+    program->inputs[0] = (struct xla_value){
+        .type = xla_type_of(format->input_type), .rank = 1 + format->input_shape.rank, .shape = {program->batch}};
+    memcpy(program->inputs[0].shape + 1, format->input_shape.dims, format->input_shape.rank * sizeof(int64_t));
+    program->target = (struct xla_value){
+        .type = xla_type_of(format->target_type), .rank = 2, .shape = {program->batch, format->target_elements}};
+}
+
+int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch,
+                        struct program **ret_program, struct error *error)
+{
+    struct program *program = memory_allocate(1, sizeof *program);
+    program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES;
+    program->batch = batch;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++)
+        buffer_init(&program->artifacts[i], PROGRAM_ARTIFACT_MAX);
+    copy_layout(program, graph_layout(graph));
+    describe_call(program, graph);
+    if (lowering_write(graph, precision, batch, false, &program->artifacts[ENTRY_TRAIN], error) < 0 ||
+        lowering_write(graph, precision, batch, true, &program->artifacts[ENTRY_EVALUATE], error) < 0) {
+        program_free(program);
+        return -1;
+    }
+    *ret_program = program;
+    return 0;
+}
+
+bool program_is_of_layers(const struct program *program)
+{
+    return program->document == NULL;
 }
 
 /* ---------------------------------------------------------------- files */
@@ -640,7 +699,7 @@ struct frame {
     unsigned argument_count, result_count;
     float *weight;
     void *inputs, *targets, *outputs;
-    uint32_t seed[2];
+    uint32_t seed[LOWERING_SEED_WORDS];
 };
 
 static void frame_release(struct frame *frame)
@@ -659,25 +718,31 @@ static struct xla_value with_data(struct xla_value value, const void *data)
     return value;
 }
 
+/* The input of a model of layers has no name. */
+static unsigned input_count(const struct program *program)
+{
+    return program->format.input_count > 0 ? program->format.input_count : 1;
+}
+
 /* Returns how many there are. */
 static unsigned append_inputs(const struct program *program, const struct program_call *call, struct frame *frame,
                               struct xla_value *arguments)
 {
     const struct example_format *format = &program->format;
     size_t stride = example_input_bytes(format), before = 0; /* in an example */
-    if (format->input_count == 1 && call->examples == program->batch) {
+    if (input_count(program) == 1 && call->examples == program->batch) {
         arguments[0] = with_data(program->inputs[0], call->inputs);
         return 1;
     }
     frame->inputs = memory_allocate((size_t)program->batch, stride);
-    for (unsigned i = 0; i < format->input_count; i++) {
+    for (unsigned i = 0; i < input_count(program); i++) {
         size_t bytes = (size_t)format->inputs[i].elements * sizeof(float);
         char *filled = (char *)frame->inputs + (size_t)program->batch * before;
         fill_up(filled, (const char *)call->inputs + before, bytes, stride, call->examples, program->batch);
         arguments[i] = with_data(program->inputs[i], filled);
         before += bytes;
     }
-    return format->input_count;
+    return input_count(program);
 }
 
 /* Target and weight. Returns how many there are. */
@@ -697,18 +762,31 @@ static unsigned append_targets(const struct program *program, const struct progr
     return 2;
 }
 
+/* A program that was exported gets two words that differ for each call, one of layers what its dropouts count by. */
+static struct xla_value seed_of(const struct program *program, const struct program_call *call,
+                                uint32_t words[LOWERING_SEED_WORDS])
+{
+    uint64_t first = (uint64_t)call->first_example;
+    struct philox_words random = philox(call->seed, (uint64_t)call->step, first);
+    const uint32_t counters[LOWERING_SEED_WORDS] = {(uint32_t)call->seed, (uint32_t)(call->seed >> 32),
+                                                    (uint32_t)call->step, (uint32_t)first, (uint32_t)(first >> 32)};
+    bool of_layers = program_is_of_layers(program);
+    unsigned count = of_layers ? LOWERING_SEED_WORDS : 2;
+    memcpy(words, of_layers ? counters : random.word, count * sizeof *words);
+    return (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {count}, .data = words};
+}
+
 static void add_arguments(const struct program *program, const struct program_call *call, enum entry entry,
                           struct frame *frame)
 {
     struct xla_value *arguments = frame->arguments =
-        memory_allocate(program->layout.tensor_count + program->format.input_count + 3, sizeof *arguments);
+        memory_allocate(program->layout.tensor_count + input_count(program) + 3, sizeof *arguments);
     unsigned count = append_tensors(program, call->parameters, arguments);
     count += append_inputs(program, call, frame, arguments + count);
     if (entry != ENTRY_PREDICT)
         count += append_targets(program, call, frame, arguments + count);
-    memcpy(frame->seed, call->seed, sizeof frame->seed);
     if (entry == ENTRY_TRAIN)
-        arguments[count++] = (struct xla_value){.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = frame->seed};
+        arguments[count++] = seed_of(program, call, frame->seed);
     frame->argument_count = count;
 }
 

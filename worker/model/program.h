@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads and runs a program: a model that the job gives as StableHLO functions instead of layers, in a folder with
- * program.json and the files that it names (docs/programs.md). The trainer opens it; a graph then runs it through XLA
- * (graph_options.program), and code that uses the graph sees no difference.
+ * Loads and runs a program: a model as StableHLO functions. The job gives them in a folder with program.json and the files that it
+ * names (docs/programs.md), or they are written from the job's layers (lowering.h). The trainer opens it; a graph then runs
+ * it through XLA (graph_options.program), and code that uses the graph sees no difference.
  *
  * A program may have functions to train, to evaluate and to predict. A process reads and compiles only those that it uses.
  *
- * Life cycle: program_open reads the document; program_open_engine opens the PJRT plugin; program_compile or program_load
+ * Life cycle: program_open reads the document, or program_from_layers translates a model; program_open_engine opens the PJRT plugin; program_compile or program_load
  * makes the functions ready, once, before the first pass; program_free last, after the graphs that use it. Then any
  * number of threads may call program_run.
  */
@@ -43,6 +43,11 @@ int program_open(const char *folder, unsigned uses, const char *platform, struct
                  struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
 int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
+/* Makes a program of a model of layers (lowering.h), in calls of up to `batch` examples, that trains and evaluates. It has the graph's
+ * layout and examples, and the graph may be freed. ERROR_UNSUPPORTED: a precision that XLA is not used with. */
+int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch,
+                        struct program **ret_program, struct error *error);
+bool program_is_of_layers(const struct program *program);
 void program_free(struct program *program);
 
 /* Returns the layout of the program's tensors: its state (such as running statistics) first, then its parameters, each in the order of
@@ -92,10 +97,12 @@ struct program_call {
     const float *parameters;      /* program_layout()->elements */
     const void *inputs, *targets; /* as program_example_format() has them; predictions need no targets */
     int64_t examples;             /* at least 1 */
-    uint32_t seed[2];             /* for dropout; read by training calls only */
-    float *gradients;             /* program_layout()->elements; for state, the new values */
-    float *loss, *hits;           /* sums over the targets of the examples; not written if the call predicts */
-    void *outputs;                /* `examples` of program_output_format() */
+    /* For dropout, read by training calls only: the run's seed, the step, and the first example's number in the global batch. */
+    uint64_t seed;
+    int64_t step, first_example;
+    float *gradients;   /* program_layout()->elements; for state, the new values */
+    float *loss, *hits; /* sums over the targets of the examples; not written if the call predicts */
+    void *outputs;      /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);
 

@@ -12,7 +12,10 @@
 static void say_model(const struct trainer *trainer)
 {
     const char *preset = preset_name(trainer->job->model.preset);
-    if (trainer->program != NULL)
+    if (trainer->program != NULL && program_is_of_layers(trainer->program))
+        report_say(trainer->report, "model      %s, %lld parameters, %s", preset[0] ? preset : "layers of the job",
+                   (long long)graph_layout(trainer->graph)->elements, program_engine(trainer->program));
+    else if (trainer->program != NULL)
         report_say(trainer->report, "model      program %s, %lld parameters, %s", trainer->job->model.program_path,
                    (long long)graph_layout(trainer->graph)->elements, program_engine(trainer->program));
     else

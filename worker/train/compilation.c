@@ -21,6 +21,7 @@
 #include "worker/comm/crew_key.h"
 #include "worker/model/program.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/step_plan.h"
 #include "worker/train/trainer.h"
 #include "worker/xla/client.h"
 
@@ -104,26 +105,94 @@ static void keep(const char *path, const struct buffer *code)
         (void)file_replace(path, file.data, file.length, NULL);
 }
 
+/* ---------------------------------------------------------------- layers */
+
+int compilation_lower(const struct job_document *job, int64_t batch, struct program **ret_program, struct error *error)
+{
+    const struct device_options cpu = {.type = DEVICE_TYPE_CPU, .threads = 1};
+    struct device *device;
+    struct graph *graph;
+    if (batch > PROGRAM_BATCH_MAX)
+        return error_set(error, ERROR_INVALID,
+                         "a logical shard has %" PRId64 " examples, above XLA's limit of %d here; "
+                         "set training.logicalShards to more",
+                         batch, PROGRAM_BATCH_MAX);
+    if (device_open(&cpu, &device, error) < 0)
+        return -1;
+    const struct graph_options options = {.device = device,
+                                          .model = &job->model,
+                                          .precision = job->training.precision,
+                                          .max_examples = batch,
+                                          .layout_only = true};
+    int result = graph_new(&options, &graph, error);
+    if (result == 0) {
+        result = program_from_layers(graph, job->training.precision, batch, ret_program, error);
+        graph_free(graph);
+    }
+    device_close(device);
+    return result;
+}
+
 /* ---------------------------------------------------------------- the process that compiles */
 
+/* What the child compiles: the program in `folder`, or the layers of the job, which it reads as this process did. */
+struct compiled_model {
+    const char *folder; /* NULL: layers */
+    unsigned uses;
+    const char *job_file; /* --job; NULL: the job is in the environment */
+    int64_t batch;        /* of a call of layers */
+};
+
+#define CHILD_ARGUMENTS_MAX 20
+
+struct child_arguments {
+    const char *values[CHILD_ARGUMENTS_MAX];
+    unsigned count;
+    char numbers[5][24];
+    unsigned number_count;
+};
+
+static void add_argument(struct child_arguments *arguments, const char *name, const char *value)
+{
+    arguments->values[arguments->count++] = name;
+    arguments->values[arguments->count++] = value;
+}
+
+static void add_number(struct child_arguments *arguments, const char *name, int64_t number)
+{
+    char *text = arguments->numbers[arguments->number_count++];
+    snprintf(text, sizeof arguments->numbers[0], "%" PRId64, number);
+    add_argument(arguments, name, text);
+}
+
+static void name_model(struct child_arguments *arguments, const struct compiled_model *model)
+{
+    if (model->folder != NULL) {
+        add_argument(arguments, "--compile-program", model->folder);
+        add_number(arguments, "--compiled-for", model->uses);
+        return;
+    }
+    arguments->values[arguments->count++] = "--compile-model";
+    add_number(arguments, "--compiled-batch", model->batch);
+    if (model->job_file != NULL)
+        add_argument(arguments, "--job", model->job_file);
+}
+
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
-static int start_child(const char *folder, unsigned uses, unsigned tpus, int threads, int answer, int words,
+static int start_child(const struct compiled_model *model, unsigned tpus, int threads, int answer, int words,
                        pid_t *ret_child, struct error *error)
 {
-    char descriptor[16], used[16], devices[16], number[16];
-    snprintf(descriptor, sizeof descriptor, "%d", ANSWER);
-    snprintf(used, sizeof used, "%u", uses);
-    snprintf(devices, sizeof devices, "%u", tpus);
-    snprintf(number, sizeof number, "%d", threads);
-    const char *const values[] = {"coxswain-worker", "--compile-program", folder, "--compiled-to",
-                                  descriptor,        "--compiled-for",    used,   "--compiled-on-tpus",
-                                  devices,           "--threads",         number, NULL};
+    struct child_arguments arguments = {.values = {"coxswain-worker"}, .count = 1};
+    name_model(&arguments, model);
+    add_number(&arguments, "--compiled-to", ANSWER);
+    add_number(&arguments, "--compiled-on-tpus", tpus);
+    add_number(&arguments, "--threads", threads);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, answer, ANSWER);
-    errno = posix_spawn(ret_child, "/proc/self/exe", &actions, NULL, (char *const *)values, environ);
+    errno = posix_spawn(ret_child, "/proc/self/exe", &actions, NULL, (char *const *)arguments.values, environ);
     posix_spawn_file_actions_destroy(&actions);
     return errno != 0 ? error_set_errno(error, "start the process that compiles the program") : 0;
 }
@@ -168,7 +237,7 @@ static int read_from_start(int descriptor, struct buffer *buffer, const char *wh
 }
 
 /* *code stays empty if the plugin cannot give it. */
-static int compile_apart(const char *folder, unsigned uses, unsigned tpus, int threads, struct buffer *code,
+static int compile_apart(const struct compiled_model *model, unsigned tpus, int threads, struct buffer *code,
                          struct error *error)
 {
     SCOPED_BUFFER words;
@@ -178,7 +247,7 @@ static int compile_apart(const char *folder, unsigned uses, unsigned tpus, int t
     buffer_init(&words, WORDS_MAX);
     if (answer < 0 || said < 0)
         return error_set_errno(error, "make files in memory for the compiled program");
-    if (start_child(folder, uses, tpus, threads, answer, said, &child, error) < 0)
+    if (start_child(model, tpus, threads, answer, said, &child, error) < 0)
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
@@ -216,6 +285,24 @@ static int compile_for(const struct program *program, const char *plugin, const 
     return 0;
 }
 
+static void read_options(const struct arguments *arguments, const struct identity *identity,
+                         struct xla_options *options)
+{
+    bool here = arguments->topology == NULL;
+    xla_options_init(options, identity->pjrt_plugin, here ? (unsigned)arguments->compiled_on_tpus : 1,
+                     here ? identity->pjrt_cpu_devices : 0);
+}
+
+/* Frees the program. */
+static int compile_and_free(struct program *program, const struct arguments *arguments,
+                            const struct xla_options *options, struct error *error)
+{
+    int result = arguments->topology != NULL ? compile_for(program, options->plugin, arguments->topology, error)
+                                             : compile_here(program, options, arguments->compiled_to, error);
+    program_free(program);
+    return result;
+}
+
 int compilation_run_apart(const struct arguments *arguments, const struct identity *identity, enum exit_code *ret_code,
                           struct error *error)
 {
@@ -224,29 +311,57 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
     if (arguments->compiled_to >= 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     *ret_code = EXIT_CODE_BAD_JOB;
-    xla_options_init(&options, identity->pjrt_plugin,
-                     arguments->topology != NULL ? 1 : (unsigned)arguments->compiled_on_tpus,
-                     arguments->topology != NULL ? 0 : identity->pjrt_cpu_devices);
+    read_options(arguments, identity, &options);
     if (program_open(arguments->program, (unsigned)arguments->compiled_for, xla_options_platform(&options), &program,
                      error) < 0)
         return -1;
-    int result = arguments->topology != NULL ? compile_for(program, options.plugin, arguments->topology, error)
-                                             : compile_here(program, &options, arguments->compiled_to, error);
+    int result = compile_and_free(program, arguments, &options, error);
     if (result < 0)
         *ret_code = error_exit_code(error, EXIT_CODE_BAD_JOB);
-    program_free(program);
+    return result;
+}
+
+/* Of one call: a logical shard of the job's crew. */
+static int choose_batch(const struct arguments *arguments, const struct job_document *job, int64_t *ret_batch,
+                        struct error *error)
+{
+    struct step_plan plan = {.max_shard_examples = arguments->compiled_batch};
+    unsigned workers = job->workers > 0 ? (unsigned)job->workers : 1;
+    if (arguments->compiled_batch == 0 && step_plan_batches(job, workers, 0, &plan, error) < 0)
+        return -1;
+    *ret_batch = plan.max_shard_examples;
+    return 0;
+}
+
+int compilation_run_model(const struct arguments *arguments, const struct identity *identity,
+                          const struct job_document *job, enum exit_code *ret_code, struct error *error)
+{
+    struct program *program;
+    struct xla_options options;
+    int64_t batch;
+    if (arguments->compiled_to >= 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    *ret_code = EXIT_CODE_BAD_JOB;
+    read_options(arguments, identity, &options);
+    if (job->model.program_path != NULL)
+        return error_set(error, ERROR_INVALID, "--compile-model: the job's model is a program; use --compile-program");
+    if (choose_batch(arguments, job, &batch, error) < 0 || compilation_lower(job, batch, &program, error) < 0)
+        return -1;
+    int result = compile_and_free(program, arguments, &options, error);
+    if (result < 0)
+        *ret_code = error_exit_code(error, EXIT_CODE_BAD_JOB);
     return result;
 }
 
 /* ---------------------------------------------------------------- the worker */
 
 /* Another process compiles, unless this one has opened the devices already: one process at a time can have TPUs. */
-static int compile(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
+static int compile(struct trainer *trainer, const struct compiled_model *model, const struct xla_options *options,
                    int threads, struct buffer *code, struct error *error)
 {
     struct error unserialised = ERROR_INIT;
     if (*program_engine(trainer->program) == '\0') {
-        if (compile_apart(folder, uses, options->tpus, threads, code, error) < 0 ||
+        if (compile_apart(model, options->tpus, threads, code, error) < 0 ||
             program_open_engine(trainer->program, options, error) < 0)
             return -1;
         return code->length == 0 ? program_compile(trainer->program, error)
@@ -275,7 +390,11 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
     }
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    if (compile(trainer, folder, uses, options, threads, &code, error) < 0)
+    const struct compiled_model model = {.folder = folder,
+                                         .uses = uses,
+                                         .job_file = trainer->arguments->job_file,
+                                         .batch = program_batch(trainer->program)};
+    if (compile(trainer, &model, options, threads, &code, error) < 0)
         return -1;
     if (code.length > 0)
         keep(path, &code);

@@ -84,6 +84,23 @@ int trainer_open_program(struct trainer *trainer, struct error *error)
     return trainer_open_program_for(trainer, PROGRAM_TRAINS | PROGRAM_EVALUATES, error);
 }
 
+int trainer_lower_model(struct trainer *trainer, struct error *error)
+{
+    const struct job_document *job = trainer->job;
+    struct xla_options options;
+    if (job->model.program_path != NULL || !job_document_uses_plugin(job))
+        return 0;
+    xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, PROGRAM_TRAINS),
+                     trainer->identity->pjrt_cpu_devices);
+    if (compilation_lower(job, trainer->plan.max_shard_examples, &trainer->program, error) < 0)
+        return -1;
+    if (trainer->crew.part != CREW_SERVES && compilation_run(trainer, NULL, PROGRAM_TRAINS | PROGRAM_EVALUATES,
+                                                             &options, trainer_threads(trainer), error) < 0)
+        return -1;
+    program_drop_artifacts(trainer->program);
+    return 0;
+}
+
 int trainer_open_graphs(struct trainer *trainer, struct error *error)
 {
     bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */

@@ -28,6 +28,8 @@ int trainer_check_stages(void *context, const unsigned *stages, unsigned layers,
 int trainer_open_program(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Opens the job's program, if it has one, for a set of enum program_use. In trainer_model.c. */
 int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct error *error);
+/* Translates the job's layers to a program, if XLA computes them, and compiles it. Needs the plan. In trainer_model.c. */
+int trainer_lower_model(struct trainer *trainer, struct error *error);
 int trainer_open_graphs(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Returns the options for a graph of the whole model that takes part in training. In
  * trainer_model.c. */
