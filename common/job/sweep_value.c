@@ -115,6 +115,15 @@ int64_t sweep_point_count(const struct training_sweep *sweep)
     return points_from(&point, 0);
 }
 
+int64_t sweep_trial_count(const struct training_sweep *sweep)
+{
+    int64_t most = sweep->max_trials == FIELD_UNSET ? SWEEP_TRIALS_MAX : sweep->max_trials;
+    if (sweep->algorithm.type != SWEEP_GRID)
+        return most;
+    int64_t points = sweep_point_count(sweep);
+    return points < most ? points : most;
+}
+
 /* Chooses the value of a parameter in the point of that number among those that have the values chosen before. Returns its number among
  * those that have this value, too. */
 static int64_t choose(struct point *point, unsigned parameter, int64_t number)

@@ -12,6 +12,8 @@
 /* Returns how many points the grid of the parameters has, at most SWEEP_TRIALS_MAX + 1; 0: a parameter has infinitely many values.
  * Points that differ only in parameters that do not apply there (sweep_applies) count as one point. */
 int64_t sweep_point_count(const struct training_sweep *sweep);
+/* Returns how many trials the sweep has in all. */
+int64_t sweep_trial_count(const struct training_sweep *sweep);
 
 /* Returns the number of the earlier parameter that the `when` of a parameter names; -1: it has no `when`, or one that is not sound. */
 int sweep_condition_of(const struct training_sweep *sweep, unsigned parameter);

@@ -67,31 +67,42 @@ static void warn_of_rate(const struct optimizer_spec *optimizer, struct buffer *
                       optimizer->weight_decay, optimizer->learning_rate);
 }
 
-static void warn_of_processors(const struct training_job *job, int processors, struct buffer *warnings)
+static void warn_of_processors(const struct training_job *job, int64_t trials, int processors, struct buffer *warnings)
 {
+    const char *plural = processors == 1 ? "" : "s";
     int64_t pods = 0;
     for (int role = 0; role < ROLE_COUNT; role++)
-        pods += job->roles[role].count;
-    if (pods > processors)
+        pods += job->roles[role].count * trials;
+    if (pods > processors && trials > 1)
+        buffer_format(warnings,
+                      "the %lld trials that run side by side have %lld pods, which share %d processor%s, so each trial "
+                      "may train more slowly; lower parallelism or workers.replicas\n",
+                      (long long)trials, (long long)pods, processors, plural);
+    else if (pods > processors)
         buffer_format(warnings,
                       "the job's %lld pods share %d processor%s, so it may train more slowly than with %d worker%s\n",
-                      (long long)pods, processors, processors == 1 ? "" : "s", processors, processors == 1 ? "" : "s");
+                      (long long)pods, processors, plural, processors, plural);
 }
 
-static void warn_of_memory(const struct json *answer, int64_t available, struct buffer *warnings)
+static void warn_of_memory(const struct json *answer, int64_t trials, int64_t available, struct buffer *warnings)
 {
-    int64_t members = json_integer_at(answer, "members", 1);
-    double needed = json_number_at(answer, "memory", 0) * (double)members;
-    if (available >= 0 && needed > (double)available)
-        buffer_format(
-            warnings,
-            "the job's %lld processes plan %.1f GiB of memory, but only %.1f GiB are available now; end other "
-            "programs, or lower training.batchSize or workers.replicas\n",
-            (long long)members, needed / GIB, (double)available / GIB);
+    int64_t processes = json_integer_at(answer, "members", 1) * trials;
+    double needed = json_number_at(answer, "memory", 0) * (double)processes;
+    if (available < 0 || needed <= (double)available)
+        return;
+    if (trials > 1)
+        buffer_format(warnings, "the %lld trials that run side by side plan %.1f GiB of memory in %lld processes",
+                      (long long)trials, needed / GIB, (long long)processes);
+    else
+        buffer_format(warnings, "the job's %lld processes plan %.1f GiB of memory", (long long)processes, needed / GIB);
+    buffer_format(warnings,
+                  ", but only %.1f GiB are available now; end other programs, or lower %straining.batchSize or "
+                  "workers.replicas\n",
+                  (double)available / GIB, trials > 1 ? "parallelism, " : "");
 }
 
-void run_check_warn(const struct training_job *job, const struct json *answer, struct run_machine machine,
-                    struct buffer *warnings)
+void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,
+                    struct run_machine machine, struct buffer *warnings)
 {
     int64_t batch = json_integer_at(answer, "batch", 0), examples = json_integer_at(answer, "examples", 0);
     int64_t steps = json_integer_at(answer, "steps", 0);
@@ -111,8 +122,8 @@ void run_check_warn(const struct training_job *job, const struct json *answer, s
         buffer_format(warnings, "%lld steps take more than a day even at a thousand a second; training.%s says so\n",
                       (long long)steps, job->document.training.steps == FIELD_UNSET ? "epochs" : "steps");
     warn_of_rate(&job->document.training.optimizer, warnings);
-    warn_of_memory(answer, machine.memory, warnings);
-    warn_of_processors(job, machine.processors, warnings);
+    warn_of_memory(answer, trials, machine.memory, warnings);
+    warn_of_processors(job, trials, machine.processors, warnings);
 }
 
 /* ---------------------------------------------------------------- the worker */
@@ -193,6 +204,13 @@ static bool is_refusal(int status)
            code == EXIT_CODE_NO_DEVICE;
 }
 
+/* How many trials run at a time. */
+static int64_t trials_of(const struct training_sweep *sweep)
+{
+    int64_t all = sweep ? sweep_trial_count(sweep) : 1;
+    return sweep && sweep->parallelism < all ? sweep->parallelism : all;
+}
+
 static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
 {
     if (sweep && sweep->has_early_stopping && steps > 0 && sweep->early_stopping.min_steps >= steps)
@@ -214,7 +232,7 @@ static int ask_worker(const struct check *check, const struct training_job *job,
     if (status != 0 || worker_child_output(child, &output, NULL) < 0 ||
         json_parse(buffer_text(&output), output.length, ANSWER_MAX, &answer, NULL) < 0)
         return 0;
-    run_check_warn(job, answer, run_machine_read(), warnings);
+    run_check_warn(job, answer, trials_of(check->sweep), run_machine_read(), warnings);
     warn_of_stopping(check->sweep, json_integer_at(answer, "steps", 0), warnings);
     json_free(answer);
     return 0;

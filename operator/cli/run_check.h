@@ -39,8 +39,9 @@ int run_check(const struct manifest *manifest, const struct storage_place *place
 int run_check_trial(const struct manifest *manifest, const struct training_sweep *sweep, int64_t trial,
                     struct json **ret_job, struct error *error);
 
-/* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. Exported for tests. */
-void run_check_warn(const struct training_job *job, const struct json *answer, struct run_machine machine,
-                    struct buffer *warnings);
+/* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. `trials`: so many jobs like this one run
+ * at a time; 1 unless it is a trial of a sweep. Exported for tests. */
+void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,
+                    struct run_machine machine, struct buffer *warnings);
 
 #endif

@@ -166,6 +166,10 @@ sed 's/size: 40/size: 2/; s/^  maxTrials: 2$/&\n  earlyStopping: {type: ASHA, mi
 cox 0 run late.yaml --fresh && grep -q '^cox run: warning: earlyStopping.minSteps: a trial takes [0-9]* steps, so none is stopped or paused after 5000; lower minSteps$' err &&
     cox 0 run late.yaml --fresh --set spec.earlyStopping.minSteps=1 && ! grep -q minSteps err
 verdict $? "a minSteps that no trial comes to" "$(said)"
+sed 's/size: 40/size: 2/; s/^  maxTrials: 2$/&\n  parallelism: 400/' sweep.yaml >side.yaml
+side='^cox run: warning: the 2 trials that run side by side have 4 pods, which share [123] processors*, so each trial may train more slowly; lower parallelism'
+cox 0 run side.yaml --fresh && if (($(nproc) < 4)); then grep -q "$side" err; else ! grep -q 'side by side' err; fi
+verdict $? "trials that run side by side need more than one" "$(said)"
 sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [40, 2]}/; s/size: 40/size: 2/' sweep.yaml >values.yaml
 cox 0 run values.yaml --fresh
 grep -q "^cox run: warning: the first trial would fail with its values: model.layers\[1\] (maxPool1): a window of 40" err && grep -q '1 of 2 trials succeeded' out

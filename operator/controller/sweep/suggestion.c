@@ -16,15 +16,6 @@
 #define NUMBER_TEXT_MAX 40
 #define RECORD_MAX (SWEEP_PARAMETERS_MAX * NUMBER_TEXT_MAX)
 
-int64_t suggestion_count(const struct training_sweep *sweep)
-{
-    int64_t most = sweep->max_trials == FIELD_UNSET ? SWEEP_TRIALS_MAX : sweep->max_trials;
-    if (sweep->algorithm.type != SWEEP_GRID)
-        return most;
-    int64_t points = sweep_point_count(sweep);
-    return points < most ? points : most;
-}
-
 /* ---------------------------------------------------------------- from earlier trials */
 
 /* In which a value is a number: the logarithm of one of `logUniform`, the position in a list. */

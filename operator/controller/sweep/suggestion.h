@@ -12,9 +12,6 @@
 
 #include "common/job/training_sweep.h"
 
-/* Returns how many trials the sweep has in all. */
-int64_t suggestion_count(const struct training_sweep *sweep);
-
 /* Returns the value of a parameter in a trial: a number, a string or a boolean. Numbers of a range are rounded to six digits, if that
  * leaves them in the range. NULL: the parameter is not tried in this trial, as its `when` says. A recorded value is returned as it is. Free
  * with json_free. */

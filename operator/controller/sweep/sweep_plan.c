@@ -802,7 +802,7 @@ void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
         heed_ttl(&planning);
         return;
     }
-    planning.total = input->invalid ? 0 : suggestion_count(sweep);
+    planning.total = input->invalid ? 0 : sweep_trial_count(sweep);
     read_results(&planning);
     read_trials(&planning);
     decide(&planning);

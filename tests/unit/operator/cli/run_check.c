@@ -14,8 +14,9 @@ static const char job_text[] =
     "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"Synthetic\",\"examples\":100},"
     "\"training\":{\"epochs\":2,\"batchSize\":10,\"optimizer\":%s}}}}";
 
-/* The warnings about a job with this optimizer, as the worker has measured it. */
-static const char *warnings(const char *optimizer, const char *answer_text, struct run_machine machine)
+/* The warnings about so many trials at a time, with this optimizer, as the worker has measured one. */
+static const char *warnings_of_trials(int64_t trials, const char *optimizer, const char *answer_text,
+                                      struct run_machine machine)
 {
     static char text[RUN_WARNINGS_MAX];
     struct training_job job;
@@ -27,13 +28,18 @@ static const char *warnings(const char *optimizer, const char *answer_text, stru
     cr_assert_eq(json_parse(answer_text, strlen(answer_text), sizeof text, &answer, NULL), 0);
     cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
     buffer_init(&found, RUN_WARNINGS_MAX);
-    run_check_warn(&job, answer, machine, &found);
+    run_check_warn(&job, answer, trials, machine, &found);
     snprintf(text, sizeof text, "%s", buffer_text(&found));
     buffer_release(&found);
     training_job_release(&job);
     json_free(object);
     json_free(answer);
     return text;
+}
+
+static const char *warnings(const char *optimizer, const char *answer_text, struct run_machine machine)
+{
+    return warnings_of_trials(1, optimizer, answer_text, machine);
 }
 
 Test(run_check, says_nothing_about_a_usual_job)
@@ -76,6 +82,18 @@ Test(run_check, warns_of_what_the_data_and_the_machine_do_not_have)
                      "the job's 3 processes plan 6.0 GiB of memory, but only 3.0 GiB are available now; end other "
                      "programs, or lower training.batchSize or workers.replicas\n"
                      "the job's 3 pods share 2 processors, so it may train more slowly than with 2 workers\n");
+}
+
+Test(run_check, warns_of_trials_that_fit_the_machine_only_one_at_a_time)
+{
+    static const char answer[] = "{\"memory\":2147483648,\"members\":3}";
+    const struct run_machine machine = {.memory = (int64_t)7 << 30, .processors = 3};
+    cr_expect_str_eq(warnings("{}", answer, machine), "");
+    cr_expect_str_eq(warnings_of_trials(4, "{}", answer, machine),
+                     "the 4 trials that run side by side plan 24.0 GiB of memory in 12 processes, but only 7.0 GiB are "
+                     "available now; end other programs, or lower parallelism, training.batchSize or workers.replicas\n"
+                     "the 4 trials that run side by side have 12 pods, which share 3 processors, so each trial may "
+                     "train more slowly; lower parallelism or workers.replicas\n");
 }
 
 Test(run_check, knows_this_machine)

@@ -24,7 +24,7 @@ Test(suggestion, a_grid_has_every_combination_once)
                               "  parameters: [{path: a, values: [x, 0.5]}, {path: b, integer: {min: -1, max: 1}}]\n");
     static const char *const expected[6][2] = {{"x", "-1"},   {"x", "0"},   {"x", "1"},
                                                {"0.5", "-1"}, {"0.5", "0"}, {"0.5", "1"}};
-    cr_assert_eq(suggestion_count(&sweep), 6);
+    cr_assert_eq(sweep_trial_count(&sweep), 6);
     for (int64_t trial = 0; trial < 6; trial++)
         for (unsigned parameter = 0; parameter < 2; parameter++)
             expect_text(&sweep, parameter, trial, expected[trial][parameter]);
@@ -37,7 +37,7 @@ Test(suggestion, max_trials_cuts_a_grid)
         sweep_from(SWEEP_HEAD "  algorithm: {type: Grid}\n  maxTrials: 7\n"
                               "  parameters: [{path: a, integer: {min: 1, max: 1000000}}, {path: b, integer: {min: 1, "
                               "max: 1000000}}]\n");
-    cr_expect_eq(suggestion_count(&sweep), 7);
+    cr_expect_eq(sweep_trial_count(&sweep), 7);
     expect_text(&sweep, 0, 6, "1");
     expect_text(&sweep, 1, 6, "7");
     training_sweep_release(&sweep);
@@ -56,7 +56,7 @@ Test(suggestion, a_grid_leaves_out_what_is_not_tried)
     static const char *const rows[14] = {"x17", "x18", "x2true7", "x2true8", "x2false7", "x2false8", "y7",
                                          "y8",  "z17", "z18",     "z2true7", "z2true8",  "z2false7", "z2false8"};
     struct training_sweep sweep = sweep_from(CONDITIONAL("type: Grid"));
-    cr_assert_eq(suggestion_count(&sweep), 14);
+    cr_assert_eq(sweep_trial_count(&sweep), 14);
     for (int64_t trial = 0; trial < 14; trial++) {
         char row[64] = "";
         for (unsigned i = 0; i < 4; i++) {
@@ -95,7 +95,7 @@ Test(suggestion, random_draws_leave_out_what_is_not_tried)
 Test(suggestion, random_values_follow_from_seed_and_number)
 {
     struct training_sweep sweep = sweep_from(RANDOM);
-    cr_expect_eq(suggestion_count(&sweep), 4);
+    cr_expect_eq(sweep_trial_count(&sweep), 4);
     expect_text(&sweep, 0, 0, "1.82991");
     expect_text(&sweep, 1, 0, "0.00354734");
     expect_text(&sweep, 2, 0, "5");
