@@ -18,7 +18,7 @@
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
 
-#define ANSWER_MAX 4096
+#define ANSWERS_MAX (16 * 1024)
 #define LINE_MAX_BYTES 256
 #define TURN_MS 10
 #define GIB ((double)(1 << 30))
@@ -183,10 +183,10 @@ static int start(const struct check *check, const struct training_job *job, cons
 /* Returns the status as waitpid gives it; -1: the child was ended because of the time or the user. */
 static int await(pid_t child, struct event_loop *loop, const bool *interrupted)
 {
-    int64_t end_ms = clock_now_ms() + RUN_CHECK_SECONDS * 1000;
+    int64_t end_ms = clock_monotonic_ms() + RUN_CHECK_SECONDS * 1000;
     int status = -1;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (event_loop_turn(loop, TURN_MS, NULL) == 0 && !*interrupted && clock_now_ms() < end_ms)
+        if (event_loop_turn(loop, TURN_MS, NULL) == 0 && !*interrupted && clock_monotonic_ms() < end_ms)
             continue;
         kill(child, SIGKILL);
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -220,21 +220,41 @@ static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, 
                       (long long)steps, (long long)sweep->early_stopping.min_steps);
 }
 
+/* Returns the newest answer that the worker has printed whole; NULL: none. */
+static struct json *newest_answer(const struct worker_child *child)
+{
+    SCOPED_BUFFER output;
+    struct json *answer = NULL;
+    buffer_init(&output, ANSWERS_MAX);
+    if (worker_child_output(child, &output, NULL) < 0)
+        return NULL;
+    for (const char *line = buffer_text(&output), *end; (end = strchr(line, '\n')); line = end + 1) {
+        struct json *newer;
+        if (json_parse(line, (size_t)(end - line), ANSWERS_MAX, &newer, NULL) < 0)
+            continue;
+        json_free(answer);
+        answer = newer;
+    }
+    return answer;
+}
+
+/* A worker that was ended because of the time has answered what it knew by then. */
 static int ask_worker(const struct check *check, const struct training_job *job, struct worker_child *child,
                       struct buffer *warnings, struct error *error)
 {
     int status = await(child->pid, check->loop, check->interrupted);
-    SCOPED_BUFFER output;
-    struct json *answer;
-    buffer_init(&output, ANSWER_MAX);
     if (is_refusal(status))
         return worker_child_failure(child, "coxswain-worker refuses the job and printed no error", error);
-    if (status != 0 || worker_child_output(child, &output, NULL) < 0 ||
-        json_parse(buffer_text(&output), output.length, ANSWER_MAX, &answer, NULL) < 0)
+    SCOPED_JSON *answer = newest_answer(child);
+    if (*check->interrupted || !answer)
         return 0;
+    if (json_at(answer, "misfit"))
+        return error_set(error, ERROR_INVALID, "%s", json_string_at(answer, "misfit", ""));
+    if (status == -1)
+        buffer_format(warnings, "the data was not checked, since opening it takes longer than %d s\n",
+                      RUN_CHECK_SECONDS);
     run_check_warn(job, answer, trials_of(check->sweep), run_machine_read(), warnings);
     warn_of_stopping(check->sweep, json_integer_at(answer, "steps", 0), warnings);
-    json_free(answer);
     return 0;
 }
 

@@ -15,7 +15,7 @@
 #include "operator/cli/manifest.h"
 #include "operator/cli/summary.h"
 
-/* The worker is ended after this time; the job then counts as sound. */
+/* The worker is ended after this time; then only what it has found by then counts. */
 #define RUN_CHECK_SECONDS 20
 #define RUN_WARNINGS_MAX (16 * 1024)
 

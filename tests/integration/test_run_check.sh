@@ -92,6 +92,12 @@ cox 0 run table.yaml "$claim" --set spec.coxswain.model.classes=3 --set metadata
 verdict $? "a model with more classes than the labels name" "$(said)"
 cox 0 run table.yaml "$claim" --set spec.coxswain.training.batchSize=500 && grep -q '^cox run: warning: a batch of 500 is more than the [0-9]* training examples' err
 verdict $? "a batch larger than the data is told" "$(said)"
+gzip -c data/table.csv >data/packed.csv && echo '30000 packed.csv' >slow
+rate=(--set metadata.name=slow --set spec.coxswain.data.train.files=packed.csv --set spec.coxswain.training.optimizer.learningRate=100)
+LD_PRELOAD=$bin/tests/slow-disk.so SLOW_DISK=$work/slow "${cox_command[@]}" run table.yaml "$claim" "${rate[@]}" >out 2>err
+rm data/packed.csv
+grep -q '^cox run: warning: the data was not checked, since opening it takes longer than 20 s$' err && grep -q '^cox run: warning: .*learningRate: 100 is very high' err
+verdict $? "data that takes long to open does not keep back the other warnings" "$(said)"
 cox 0 run layers.yaml --set spec.coxswain.training.optimizer.learningRate=1e-9 --set spec.workers.replicas=1 &&
     ! grep -q warning err
 verdict $? "a usual job has no warning" "$(cat err)"
@@ -131,6 +137,9 @@ newest=$(echo runs/saves/step-00000006*)
 cp -r "$newest" kept && echo x >>"$(echo "$newest"/*.safetensors)" && cox 1 run saves.yaml --state two "$kept_in" "${wider[@]}" &&
     grep -q 'the checkpoint of step 3 in .* does not fit' err && [[ -e $newest ]] && rm -r "$newest" && mv kept "$newest"
 verdict $? "a damaged one is left alone, and the one before is compared" "$(said)"
+echo '600000 .safetensors' >slow
+LD_PRELOAD=$bin/tests/slow-disk.so SLOW_DISK=$work/slow cox 1 run saves.yaml --state two "$kept_in" "${wider[@]}" && misfits "$work/runs/saves" 'tensor [a-z0-9]*.weight is .*'
+verdict $? "only the headers of a checkpoint are read, since reading its numbers may take long" "$(said)"
 cox 0 run saves.yaml --state two "$kept_in" "${wider[@]}" --set spec.coxswain.checkpoint.path=other && cox 0 run saves.yaml --state three "$kept_in" &&
     grep -q 'goes on from the checkpoints of an earlier run, up to step 6' err
 verdict $? "another path, and the same model, are taken" "$(said)"

@@ -18,6 +18,12 @@ int checkpoint_image_verify(const char *directory, const struct checkpoint_name 
 int checkpoint_image_open(const char *directory, const struct checkpoint_name *name, struct checkpoint_image *ret_image,
                           struct error *error);
 
+/* Opens a checkpoint for its tensors' names, types and shapes alone: verifies the manifest, and the size and header of every file, and reads
+ * no numbers. So it takes no longer for a large checkpoint; damage among the numbers is not found. Release it with
+ * checkpoint_image_release. */
+int checkpoint_image_open_headers(const char *directory, const struct checkpoint_name *name,
+                                  struct checkpoint_image *ret_image, struct error *error);
+
 /* Returns whether the last component of a path is a checkpoint's name, and parses that name. Trailing slashes are ignored. */
 bool checkpoint_image_is_at(const char *directory, struct checkpoint_name *ret_name);
 

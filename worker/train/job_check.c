@@ -70,7 +70,8 @@ static int open_data(struct trainer *trainer, struct error *error)
     return support_check_validation(trainer->job, dataset_count(trainer->validation), error);
 }
 
-/* Opens the checkpoint from which the pods would go on: the newest one that is whole. Damaged ones stay where they are. */
+/* Opens the checkpoint from which the pods would go on: the newest one that is whole, as far as its headers tell, since reading all numbers
+ * of a large one takes minutes. Damaged ones stay where they are. */
 static bool open_newest(const char *directory, struct checkpoint_image *ret_image)
 {
     struct lineage lineage;
@@ -82,7 +83,7 @@ static bool open_newest(const char *directory, struct checkpoint_image *ret_imag
         struct error cause = ERROR_INIT;
         checkpoint_name_format(&lineage.candidates[i], name);
         SCOPED_FREE char *path = file_path_join(directory, name);
-        found = checkpoint_image_open(path, &lineage.candidates[i], ret_image, &cause) == 0;
+        found = checkpoint_image_open_headers(path, &lineage.candidates[i], ret_image, &cause) == 0;
         if (cause.kind == ERROR_SYSTEM || cause.kind == ERROR_UNSUPPORTED)
             break; /* the pods say more about it */
     }
@@ -143,10 +144,10 @@ static const struct stage {
     {trainer_open_memory, EXIT_CODE_BAD_JOB},
     {open_graph, EXIT_CODE_BAD_JOB},
     {open_data, EXIT_CODE_BAD_DATA},
-    {check_checkpoint, EXIT_CODE_BAD_JOB},
 };
 
-static int print_answer(const struct trainer *trainer, bool on_cpus, struct error *error)
+/* `misfit`: why the newest checkpoint does not fit the job; empty: it fits. */
+static int print_answer(const struct trainer *trainer, bool on_cpus, const char *misfit, struct error *error)
 {
     SCOPED_JSON *answer = json_new_object();
     SCOPED_BUFFER text;
@@ -156,6 +157,8 @@ static int print_answer(const struct trainer *trainer, bool on_cpus, struct erro
     json_set_integer(answer, "members", crew_members_here(&trainer->crew, trainer->identity));
     if (on_cpus)
         json_set_integer(answer, "memory", memory_plan_bytes(&trainer->memory.host));
+    if (*misfit)
+        json_set_string(answer, "misfit", misfit);
     if (trainer->training) {
         json_set_integer(answer, "steps", trainer->plan.total_steps);
         json_set_integer(answer, "examples", dataset_count(trainer->training));
@@ -165,7 +168,7 @@ static int print_answer(const struct trainer *trainer, bool on_cpus, struct erro
     }
     if (json_print(answer, &text, error) < 0)
         return -1;
-    return puts(buffer_text(&text)) < 0 ? error_set_errno(error, "print the answer") : 0;
+    return puts(buffer_text(&text)) < 0 || fflush(stdout) != 0 ? error_set_errno(error, "print the answer") : 0;
 }
 
 static int answer_nothing(struct error *error)
@@ -173,10 +176,22 @@ static int answer_nothing(struct error *error)
     return puts("{}") < 0 ? error_set_errno(error, "print the answer") : 0;
 }
 
+/* Prints what is known before the data is opened, which may take longer than the caller waits. */
+static int answer_early(struct trainer *trainer, bool on_cpus, struct error *misfit, struct error *error)
+{
+    if (print_answer(trainer, on_cpus, "", error) < 0)
+        return -1;
+    return check_checkpoint(trainer, misfit) < 0 ? print_answer(trainer, on_cpus, misfit->message, error) : 0;
+}
+
+/* A checkpoint that does not fit is no error before the data was opened: the model may follow from data that is wrong. */
 static int check(struct trainer *trainer, bool on_cpus, enum exit_code *ret_code, struct error *error)
 {
+    struct error misfit = ERROR_INIT;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         struct error cause = ERROR_INIT;
+        if (stages[i].open == open_data && answer_early(trainer, on_cpus, &misfit, error) < 0)
+            return -1;
         if (stages[i].open(trainer, &cause) == 0 || (cause.kind == ERROR_NO_SPACE && !on_cpus))
             continue; /* the memory of GPUs is not planned here */
         if (cause.kind == ERROR_UNSUPPORTED && !on_cpus)
@@ -185,7 +200,11 @@ static int check(struct trainer *trainer, bool on_cpus, enum exit_code *ret_code
         *error = cause;
         return -1;
     }
-    return print_answer(trainer, on_cpus, error);
+    if (*misfit.message == '\0')
+        return print_answer(trainer, on_cpus, "", error);
+    *ret_code = error_exit_code(&misfit, EXIT_CODE_BAD_JOB);
+    *error = misfit;
+    return -1;
 }
 
 int job_check_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,

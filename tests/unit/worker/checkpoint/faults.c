@@ -18,6 +18,7 @@
 #include "directory.h"
 #include "tests/unit/forking.h"
 #include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
 #include "worker/checkpoint/part.h"
 
 /* ---- killed at every system call */
@@ -298,6 +299,34 @@ Test(faults, flipped_bits)
     }
     write_shard(path, bytes, length);
     cr_assert_eq(test_restored_step(directory), 30, "whole again");
+    free(bytes);
+}
+
+Test(faults, headers_are_read_without_the_numbers)
+{
+    const char *directory = test_directory();
+    const struct checkpoint_name name = {.step = 30, .attempt = 1, .incarnation = 1};
+    char path[TEST_PATH_MAX], own[TEST_PATH_MAX], *bytes;
+    struct checkpoint_image image;
+    struct error error = ERROR_INIT;
+    long length;
+    prepare(directory);
+    snprintf(own, sizeof own, "%s/step-00000030.attempt-1.incarnation-1", directory);
+    test_shard_path(directory, 30, 1, path);
+    read_shard(path, &bytes, &length);
+    bytes[length - 1] ^= 1;
+    write_shard(path, bytes, length);
+    cr_expect_eq(checkpoint_image_open(own, &name, &image, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CORRUPT);
+    cr_assert_eq(checkpoint_image_open_headers(own, &name, &image, &error), 0, "%s", error.message);
+    cr_expect_eq(image.file_count, 1);
+    cr_expect_eq(image.files[0].count, 2);
+    checkpoint_image_release(&image);
+    for (long end = 0; end < length; end += 512) {
+        write_shard(path, bytes, end);
+        cr_expect_eq(checkpoint_image_open_headers(own, &name, &image, &error), -1, "cut at %ld", end);
+        cr_expect_eq(error.kind, ERROR_CORRUPT);
+    }
     free(bytes);
 }
 
