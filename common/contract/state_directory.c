@@ -42,11 +42,13 @@ static const char *const kept[] = {STATE_KUBECONFIG,
                                    STATE_DATABASE};
 #define KEPT (sizeof kept / sizeof *kept)
 
-/* Bytes of the lock file. Each use locks some of them, which says what other uses it excludes. */
+/* Bytes of the lock file. Each use locks some of them, which says what other uses it excludes. The file's text is a line for each of these
+ * bytes: the process that has locked it last. */
 #define START_AT 0
 #define SERVE_AT 1
 #define PODS_AT 2
 #define BYTES 3
+#define LINE_BYTES 12
 
 static const struct {
     off_t first, count;
@@ -92,12 +94,45 @@ static bool is_cox(const char *words)
            (length == 3 || words[length - 4] == '/' || words[length - 4] == '-');
 }
 
+/* Returns the lock that excludes one of these bytes; its l_type is F_UNLCK: there is none. */
+static struct flock find_lock(int lock, off_t first, off_t count)
+{
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
+    if (fcntl(lock, F_OFD_GETLK, &range) < 0)
+        range.l_type = F_UNLCK;
+    return range;
+}
+
+static bool is_locked(int lock, off_t first, off_t count)
+{
+    return find_lock(lock, first, count).l_type != F_UNLCK;
+}
+
+/* The kernel does not know the process of a lock that belongs to an open file. */
+static void write_holder(int lock, off_t first, off_t count)
+{
+    for (off_t at = first; at < first + count; at++) {
+        char line[LINE_BYTES + 1];
+        int length = snprintf(line, sizeof line, "%*ld\n", LINE_BYTES - 1, (long)getpid());
+        (void)!pwrite(lock, line, (size_t)length, at * LINE_BYTES); /* if it fails, a message lacks a name */
+    }
+}
+
+/* Returns the process that has locked one of the bytes; 0: it is not known. */
+static long read_holder(int lock)
+{
+    struct flock found = find_lock(lock, 0, BYTES);
+    char line[LINE_BYTES + 1] = "";
+    if (found.l_type == F_UNLCK || pread(lock, line, LINE_BYTES, found.l_start * LINE_BYTES) < 0)
+        return 0;
+    return strtol(line, NULL, 10);
+}
+
 /* Says which command has locked the directory: the lock is its child's, coxswain-standalone. */
 static int refuse_locked(const char *path, int lock, struct error *error)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char words[HOLDER_MAX + 1] = "";
-    long holder = fcntl(lock, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK ? (long)whole.l_pid : 0;
+    long holder = read_holder(lock);
     long parent = holder > 0 ? status_of(holder, "\nPPid:\t") : 0;
     if (parent > 1) {
         command_line_of(parent, words);
@@ -115,12 +150,6 @@ static int refuse_locked(const char *path, int lock, struct error *error)
         path, holder, words, holder);
 }
 
-static bool is_locked(int lock, off_t first, off_t count)
-{
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
-    return fcntl(lock, F_GETLK, &range) == 0 && range.l_type != F_UNLCK;
-}
-
 int state_directory_lock(const char *path, enum state_use use, int *ret_lock, struct error *error)
 {
     struct stat about;
@@ -128,16 +157,17 @@ int state_directory_lock(const char *path, enum state_use use, int *ret_lock, st
     SCOPED_CLOSE int lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0)
         return error_set_errno(error, "open %s", name);
-    /* A record lock: children do not inherit it. */
+    /* A lock of the open file: a record lock of the process would end when it closes another descriptor of that file. */
     struct flock range = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ranges[use].first, .l_len = ranges[use].count};
-    if (fcntl(lock, F_SETLK, &range) < 0)
+    if (fcntl(lock, F_OFD_SETLK, &range) < 0)
         return errno == EAGAIN || errno == EACCES ? refuse_locked(path, lock, error)
                                                   : error_set_errno(error, "lock %s", name);
     if (use == STATE_TO_START && is_locked(lock, SERVE_AT, BYTES - SERVE_AT))
         return refuse_locked(path, lock, error);
     if (fstat(lock, &about) == 0 && about.st_nlink == 0)
         return error_set(error, ERROR_UNAVAILABLE, "the state directory %s was deleted meanwhile; try again", path);
+    write_holder(lock, ranges[use].first, ranges[use].count);
     *ret_lock = lock;
     lock = -1;
     return 0;

@@ -34,13 +34,12 @@ enum state_use {
     STATE_TO_RUN,   /* to run a control plane with pods */
 };
 
-/* Locks the directory, which must exist, for this process until the caller closes `*ret_lock`. A process may hold one lock of a directory
- * at a time: it is a record lock, which ends when the process closes any descriptor of its file, as state_directory_holder does.
- * ERROR_UNAVAILABLE if another process holds a lock that excludes this one: the message names the command that has started that process,
- * if it can be read. */
+/* Locks the directory, which must exist, until the caller closes `*ret_lock`; a child process has the descriptor too until it executes a
+ * program. ERROR_UNAVAILABLE if another process, or this one, holds a lock that excludes this one: the message names the command that has
+ * started that process, if it can be read. */
 int state_directory_lock(const char *path, enum state_use use, int *ret_lock, struct error *error);
 
-/* What other processes do with a directory, by how long that may take. */
+/* What processes do with a directory, by how long that may take. */
 enum state_holder {
     STATE_FREE,
     STATE_STARTING, /* one starts a control plane or deletes files: a few seconds */
@@ -48,8 +47,7 @@ enum state_holder {
     STATE_RUNNING,  /* one with pods runs */
 };
 
-/* Returns the first of STATE_STARTING, STATE_RUNNING and STATE_READING that is true. Changes nothing in the directory, but see
- * state_directory_lock. */
+/* Returns the first of STATE_STARTING, STATE_RUNNING and STATE_READING that is true. Changes nothing, and ends no lock. */
 enum state_holder state_directory_holder(const char *path);
 
 /* Returns whether `path` is the state directory of a control plane: it has the database or the log of one. */

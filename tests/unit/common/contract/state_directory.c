@@ -116,7 +116,6 @@ Test(state_directory, none_is_no_fault)
     cr_assert_eq(state_directory_check(state, NULL), 0);
 }
 
-/* In another process: a process may take its own lock again. */
 static int lock_elsewhere(enum state_use use)
 {
     pid_t child = fork();
@@ -156,6 +155,19 @@ Test(state_directory, what_one_starts_may_run_and_nothing_else)
     cr_assert_eq(state_directory_lock(state, STATE_TO_READ, &lock, NULL), 0);
     cr_expect_eq(lock_elsewhere(STATE_TO_START), 1);
     close(lock);
+}
+
+/* cox ui lists all runs while it starts a control plane for one of them. */
+Test(state_directory, stays_locked_while_the_process_that_has_it_looks_at_it)
+{
+    int lock, other;
+    cr_assert_eq(state_directory_lock(state, STATE_TO_START, &lock, NULL), 0);
+    cr_expect_eq(state_directory_holder(state), STATE_STARTING);
+    cr_expect_eq(lock_elsewhere(STATE_TO_START), 1, "after the holder was asked");
+    cr_expect_eq(state_directory_lock(state, STATE_TO_CLEAR, &other, NULL), -1);
+    cr_expect_eq(lock_elsewhere(STATE_TO_START), 1, "after a lock that was refused");
+    close(lock);
+    cr_expect_eq(lock_elsewhere(STATE_TO_START), 0);
 }
 
 Test(state_directory, is_deleted_with_its_volumes)
