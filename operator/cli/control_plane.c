@@ -148,11 +148,11 @@ static int operator_start(struct control_plane *plane, struct error *error)
 /* The kubeconfig's appearance says that the API serves. */
 static int wait_until_it_serves(struct control_plane *plane, struct error *error)
 {
-    int64_t deadline = clock_now_ms() + START_TIMEOUT_MS;
+    int64_t deadline = clock_monotonic_ms() + START_TIMEOUT_MS;
     while (access(plane->kubeconfig, R_OK) < 0) {
         if (child_ended(&plane->server, error))
             return -1;
-        if (clock_now_ms() > deadline)
+        if (clock_monotonic_ms() > deadline)
             return error_set(error, ERROR_TIMEOUT, "coxswain-standalone does not serve (see %s)", plane->server.log);
         if (event_loop_turn(plane->loop, POLL_MS, error) < 0)
             return -1;
@@ -173,10 +173,11 @@ static int check_kept(const char *state, struct error *error)
 int control_plane_lock(struct event_loop *loop, const char *state, enum state_use use, enum state_holder most,
                        int *ret_lock, struct error *error)
 {
-    int64_t deadline = clock_now_ms() + LOCK_TIMEOUT_MS;
+    int64_t deadline = clock_monotonic_ms() + LOCK_TIMEOUT_MS;
     struct error cause = ERROR_INIT;
     while (state_directory_lock(state, use, ret_lock, &cause) < 0) {
-        if (cause.kind != ERROR_UNAVAILABLE || state_directory_holder(state) >= most || clock_now_ms() > deadline) {
+        if (cause.kind != ERROR_UNAVAILABLE || state_directory_holder(state) >= most ||
+            clock_monotonic_ms() > deadline) {
             *error = cause;
             return -1;
         }
@@ -242,7 +243,7 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
 /* `ended` says how the operator has ended. */
 static int operator_restart(struct control_plane *plane, const struct error *ended, struct error *error)
 {
-    int64_t now_ms = clock_now_ms(), *oldest_ms = &plane->restarts_ms[plane->restarts % CONTROL_PLANE_RESTARTS];
+    int64_t now_ms = clock_monotonic_ms(), *oldest_ms = &plane->restarts_ms[plane->restarts % CONTROL_PLANE_RESTARTS];
     if (*oldest_ms > 0 && now_ms - *oldest_ms < CONTROL_PLANE_RESTARTS_MS)
         return error_set(error, ERROR_UNAVAILABLE,
                          "%s; not restarted, because it was already restarted %d times within %lld minutes",
@@ -270,11 +271,11 @@ const char *control_plane_trouble(struct control_plane *plane)
 
 static void child_end(struct control_plane *plane, struct child *child)
 {
-    int64_t deadline = clock_now_ms() + END_TIMEOUT_MS;
+    int64_t deadline = clock_monotonic_ms() + END_TIMEOUT_MS;
     if (child->pid > 0)
         kill(child->pid, SIGTERM);
     while (child->pid > 0 && !child_ended(child, NULL)) {
-        if (clock_now_ms() > deadline)
+        if (clock_monotonic_ms() > deadline)
             kill(child->pid, SIGKILL);
         event_loop_turn(plane->loop, POLL_MS, NULL);
     }

@@ -103,6 +103,23 @@ verdict $? "its control plane ends with it" "$(cat ui.log)"
 "$bin/cox" run tiny.yaml --state run >again.log 2>&1 && grep -q 'tiny is done' again.log
 verdict $? "then the run is as it was" "$(cat again.log)"
 
+# While another command starts a control plane there, the machine's clock is set.
+echo 0 >ahead
+python3 - run/lock <<'PY' &
+import fcntl, sys, time
+with open(sys.argv[1], "r+b") as lock:
+    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+    open("locked", "w").close()
+    time.sleep(3)
+PY
+until_true 10 test -e locked
+LD_PRELOAD=$bin/tests/clock-shift.so CLOCK_SHIFT=$work/ahead "$bin/cox" get tiny --state run >get.log 2>&1 &
+reader=$!
+sleep 1
+echo 3600 >ahead
+wait "$reader" && grep -q '^tiny *Succeeded' get.log
+verdict $? "a command waits its time for another one, whatever the clock says" "$(cat get.log)"
+
 # All runs of this machine, without a cluster.
 unset KUBECONFIG
 export XDG_STATE_HOME=$work/kept
