@@ -47,15 +47,15 @@ static const char *const kept[] = {STATE_KUBECONFIG,
 #define START_AT 0
 #define SERVE_AT 1
 #define PODS_AT 2
-#define BYTES 3
+#define SHARE_AT 3
 #define LINE_BYTES 12
 
 static const struct {
     off_t first, count;
-} ranges[] = {[STATE_TO_CLEAR] = {START_AT, 2},
-              [STATE_TO_START] = {START_AT, 1},
-              [STATE_TO_READ] = {SERVE_AT, 1},
-              [STATE_TO_RUN] = {SERVE_AT, 2}};
+    short type;
+} ranges[] = {[STATE_TO_CLEAR] = {START_AT, 2, F_WRLCK}, [STATE_TO_START] = {START_AT, 1, F_WRLCK},
+              [STATE_TO_READ] = {SERVE_AT, 1, F_WRLCK},  [STATE_TO_RUN] = {SERVE_AT, 2, F_WRLCK},
+              [STATE_TO_SHARE] = {SHARE_AT, 1, F_RDLCK}, [STATE_TO_END] = {SHARE_AT, 1, F_WRLCK}};
 
 #define HOLDER_MAX 160
 #define PROC_FILE_MAX 4096
@@ -118,17 +118,17 @@ static void write_holder(int lock, off_t first, off_t count)
     }
 }
 
-/* Returns the process that has locked one of the bytes; 0: it is not known. */
+/* Returns the process that has locked the directory, but does not only share it; 0: it is not known. */
 static long read_holder(int lock)
 {
-    struct flock found = find_lock(lock, 0, BYTES);
+    struct flock found = find_lock(lock, START_AT, SHARE_AT);
     char line[LINE_BYTES + 1] = "";
     if (found.l_type == F_UNLCK || pread(lock, line, LINE_BYTES, found.l_start * LINE_BYTES) < 0)
         return 0;
     return strtol(line, NULL, 10);
 }
 
-/* Says which command has locked the directory: the lock is its child's, coxswain-standalone. */
+/* Says which command has locked the directory: the lock is its child's, coxswain-standalone, unless that has outlived it (STATE_TO_SHARE). */
 static int refuse_locked(const char *path, int lock, struct error *error)
 {
     char words[HOLDER_MAX + 1] = "";
@@ -159,11 +159,11 @@ int state_directory_lock(const char *path, enum state_use use, int *ret_lock, st
         return error_set_errno(error, "open %s", name);
     /* A lock of the open file: a record lock of the process would end when it closes another descriptor of that file. */
     struct flock range = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = ranges[use].first, .l_len = ranges[use].count};
+        .l_type = ranges[use].type, .l_whence = SEEK_SET, .l_start = ranges[use].first, .l_len = ranges[use].count};
     if (fcntl(lock, F_OFD_SETLK, &range) < 0)
         return errno == EAGAIN || errno == EACCES ? refuse_locked(path, lock, error)
                                                   : error_set_errno(error, "lock %s", name);
-    if (use == STATE_TO_START && is_locked(lock, SERVE_AT, BYTES - SERVE_AT))
+    if (use == STATE_TO_START && is_locked(lock, SERVE_AT, 2))
         return refuse_locked(path, lock, error);
     if (fstat(lock, &about) == 0 && about.st_nlink == 0)
         return error_set(error, ERROR_UNAVAILABLE, "the state directory %s was deleted meanwhile; try again", path);
@@ -183,6 +183,13 @@ enum state_holder state_directory_holder(const char *path)
            : is_locked(lock, PODS_AT, 1)  ? STATE_RUNNING
            : is_locked(lock, SERVE_AT, 1) ? STATE_READING
                                           : STATE_FREE;
+}
+
+bool state_directory_is_shared(const char *path)
+{
+    SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
+    SCOPED_CLOSE int lock = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return lock >= 0 && find_lock(lock, SHARE_AT, 1).l_type == F_RDLCK;
 }
 
 static bool says_nothing(const char *name)

@@ -2,12 +2,14 @@
  *
  * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
  * coxswain-standalone locks its directory while it runs; a command of cox locks it until the coxswain-standalone that it starts serves, so
- * that of two commands one waits for the other; `cox run` clears it for --fresh. Volumes of claims that have no directory of their
+ * that of two commands one waits for the other; several commands that only read share one control plane, which runs until the last of them has
+ * ended; `cox run` clears the directory for --fresh. Volumes of claims that have no directory of their
  * own are stored there too; they hold the user's data and are deleted only on request. `cox runs` lists and deletes state directories.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "common/error.h"
@@ -26,12 +28,17 @@
 #define STATE_CHECK "check"   /* written by cox run: an API server that checks the next manifest */
 #define STATE_USERS "used-by" /* written by cox run: which other runs use volumes of this one (run_mark.h) */
 
+/* Ends a control plane without pods as soon as no other command shares it (STATE_TO_SHARE). SIGTERM ends it at once. */
+#define STATE_END_SIGNAL SIGUSR1
+
 /* What a process locks the directory for. */
 enum state_use {
     STATE_TO_CLEAR, /* to delete files in it: no other process starts or runs a control plane there */
     STATE_TO_START, /* to start a control plane, until that serves: no other process starts or runs one there */
     STATE_TO_READ,  /* to run a control plane without pods, for a command that reads what a run has left */
     STATE_TO_RUN,   /* to run a control plane with pods */
+    STATE_TO_SHARE, /* to use a control plane without pods that another command has started; several may */
+    STATE_TO_END,   /* to end a control plane without pods: nobody shares it from then on */
 };
 
 /* Locks the directory, which must exist, until the caller closes `*ret_lock`; a child process has the descriptor too until it executes a
@@ -49,6 +56,9 @@ enum state_holder {
 
 /* Returns the first of STATE_STARTING, STATE_RUNNING and STATE_READING that is true. Changes nothing, and ends no lock. */
 enum state_holder state_directory_holder(const char *path);
+
+/* Returns whether a process holds a lock of STATE_TO_SHARE. */
+bool state_directory_is_shared(const char *path);
 
 /* Returns whether `path` is the state directory of a control plane: it has the database or the log of one. */
 bool state_directory_is_one(const char *path);

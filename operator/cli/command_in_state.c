@@ -30,8 +30,7 @@ static bool complete(const char *title, struct command_line *line, struct run_re
     return true;
 }
 
-/* A run that goes on has a control plane. Only if it has none, one is started. The one that another command has started to read what a run
- * has left is used as if it were this one's own. */
+/* A run that goes on has a control plane. Only if it has none, one is started, or shared with another command that reads. */
 static int run_in(const char *title, struct command_line *line, command_action *live, command_action *kept)
 {
     struct control_plane_options options = {.state_directory = line->state, .kept = true};
@@ -45,7 +44,7 @@ static int run_in(const char *title, struct command_line *line, command_action *
     if (started == 0)
         started = control_plane_start(loop, &options, &plane, &error);
     bool has_another = started < 0 && loop && error.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0;
-    if (started == 0 || (has_another && state_directory_holder(line->state) == STATE_READING)) {
+    if (started == 0) {
         line->kept = true;
         line->watch = line->follow = false; /* nothing changes any more */
         code = command_run_in_cluster(title, line, kept);

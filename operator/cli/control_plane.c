@@ -34,6 +34,8 @@ struct child {
 struct control_plane {
     struct event_loop *loop;
     char *state, *kubeconfig;
+    bool kept;
+    int share; /* the lock with which the control plane of another command is used; -1: it is our own */
     struct child server, controller;
     int64_t restarts_ms[CONTROL_PLANE_RESTARTS]; /* of the operator, a ring; 0: none */
     unsigned restarts;
@@ -49,9 +51,9 @@ const char *control_plane_kubeconfig(const struct control_plane *plane)
 
 /* ---------------------------------------------------------------- children */
 
-static _Noreturn void child_run(const char *path, char *const *arguments, const char *log, pid_t parent)
+static _Noreturn void child_run(const char *path, char *const *arguments, const char *log, int end, pid_t parent)
 {
-    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGTERM, 0UL, 0UL, 0UL);
+    prctl(PR_SET_PDEATHSIG, (unsigned long)end, 0UL, 0UL, 0UL);
     if (getppid() != parent)
         _exit(1);
     /* Ctrl-C is for the command; it ends its children in order. */
@@ -74,13 +76,14 @@ static void child_init(struct control_plane *plane, struct child *child, const c
     unlink(child->log);
 }
 
-static int child_start(struct child *child, char *const *arguments, struct error *error)
+/* `end`: the signal with which the child ends, also if this process dies. */
+static int child_start(struct child *child, char *const *arguments, int end, struct error *error)
 {
     SCOPED_FREE char *path = path_of_program(child->program);
     pid_t parent = getpid();
     child->pid = fork();
     if (child->pid == 0)
-        child_run(path, arguments, child->log, parent);
+        child_run(path, arguments, child->log, end, parent);
     if (child->pid < 0) {
         child->pid = 0;
         return error_set_errno(error, "start %s", child->program);
@@ -118,6 +121,12 @@ static bool child_ended(struct child *child, struct error *error)
 
 /* ---------------------------------------------------------------- start */
 
+/* One that others may share ends after the last of them. */
+static int end_signal(const struct control_plane *plane)
+{
+    return plane->kept ? STATE_END_SIGNAL : SIGTERM;
+}
+
 static int server_start(struct control_plane *plane, const struct control_plane_options *options, struct error *error)
 {
     char *arguments[ARGUMENTS_MAX] = {(char *)"coxswain-standalone", (char *)"--state", plane->state};
@@ -134,7 +143,7 @@ static int server_start(struct control_plane *plane, const struct control_plane_
         arguments[count++] = (char *)"--volume";
         arguments[count++] = (char *)options->volumes[i];
     }
-    return child_start(&plane->server, arguments, error);
+    return child_start(&plane->server, arguments, end_signal(plane), error);
 }
 
 static int operator_start(struct control_plane *plane, struct error *error)
@@ -142,7 +151,7 @@ static int operator_start(struct control_plane *plane, struct error *error)
     char *arguments[] = {
         (char *)"coxswain-operator", (char *)"--kubeconfig",       plane->kubeconfig,        (char *)"--worker-image",
         (char *)"coxswain-worker",   (char *)"--progress-address", (char *)PROGRESS_ADDRESS, NULL};
-    return child_start(&plane->controller, arguments, error);
+    return child_start(&plane->controller, arguments, SIGTERM, error);
 }
 
 /* The kubeconfig's appearance says that the API serves. */
@@ -213,24 +222,69 @@ static int state_prepare(struct event_loop *loop, const struct control_plane_opt
     return 0;
 }
 
+/* Locks the control plane that another command has started to read, so that it runs on when that command ends. Returns false if there is
+ * none, or if it is ending. */
+static bool share(const char *state, int *ret_lock)
+{
+    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, state);
+    SCOPED_CLOSE int lock = -1;
+    if (state_directory_lock(state, STATE_TO_SHARE, &lock, NULL) < 0 ||
+        state_directory_holder(state) != STATE_READING || access(kubeconfig, R_OK) < 0)
+        return false;
+    *ret_lock = lock;
+    lock = -1;
+    return true;
+}
+
+/* Prepares to start a control plane that only serves what is there, or shares one. Tries again while one ends. */
+static int kept_prepare(struct event_loop *loop, const struct control_plane_options *options, int *ret_lock,
+                        int *ret_share, struct error *error)
+{
+    int64_t deadline = clock_monotonic_ms() + LOCK_TIMEOUT_MS;
+    struct error cause = ERROR_INIT;
+    while (state_prepare(loop, options, ret_lock, &cause) < 0) {
+        if (cause.kind != ERROR_UNAVAILABLE || state_directory_holder(options->state_directory) == STATE_RUNNING ||
+            clock_monotonic_ms() > deadline) {
+            *error = cause;
+            return -1;
+        }
+        if (share(options->state_directory, ret_share))
+            return 0;
+        if (event_loop_turn(loop, POLL_MS, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int children_start(struct control_plane *plane, const struct control_plane_options *options, struct error *error)
+{
+    bool has_operator = !options->kept && !options->api_only;
+    child_init(plane, &plane->server, "coxswain-standalone");
+    if (has_operator) /* else the log is that of the run that is looked at */
+        child_init(plane, &plane->controller, "coxswain-operator");
+    if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0)
+        return -1;
+    return has_operator ? operator_start(plane, error) : 0;
+}
+
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error)
 {
     SCOPED_CLOSE int lock = -1; /* until the server has the directory for itself */
-    if (state_prepare(loop, options, &lock, error) < 0)
+    int shared = -1;
+    int result =
+        options->kept ? kept_prepare(loop, options, &lock, &shared, error) : state_prepare(loop, options, &lock, error);
+    if (result < 0)
         return -1;
     struct control_plane *plane = memory_allocate(1, sizeof *plane);
     plane->loop = loop;
     plane->state = realpath(options->state_directory, NULL);
     plane->kubeconfig = memory_format("%s/" STATE_KUBECONFIG, plane->state);
+    plane->kept = options->kept;
+    plane->share = shared;
     plane->restarted = options->restarted;
     plane->context = options->context;
-    child_init(plane, &plane->server, "coxswain-standalone");
-    bool has_operator = !options->kept && !options->api_only;
-    if (has_operator) /* else the log is that of the run that is looked at */
-        child_init(plane, &plane->controller, "coxswain-operator");
-    if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
-        (has_operator && operator_start(plane, error) < 0)) {
+    if (shared < 0 && children_start(plane, options, error) < 0) {
         control_plane_end(plane);
         return -1;
     }
@@ -269,12 +323,14 @@ const char *control_plane_trouble(struct control_plane *plane)
 
 /* ---------------------------------------------------------------- the end */
 
-static void child_end(struct control_plane *plane, struct child *child)
+static void child_end(struct control_plane *plane, struct child *child, int signal)
 {
     int64_t deadline = clock_monotonic_ms() + END_TIMEOUT_MS;
     if (child->pid > 0)
-        kill(child->pid, SIGTERM);
+        kill(child->pid, signal);
     while (child->pid > 0 && !child_ended(child, NULL)) {
+        if (plane->kept && state_directory_is_shared(plane->state))
+            break; /* it ends after those that use it */
         if (clock_monotonic_ms() > deadline)
             kill(child->pid, SIGKILL);
         event_loop_turn(plane->loop, POLL_MS, NULL);
@@ -285,8 +341,10 @@ static void child_end(struct control_plane *plane, struct child *child)
 /* The operator first, so that it does not replace the pods that the other one ends. */
 void control_plane_end(struct control_plane *plane)
 {
-    child_end(plane, &plane->controller);
-    child_end(plane, &plane->server);
+    child_end(plane, &plane->controller, SIGTERM);
+    child_end(plane, &plane->server, end_signal(plane));
+    if (plane->share >= 0)
+        close(plane->share);
     free(plane->state);
     free(plane->kubeconfig);
     free(plane);

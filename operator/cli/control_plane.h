@@ -38,7 +38,8 @@ int control_plane_lock(struct event_loop *loop, const char *state, enum state_us
 
 /* Starts both programs and returns once the API server is ready; runs `loop` while it waits. If the
  * control plane ends early, the error quotes the last line of its log; ERROR_TIMEOUT if it is not
- * ready in time. Waits for commands that only read from the directory, or start, as control_plane_lock does. Leaves the directory
+ * ready in time. Waits for commands that only read from the directory, or start, as control_plane_lock does. With `kept`, uses the control
+ * plane of another command that reads from the directory; it serves until the last command that uses it has ended. Leaves the directory
  * unchanged if another control plane uses it (ERROR_UNAVAILABLE), or if `forget` is set and it is not a state directory (ERROR_INVALID). */
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error);
@@ -48,7 +49,8 @@ const char *control_plane_kubeconfig(const struct control_plane *plane);
  * meanwhile. Returns a message if that cannot be done or the control plane has ended, otherwise NULL. `plane` owns the message. */
 const char *control_plane_trouble(struct control_plane *plane);
 /* Ends the operator, then the control plane (which ends its pods), and frees `plane`. Each gets
- * SIGTERM, and SIGKILL if it takes too long. Runs `loop` while it waits. */
+ * SIGTERM, and SIGKILL if it takes too long. One that is `kept` gets STATE_END_SIGNAL, and goes on if other commands use it.
+ * Runs `loop` while it waits. */
 void control_plane_end(struct control_plane *plane);
 
 #endif

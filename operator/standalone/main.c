@@ -28,6 +28,7 @@
 #define EXIT_USAGE 2
 #define STOP_GRACE_MS 10000
 #define SWEEP_MS (10 * 60 * 1000)
+#define SHARED_MS 100 /* whether other commands still use this control plane */
 
 static const char usage[] =
     "usage: coxswain-standalone --state DIR [options]\n"
@@ -66,7 +67,7 @@ struct standalone {
     struct node *node;
     struct node_options stored; /* for logs without a node */
     struct credentials credentials;
-    int lock; /* of the state directory; -1: not held */
+    int lock, end_lock; /* of the state directory; -1: not held */
     bool stopping;
 };
 
@@ -258,6 +259,25 @@ static void on_signal(void *context, int number)
     node_stop(standalone->node, STOP_GRACE_MS, node_is_stopped, standalone);
 }
 
+/* The command that has started this control plane to read from it has ended; others may still use it. */
+static void end_unshared(void *context)
+{
+    struct standalone *standalone = context;
+    if (state_directory_lock(standalone->options.state, STATE_TO_END, &standalone->end_lock, NULL) == 0)
+        event_loop_stop(standalone->loop);
+    else
+        event_timer_start(standalone->loop, SHARED_MS, end_unshared, standalone);
+}
+
+static void on_end_signal(void *context, int number)
+{
+    struct standalone *standalone = context;
+    (void)number;
+    if (!standalone->stopping)
+        end_unshared(standalone);
+    standalone->stopping = true;
+}
+
 static void sweep(void *context)
 {
     struct standalone *standalone = context;
@@ -327,7 +347,9 @@ static int start(struct standalone *standalone, struct error *error)
     const char *state = standalone->options.state;
     if (event_loop_new(&standalone->loop, error) < 0 ||
         event_loop_on_signal(standalone->loop, SIGTERM, on_signal, standalone, error) < 0 ||
-        event_loop_on_signal(standalone->loop, SIGINT, on_signal, standalone, error) < 0)
+        event_loop_on_signal(standalone->loop, SIGINT, on_signal, standalone, error) < 0 ||
+        (standalone->options.no_node &&
+         event_loop_on_signal(standalone->loop, STATE_END_SIGNAL, on_end_signal, standalone, error) < 0))
         return -1;
     signal(SIGPIPE, SIG_IGN);
     if (start_store(standalone, error) < 0 || credentials_load(state, &standalone->credentials, error) < 0 ||
@@ -355,11 +377,13 @@ static void finish(struct standalone *standalone)
     credentials_release(&standalone->credentials);
     if (standalone->lock >= 0)
         close(standalone->lock);
+    if (standalone->end_lock >= 0)
+        close(standalone->end_lock);
 }
 
 int main(int count, char **arguments)
 {
-    struct standalone standalone = {.lock = -1};
+    struct standalone standalone = {.lock = -1, .end_lock = -1};
     struct error error = ERROR_INIT;
     if (read_options(&standalone.options, count, arguments) < 0)
         return EXIT_USAGE;

@@ -103,6 +103,25 @@ verdict $? "its control plane ends with it" "$(cat ui.log)"
 "$bin/cox" run tiny.yaml --state run >again.log 2>&1 && grep -q 'tiny is done' again.log
 verdict $? "then the run is as it was" "$(cat again.log)"
 
+# Two commands read at once: the second one uses the control plane of the first, which outlives the first.
+# serves: there is a control plane for the run
+serves() {
+    pgrep -f "coxswain-standalone --state $work/run " >/dev/null
+}
+# explains: the API server is asked
+explains() {
+    ask GET "api/job?$place" && grep -q '"why":"tiny waits for nothing' answer
+}
+page_start --state run && first=$page && page_start --state run && explains && ! pgrep -P "$page" >/dev/null
+verdict $? "two commands that read share a control plane" "$(cat ui.log answer)"
+kill "$first"
+wait "$first"
+explains && grep -q '"kept":true' answer && "$bin/cox" get tiny --state run >get.log 2>&1 && grep -q '^tiny *Succeeded' get.log && explains
+verdict $? "it serves the second one after the first has ended" "$(cat answer get.log)"
+page_stop
+until_true 10 eval '! serves' && "$bin/cox" run tiny.yaml --state run >again.log 2>&1 && grep -q 'tiny is done' again.log
+verdict $? "and ends with the second one" "$(pgrep -af coxswain-standalone; cat again.log)"
+
 # While another command starts a control plane there, the machine's clock is set.
 echo 0 >ahead
 python3 - run/lock <<'PY' &

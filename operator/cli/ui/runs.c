@@ -31,7 +31,7 @@ struct measure {
 /* A run whose jobs are looked at. */
 struct opened {
     char *run, *directory;       /* run: the name in its row (run_of); directory NULL: a free place */
-    struct control_plane *plane; /* NULL: a process of another command runs it */
+    struct control_plane *plane; /* NULL: that of its `cox run`, which goes on */
     struct kube_config config;
     struct kube_client *client;
     int64_t used_ms;

@@ -170,6 +170,25 @@ Test(state_directory, stays_locked_while_the_process_that_has_it_looks_at_it)
     cr_expect_eq(lock_elsewhere(STATE_TO_START), 0);
 }
 
+Test(state_directory, a_control_plane_ends_after_those_that_share_it)
+{
+    int serving, first, second, end;
+    cr_assert_eq(state_directory_lock(state, STATE_TO_READ, &serving, NULL), 0);
+    cr_assert_eq(state_directory_lock(state, STATE_TO_SHARE, &first, NULL), 0);
+    cr_assert_eq(state_directory_lock(state, STATE_TO_SHARE, &second, NULL), 0);
+    cr_expect(state_directory_is_shared(state));
+    cr_expect_eq(state_directory_holder(state), STATE_READING);
+    close(first);
+    cr_expect_eq(state_directory_lock(state, STATE_TO_END, &end, NULL), -1, "the second one is left");
+    close(second);
+    cr_expect_not(state_directory_is_shared(state));
+    cr_assert_eq(state_directory_lock(state, STATE_TO_END, &end, NULL), 0);
+    cr_expect_eq(state_directory_lock(state, STATE_TO_SHARE, &first, NULL), -1, "it ends");
+    cr_expect_not(state_directory_is_shared(state));
+    close(serving);
+    close(end);
+}
+
 Test(state_directory, is_deleted_with_its_volumes)
 {
     bool gone = false;
