@@ -205,16 +205,19 @@ static bool is_allowed(const char *title, const struct json *violations)
     return json_count(violations) == 0;
 }
 
-static void print_head(const struct request *request, bool has_data, bool has_runs)
+/* `sweep` NULL: a job is printed. */
+static void print_head(const struct request *request, const struct json *sweep, bool has_data, bool has_runs)
 {
+    SCOPED_BUFFER text;
+    buffer_init(&text, MESSAGE_MAX);
     const char *name = request->wish.name;
     /* A line break would end the comment. */
     bool fits = request->folder && !strpbrk(request->folder, "\r\n");
     SCOPED_FREE char *folder = path_for_shell(fits ? request->folder : "FOLDER");
     printf("# A first %s, printed by cox generate. What a field means stands above it; docs/api.md and\n"
            "# `kubectl explain %s.spec` explain all fields.\n#\n",
-           request->sweep ? "sweep" : "job", request->sweep ? "ts" : "tj");
-    printf("#   cox %srun %s.yaml", request->sweep ? "sweep " : "", name);
+           sweep ? "sweep" : "job", sweep ? "ts" : "tj");
+    printf("#   cox %srun %s.yaml", sweep ? "sweep " : "", name);
     if (has_data)
         printf(" --volume %s=%s", request->wish.data_claim ? request->wish.data_claim : FIRST_JOB_DATA, folder);
     if (request->wish.files && request->wish.files->of_test)
@@ -222,6 +225,9 @@ static void print_head(const struct request *request, bool has_data, bool has_ru
                "to compare\n"
                "# with published results, get the files to learn from, too.\n#");
     printf("\n#   kubectl apply -f %s.yaml%s\n", name, has_runs ? "    (with the claims that storage names)" : "");
+    if (sweep)
+        first_sweep_explain(sweep, &text);
+    fputs(buffer_text(&text), stdout);
 }
 
 static int print_job(const char *title, const struct request *request)
@@ -242,7 +248,7 @@ static int print_job(const char *title, const struct request *request)
         return EXIT_USAGE;
     }
     job_print(sweep ? sweep : job, &text);
-    print_head(request, has_data, json_at(job, "spec.storage") != NULL);
+    print_head(request, sweep, has_data, json_at(job, "spec.storage") != NULL);
     fputs(buffer_text(&text), stdout);
     return EXIT_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/first_sweep.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
@@ -9,7 +10,13 @@
 #include "common/memory.h"
 
 #define TRIALS 8
-#define PARALLELISM 2
+/* Pods of all trials that run at a time, so that each has a processor also on a small machine. */
+#define PODS 2
+/* A language model learns for so long in a trial: enough to compare values. */
+#define TEXT_STEPS 200
+#define TEXT_BATCH 16
+/* Of gpt-bytes, as the job has it: so many windows are learned in a minute by two processors of a server (measured on an EPYC). */
+#define TEXT_WINDOWS_A_MINUTE 3000
 /* Learning rates are tried from the job's own divided by this to its product with this. */
 #define RATE_FACTOR 10
 /* The middle one of three widths if the job gives none; the widest is then that of the preset. */
@@ -41,6 +48,11 @@ static void add_scales(struct json *spec, const char *path, int64_t number, int6
         add_values(spec, path, values, count);
 }
 
+static int64_t members_of(const struct json *job)
+{
+    return json_integer_at(job, "spec.workers.replicas", 1) * json_integer_at(job, "spec.devices.count", 1);
+}
+
 static void add_learning_rate(const struct json *job, struct json *spec)
 {
     double rate = json_number_at(job, "spec.coxswain.training.optimizer.learningRate", 0);
@@ -52,11 +64,10 @@ static void add_learning_rate(const struct json *job, struct json *spec)
 /* Each process and device gets an example of each batch. */
 static void add_batch_size(const struct first_job *wish, const struct json *job, struct json *spec)
 {
-    int64_t members = json_integer_at(job, "spec.workers.replicas", 1) * json_integer_at(job, "spec.devices.count", 1);
     int64_t examples =
         wish->shape ? wish->shape->examples - (wish->shape->tested > 0 ? 0 : first_job_held_out(wish->shape)) : 0;
     add_scales(spec, "coxswain.training.batchSize", json_integer_at(job, "spec.coxswain.training.batchSize", 0),
-               members, examples > 0 ? examples : INT64_MAX);
+               members_of(job), examples > 0 ? examples : INT64_MAX);
 }
 
 /* Layers have a width in the first of them that has units, unless it is the last one, whose width follows from the data. */
@@ -87,6 +98,26 @@ static void add_model(const struct json *job, bool text, struct json *spec)
         add_values(spec, "coxswain.training.optimizer.weightDecay", decays, sizeof decays / sizeof *decays);
 }
 
+/* A job whose length suits a trial; free it with json_free. */
+static struct json *trial_of(const struct json *job, bool text)
+{
+    struct json *trial = json_copy(job), *training = json_at(trial, "spec.coxswain.training");
+    int64_t members = members_of(job), most = members > TEXT_BATCH ? members : TEXT_BATCH;
+    if (text)
+        json_set_integer(training, "steps", TEXT_STEPS);
+    if (text && json_integer_at(training, "batchSize", 0) > most)
+        json_set_integer(training, "batchSize", most);
+    json_remove(json_at(trial, "spec.coxswain"), "export"); /* trials would overwrite each other's file */
+    return trial;
+}
+
+static int64_t parallelism_of(const struct json *job)
+{
+    int64_t pods =
+        json_integer_at(job, "spec.workers.replicas", 1) + json_integer_at(job, "spec.parameterServers.replicas", 0);
+    return pods < PODS ? PODS / pods : 1;
+}
+
 struct json *first_sweep_make(const struct first_job *wish, const struct json *job)
 {
     struct json *sweep = json_new_object();
@@ -96,15 +127,56 @@ struct json *first_sweep_make(const struct first_job *wish, const struct json *j
     struct json *spec = json_set_object(sweep, "spec"), *objective = json_set_object(spec, "objective");
     bool text = first_job_reads_text(json_at(job, "spec.coxswain"));
     bool has_accuracy = !text && !json_at(job, "spec.coxswain.model.loss");
+    SCOPED_JSON *trial = trial_of(job, text);
     json_set_string(objective, "metric", has_accuracy ? "validationAccuracy" : "validationLoss");
     json_set_string(objective, "goal", sweep_goal_words[has_accuracy ? GOAL_MAXIMIZE : GOAL_MINIMIZE]);
-    add_learning_rate(job, spec);
-    add_batch_size(wish, job, spec);
-    add_model(job, text, spec);
+    add_learning_rate(trial, spec);
+    add_batch_size(wish, trial, spec);
+    add_model(trial, text, spec);
     json_set_string(json_set_object(spec, "algorithm"), "type", sweep_algorithm_words[SWEEP_RANDOM]);
     json_set_integer(spec, "maxTrials", TRIALS);
-    json_set_integer(spec, "parallelism", PARALLELISM);
-    struct json *template = json_set(spec, "template", json_copy(json_member(job, "spec")));
-    json_remove(json_member(template, "coxswain"), "export"); /* trials would overwrite each other's file */
+    json_set_integer(spec, "parallelism", parallelism_of(trial));
+    json_set(spec, "template", json_copy(json_member(trial, "spec")));
     return sweep;
+}
+
+/* The mean of the batch sizes that are tried. */
+static double mean_batch(const struct json *sweep)
+{
+    double sum = 0;
+    for (const struct json *item = json_first(json_at(sweep, "spec.parameters")); item; item = json_next(item)) {
+        const struct json *values = json_member(item, "values");
+        if (strcmp(json_string_at(item, "path", ""), "coxswain.training.batchSize") != 0)
+            continue;
+        for (const struct json *value = json_first(values); value; value = json_next(value))
+            sum += json_number(value, 0) / (double)json_count(values);
+    }
+    return sum > 0 ? sum : json_number_at(sweep, "spec.template.coxswain.training.batchSize", 0);
+}
+
+void first_sweep_explain(const struct json *sweep, struct buffer *out)
+{
+    const struct json *section = json_at(sweep, "spec.template.coxswain");
+    const char *name = json_string_at(sweep, "metadata.name", "");
+    double windows =
+        mean_batch(sweep) * json_number_at(section, "training.steps", 0) * json_number_at(sweep, "spec.maxTrials", 0);
+    bool small = strcmp(json_string_at(section, "model.preset", ""), preset_name(PRESET_GPT_BYTES)) == 0;
+    bool gpus = strcmp(json_string_at(sweep, "spec.template.devices.type", ""), device_type_name(DEVICE_TYPE_GPU)) == 0;
+    if (!first_job_reads_text(section))
+        return;
+    buffer_format(out,
+                  "#\n# Each trial takes only %lld steps: enough to compare values. Train the best job that\n"
+                  "# `cox sweep best %s` prints for longer (training.steps).\n",
+                  (long long)json_integer_at(section, "training.steps", 0), name);
+    if (!gpus && small)
+        buffer_format(out,
+                      "# All trials together take about %.0f minutes on two processors; for less, lower maxTrials or\n"
+                      "# training.steps.\n",
+                      ceil(windows / TEXT_WINDOWS_A_MINUTE));
+    else if (!gpus)
+        buffer_append_string(
+            out,
+            "# With a model of this size that takes days on processors: give the trials GPUs (--gpus N), "
+            "or lower\n# model.depth, model.width and model.context.\n",
+            NULL);
 }

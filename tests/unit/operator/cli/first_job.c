@@ -137,6 +137,55 @@ Test(first_job, what_is_said_stands_in_it)
     expect_text(job, "spec.coxswain.export.path", "mine/model.safetensors");
 }
 
+/* The lines that the sweep of a job begins with. */
+static const char *explanation(const struct first_job *wish)
+{
+    static char text[1024];
+    SCOPED_JSON *job = first_job_make(wish);
+    SCOPED_JSON *sweep = first_sweep_make(wish, job);
+    SCOPED_BUFFER out;
+    buffer_init(&out, sizeof text);
+    first_sweep_explain(sweep, &out);
+    snprintf(text, sizeof text, "%s", buffer_text(&out));
+    return text;
+}
+
+Test(first_job, a_sweep_of_texts_takes_minutes_or_says_what_it_takes)
+{
+    const struct first_job bytes = {.name = "a", .format = "Bytes"},
+                           many = {.name = "a", .format = "Bytes", .workers = 24};
+    SCOPED_JSON *job = first_job_make(&bytes);
+    SCOPED_JSON *sweep = first_sweep_make(&bytes, job);
+    SCOPED_JSON *large_job = first_job_make(&many);
+    SCOPED_JSON *large = first_sweep_make(&many, large_job);
+    cr_expect_eq(json_integer_at(job, "spec.coxswain.training.steps", 0), 1000);
+    cr_expect_eq(json_integer_at(sweep, "spec.template.coxswain.training.steps", 0), 200);
+    cr_expect_eq(json_integer_at(sweep, "spec.template.coxswain.training.batchSize", 0), 16);
+    cr_expect_eq(json_integer_at(large, "spec.template.coxswain.training.batchSize", 0), 24, "an example for each");
+    cr_expect_str_eq(explanation(&bytes),
+                     "#\n# Each trial takes only 200 steps: enough to compare values. Train the best job that\n"
+                     "# `cox sweep best a` prints for longer (training.steps).\n"
+                     "# All trials together take about 10 minutes on two processors; for less, lower maxTrials or\n"
+                     "# training.steps.\n");
+    cr_expect(strstr(explanation(&(struct first_job){.name = "a", .format = "Tokens"}), "takes days on processors"));
+    cr_expect_not(strstr(explanation(&(struct first_job){.name = "a", .format = "Tokens", .gpus = 1}), "processors"));
+    cr_expect_str_eq(explanation(&(struct first_job){.name = "a", .format = "IDX"}), "");
+}
+
+Test(first_job, trials_of_a_sweep_have_a_processor_for_each_pod)
+{
+    const struct {
+        const char *strategy;
+        int64_t parallelism;
+    } cases[] = {{"OneDevice", 2}, {"Mirrored", 2}, {"MultiWorkerMirrored", 1}, {"ParameterServer", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct first_job wish = {.name = "a", .strategy = cases[i].strategy};
+        SCOPED_JSON *job = first_job_make(&wish);
+        SCOPED_JSON *sweep = first_sweep_make(&wish, job);
+        cr_expect_eq(json_integer_at(sweep, "spec.parallelism", 0), cases[i].parallelism, "%s", cases[i].strategy);
+    }
+}
+
 Test(first_job, made_up_data_needs_no_volume)
 {
     SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine"});
