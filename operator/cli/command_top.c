@@ -108,13 +108,13 @@ static void show(struct top *top)
 
 static int await_jobs(struct cluster *cluster, const struct informer *jobs, struct error *error)
 {
-    int64_t end_ms = clock_now_ms() + SYNC_TIMEOUT_MS;
+    int64_t end_ms = clock_monotonic_ms() + SYNC_TIMEOUT_MS;
     struct access access = {0};
     while (!informer_synced(jobs) && !cluster->interrupted) {
         if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 ||
-            access_check(&access, jobs, clock_now_ms(), error) < 0)
+            access_check(&access, jobs, clock_monotonic_ms(), error) < 0)
             return -1;
-        if (clock_now_ms() > end_ms)
+        if (clock_monotonic_ms() > end_ms)
             return error_set(error, ERROR_TIMEOUT, "the API server did not list its jobs within %d s",
                              SYNC_TIMEOUT_MS / 1000);
     }
@@ -126,16 +126,16 @@ static int show_jobs(struct cluster *cluster, const struct informer *jobs, struc
     if (await_jobs(cluster, jobs, error) < 0)
         return -1;
     show(top);
-    int64_t shown_ms = clock_now_ms();
+    int64_t shown_ms = clock_monotonic_ms();
     struct access access = {0};
     while (top->terminal.live && !top->line->once && !top->line->kept && !cluster->interrupted) {
         if (event_loop_turn(cluster->loop, REFRESH_MS, error) < 0 ||
-            access_check(&access, jobs, clock_now_ms(), error) < 0)
+            access_check(&access, jobs, clock_monotonic_ms(), error) < 0)
             return -1;
-        if (clock_now_ms() - shown_ms < REFRESH_MS)
+        if (clock_monotonic_ms() - shown_ms < REFRESH_MS)
             continue;
         show(top);
-        shown_ms = clock_now_ms();
+        shown_ms = clock_monotonic_ms();
     }
     return 0;
 }

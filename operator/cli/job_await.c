@@ -26,11 +26,11 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
                                        .item_free = informer_item_free};
     struct informer *jobs = informer_start(cluster->client, &options);
     struct access access = {0};
-    int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_now_ms() + timeout_ms;
+    int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_monotonic_ms() + timeout_ms;
     enum await_end end = AWAIT_GOES_ON;
     int status = 0;
     while (status >= 0 && end == AWAIT_GOES_ON && !cluster->interrupted) {
-        int64_t left_ms = end_ms - clock_now_ms();
+        int64_t left_ms = end_ms - clock_monotonic_ms();
         if (left_ms <= 0)
             end = AWAIT_TIMEOUT;
         else
@@ -38,7 +38,7 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
         enum await_end answer = ask(jobs, key, question, context);
         end = answer != AWAIT_GOES_ON ? answer : end;
         if (status >= 0 && end == AWAIT_GOES_ON)
-            status = access_check(&access, jobs, clock_now_ms(), error);
+            status = access_check(&access, jobs, clock_monotonic_ms(), error);
     }
     informer_free(jobs);
     *ret_end = end;

@@ -75,6 +75,14 @@ until_true 30 grep -q 'step ' run.log && page_start --state run && until_true 20
 verdict $? "a run that goes on is shown" "$(cat ui.log run.log answer)"
 ask POST "api/suspend?kind=job&$place" && [[ $(cat answer) == '{}' ]] && until_true 20 lists '"STATE":"Suspended"'
 verdict $? "and can be suspended" "$(cat answer)"
+echo 0 >ahead
+LD_PRELOAD=$bin/tests/clock-shift.so CLOCK_SHIFT=$work/ahead "$bin/cox" wait tiny --state run --for Deleted --timeout 4s >wait.log 2>&1 &
+waiter=$!
+sleep 1
+echo 3600 >ahead
+sleep 1
+kill -0 "$waiter" && ! wait "$waiter" && grep -q 'tiny: timed out' wait.log
+verdict $? "cox wait waits its time, whatever the clock says" "$(cat wait.log)"
 kill "$run"
 wait "$run"
 until_true 20 lists 'The API server has not answered since'
