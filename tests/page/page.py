@@ -662,6 +662,11 @@ def sweep(page):
     time.sleep(0.3)
     shot(page, "sweep-dark")
     audited(page, "sweep")
+    page.execute_script(STUB, "/api/sweep", """return real().then((answer) => answer.json()).then((sweep) => {
+        sweep.trials.forEach((trial, i) => { trial.objective = 0.97501 + i * 1e-5; });
+        return new Response(JSON.stringify(sweep)); });""")
+    check("objectives that are close are told apart", until(lambda: [row.text.split()[3] for row in page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")] == ["0.97501", "0.97502", "0.97503", "0.97504"]), text(page, "#trials"))
+    page.execute_script(UNSTUB)
     page.find_element(By.ID, "tab-best").click()
     check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))
 
@@ -746,6 +751,53 @@ def chart_details(page):
     check("new data come into the same chart, which has words and is freed when another page is shown", found["again"] and found["role"] == "img" and found["label"] == "details: newest a 2" and found["open"] == 0, found)
 
 
+def digits(page):
+    """Labels and tooltips have as many digits as it takes to tell neighbours apart, also where all values are about the same."""
+    found = page.execute_script("""
+        const figure = document.createElement("figure"), result = {};
+        document.getElementById("main").append(figure);
+        const look = (name, values, more) => {
+            chart(figure, {title: name, series: values.map((list, i) => ({name: "s" + i, className: "first", points: list.map((y, x) => [x, y])})), ...more});
+            const picture = Chart.getChart(figure.querySelector("canvas")), marks = picture.scales.y.ticks;
+            const said = values[0].map((_, index) => {
+                picture.tooltip.setActiveElements(values.map((_, datasetIndex) => ({datasetIndex, index})), {x: 0, y: 0});
+                return picture.tooltip.body.map((item) => item.lines).flat();
+            }).flat();
+            result[name] = {labels: marks.map((mark) => mark.label), ticks: marks.map((mark) => mark.value), said, caption: figure.querySelector(".value").textContent};
+        };
+        look("plateau", [[0.97501, 0.97502, 0.97503, 0.97504, 0.97504]]);
+        look("logarithmic", [[0.97501, 0.97502, 0.97503, 0.97504]], {logarithmic: true});
+        look("thousands", [[10000, 10500, 11000, 11500, 12000]]);
+        look("rate", [[12860, 12861, 12863, 12861]], {fromZero: true});
+        look("tiny", [[0.00012341, 0.00012342, 0.00012345]]);
+        look("two", [[0.97501, 0.97601], [0.97503, 0.97603]]);
+        look("end", [[0.1, 0.9, 0.97501, 0.97502]]);
+        look("plain", [[2.30259, 1.2, 0.5123, 0.1]]);
+        figure.remove();
+        return result;""")
+    linear = {name: one["labels"] for name, one in found.items() if name != "logarithmic"}
+    same = [labels for labels in linear.values() if len(labels) < 3 or len(set(labels)) < len(labels)]
+    check("no two labels of an axis are the same", not same, same)
+    astray = [(label, tick) for label, tick in zip(found["plateau"]["labels"], found["plateau"]["ticks"]) if abs(float(label) - tick) > 1e-9]
+    check("and each says its place", not astray, astray)
+    plateau = ["0.97501", "0.97502", "0.97503", "0.97504"]
+    wanted = {"plateau": [*plateau, "0.97504"], "logarithmic": plateau, "thousands": ["10k", "10.5k", "11k", "11.5k", "12k"], "rate": ["12,860", "12,861", "12,863", "12,861"],
+              "tiny": ["1.2341e-4", "1.2342e-4", "1.2345e-4"], "two": ["s0 0.97501", "s1 0.97503", "s0 0.97601", "s1 0.97603"], "end": ["0.1", "0.9", "0.97501", "0.97502"],
+              "plain": ["2.3", "1.2", "0.512", "0.1"]}
+    said = {name: one["said"] for name, one in found.items()}
+    check("a tooltip tells a value from those beside it, and has three digits where these do", said == wanted, said)
+    check("so does the caption", found["plateau"]["caption"] == "0.97504" and found["plain"]["caption"] == "0.1", found)
+    trials = page.execute_script("""
+        const figure = document.createElement("figure"), values = [0.97501, 0.97502, 0.97503];
+        document.getElementById("main").append(figure);
+        const lines = values.map((value, i) => ({name: "t-" + i, values: [value, value], rank: 0}));
+        parallel(figure, {title: "close", lines, best: lines[1], axes: ["a", "b"].map((name) => ({name, values}))});
+        const found = {marks: [...figure.querySelectorAll("text.mark")].map((mark) => mark.textContent), best: figure.querySelector(".value").textContent};
+        figure.remove();
+        return found;""")
+    check("and the axes of a sweep", trials == {"marks": 2 * plateau[:3], "best": "best: t-1: a 0.97502, b 0.97502"}, trials)
+
+
 def many(page):
     """10,000 rows, made in the page: only those that can be seen are elements."""
     page.get(URL.split("?")[0] + "#/")
@@ -776,6 +828,7 @@ def many(page):
     check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 4 * 1280 and points["elements"] < 60 and points["peak"]
           and points["took"] < 1500 and points["moved"] < 5 and points["said"].startswith("step "), points)
     print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"], 1))
+    digits(page)
     chart_details(page)
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()

@@ -8,13 +8,15 @@
 //   marks            [{kind: "restart" | "whole" | "checkpoint", x, text}]
 //   best             x of the point to emphasise
 //   logarithmic      whether the vertical axis is logarithmic
-// closeCharts() frees all charts. The helpers of the SVG drawings (svg, ticks, powers) and of both kinds (figureText, writeCaption) are here, too.
+// closeCharts() frees all charts. The helpers of the SVG drawings (svg, ticks, powers) and of both kinds (figureText, gapAt, writeCaption) are here, too.
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 640, LEFT = 58, RIGHT = 12; // of an SVG drawing: the width if it is not shown, and its margins
 const POINTS_DOTTED = 40; // a line of at most so many points has a dot for each
 const POINTS_PARSED = 10000; // of more points Chart.js draws a part; for that they must be in order of x, which those of a restarted job are not. The server sends at most 2,056
+const DIGITS_MAX = 12; // more may be rounding errors
+const PARTS_TOLD = 50; // values of a chart that are this part of its height apart have different texts
 const MARK_NEAR = 6; // how many pixels a mark may be away from the tooltip's point
 const MARK_COLOURS = {restart: "bad", whole: "wait", checkpoint: "mark"};
 
@@ -25,15 +27,20 @@ function svg(name, attributes, parent) {
     return element;
 }
 
-function figureText(value) {
+// A value with three significant digits or, where it is to be told from values that are `step` away, with as many as that takes.
+function figureText(value, step = Infinity) {
     if (value === null || value === undefined || !isFinite(value)) return "none";
-    const size = Math.abs(value);
-    if (size >= 1e6) return (value / 1e6).toPrecision(3) + "M";
-    if (size >= 1e4) return Math.round(value / 1000) + "k";
-    if (size >= 100) return String(Math.round(value));
-    if (size >= 0.001 || size === 0) return String(Number(value.toPrecision(3)));
-    return value.toExponential(1);
+    if (value === 0) return "0";
+    const size = Math.abs(value), placeOf = (number) => Math.floor(Math.log10(number)), unit = size >= 1e6 ? 1e6 : 1e3;
+    const digits = (least) => Math.min(DIGITS_MAX, Math.max(least, placeOf(size) - placeOf(step) + 1));
+    if (size >= 1e4 && step >= unit / 100) return Number((value / unit).toPrecision(digits(3))) + (unit === 1e6 ? "M" : "k");
+    if (size >= 1e4) return Number(value.toPrecision(digits(3))).toLocaleString("en", {maximumFractionDigits: DIGITS_MAX});
+    if (size >= 0.001) return String(Number(value.toPrecision(digits(Math.max(3, placeOf(size) + 1)))));
+    return value.toExponential(digits(2) - 1).replace(/\.?0+e/, "e");
 }
+
+// How far the nearest other number is.
+const gapAt = (value, others) => others.reduce((gap, other) => typeof other === "number" && other !== value ? Math.min(gap, Math.abs(other - value)) : gap, Infinity);
 
 // About `count` round numbers between two values.
 function ticks(low, high, count) {
@@ -105,9 +112,12 @@ function dataOf(points, isUsable) {
     return data;
 }
 
+// The value of a point, told from those of the points beside it, and from what is `step` away.
+const pointText = (data, i, step) => figureText(data[i].y, Math.min(step, gapAt(data[i].y, data.slice(Math.max(0, i - 1), i + 2).map(({y}) => y))));
+
 // The vertical axis. `low` and `high` are those of the data.
 function axisY(options, low, high) {
-    const axis = {beginAtZero: Boolean(options.fromZero), grid: {color: colourOf("line"), drawBorder: false}, ticks: {color: colourOf("faint"), callback: figureText, maxTicksLimit: 6}};
+    const axis = {beginAtZero: Boolean(options.fromZero), grid: {color: colourOf("line"), drawBorder: false}, ticks: {color: colourOf("faint"), callback: (value, _, all) => figureText(value, gapAt(value, all.map((tick) => tick.value))), maxTicksLimit: 6}};
     return !options.logarithmic ? axis : {...axis, type: "logarithmic", min: 0.95 * low, max: 1.05 * high, ticks: {...axis.ticks, autoSkip: false},
         afterBuildTicks: (scale) => { scale.ticks = powers(Math.log10(scale.min), Math.log10(scale.max)).map((power) => ({value: 10 ** power})); }};
 }
@@ -116,7 +126,7 @@ function chart(figure, options) {
     if (!figure.isConnected) return; // the answer to the last read of a view that was left
     const isUsable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0), marks = options.marks || [];
     const filled = options.series.map((one) => ({...one, data: dataOf(one.points, isUsable)})).filter((one) => one.data.length > 0);
-    const nameOf = (name) => options.series.length > 1 ? name + " " : "", newestOf = (one) => figureText(one.data.at(-1).y);
+    const nameOf = (name) => options.series.length > 1 ? name + " " : "";
     const value = writeCaption(figure, options.title, options.series.length > 1 ? filled : []);
     let canvas = figure.querySelector("canvas");
     if (filled.length === 0) {
@@ -124,12 +134,13 @@ function chart(figure, options) {
         figure.replaceChildren(figure.firstChild, make("p", {class: "empty", text: options.empty || "No values yet."}));
         return;
     }
-    value.textContent = filled.map((one) => nameOf(one.name) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
     let lowX = Infinity, highX = -Infinity, lowY = Infinity, highY = -Infinity;
     for (const {data} of filled) for (const {x, y} of data) if (y !== null) {
         lowX = Math.min(lowX, x); highX = Math.max(highX, x);
         lowY = Math.min(lowY, y); highY = Math.max(highY, y);
     }
+    const step = (highY - lowY) / PARTS_TOLD || Infinity, newestOf = ({data}) => pointText(data, data.length - 1, step);
+    value.textContent = filled.map((one) => nameOf(one.name) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
     const isBest = ({raw}) => Boolean(raw) && raw.at === options.best, text = colourOf("text");
     const datasets = filled.map(({name, data, className, dots, stepped}, i) => ({label: name, data, order: -i, stepped, showLine: !dots, clip: 8, borderWidth: 1.8, borderColor: colourOf(className), pointBorderWidth: 0,
         pointRadius: dots ? (point) => isBest(point) ? 6 : 4 : stepped || data.length > POINTS_DOTTED ? 0 : 2.5, backgroundColor: dots ? (point) => colourOf(isBest(point) ? "good" : className) : colourOf(className)}));
@@ -138,7 +149,7 @@ function chart(figure, options) {
             y: axisY(options, lowY, highY)},
         plugins: {tooltip: {backgroundColor: colourOf("raised"), borderColor: colourOf("line"), titleColor: text, bodyColor: text, footerColor: text, callbacks: {
             title: ([first]) => `${options.xName || "step"} ${first.raw.at.toLocaleString("en")}`,
-            label: ({raw, dataset, chart: {tooltip: {dataPoints: [first]}}}) => nameOf(dataset.label) + figureText(raw.y) + (raw.at === first.raw.at ? "" : ` at ${raw.at.toLocaleString("en")}`),
+            label: ({raw, dataset, dataIndex, chart: {tooltip: {dataPoints: [first]}}}) => nameOf(dataset.label) + pointText(dataset.data, dataIndex, step) + (raw.at === first.raw.at ? "" : ` at ${raw.at.toLocaleString("en")}`),
             footer: ([{element, chart: {scales: {x}}}]) => marks.filter((mark) => Math.abs(x.getPixelForValue(mark.x) - element.x) < MARK_NEAR).map((mark) => mark.text)}}}}};
     if (canvas) {
         Object.assign(Chart.getChart(canvas), settings).update();

@@ -717,7 +717,7 @@ function sweepView(place) {
     main.replaceChildren(make("h2", {}, place.name + " ", top.state, make("span", {class: "tag", text: "sweep"})), top.why, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     function write() {
-        const done = document_.trials.filter((trial) => trial.objective !== null);
+        const done = document_.trials.filter((trial) => trial.objective !== null), objectives = done.map((trial) => trial.objective);
         top.update(document_);
         const chosen = document_.trials.find((trial) => trial.best);
         const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
@@ -730,7 +730,7 @@ function sweepView(place) {
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
             const cells = [make("a", {href: addressOf("job", place.namespace, trial.name, place.run), text: trial.trial}),
-                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
+                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
         });

@@ -27,13 +27,13 @@ function scaleOf(axis) {
     if (high === low) { low -= 1; high += 1; }
     const place = (value) => (measure(Number(value)) - low) / (high - low), few = [...new Set(numbers)];
     const marks = few.length <= 6 ? few : logarithmic && high - low > 1 ? powers(low, high).map((power) => 10 ** power) : ticks(low, high, 5).map((at) => logarithmic ? 10 ** at : at);
-    return {place, marks: marks.map((value) => [place(value), figureText(value)])};
+    return {place, marks: marks.map((value) => [place(value), figureText(value, gapAt(value, marks))])};
 }
 
 function parallel(figure, options) {
     const value = writeCaption(figure, options.title, []);
     if (options.lines.length === 0 || options.axes.length < 2) return;
-    const words = (line) => `${line.name}: ` + options.axes.map((axis, i) => `${axis.name} ${typeof line.values[i] === "number" ? figureText(line.values[i]) : line.values[i] ?? "none"}`).join(", ");
+    const words = (line) => `${line.name}: ` + options.axes.map((axis, i) => `${axis.name} ${typeof line.values[i] === "number" ? figureText(line.values[i], gapAt(line.values[i], axis.values)) : line.values[i] ?? "none"}`).join(", ");
     const best = options.best ? "best: " + words(options.best) : "";
     value.textContent = best;
     const picture = svg("svg", {class: "chart parallel", role: "img", "aria-label": `${options.title}: ${options.lines.length} trials; ${best}`});
