@@ -11,7 +11,7 @@ axe.run(document, {resultTypes: ["violations"]}).then((found) => done(found.viol
     (error) => done(["axe-core failed: " + error]));"""
 
 # What a screen reader says first of these is their name.
-NAMED = {"table", "grid", "img", "image", "graphics-document", "progressbar", "button", "link", "textbox", "searchbox", "checkbox", "spinbutton",
+NAMED = {"application", "table", "grid", "img", "image", "graphics-document", "progressbar", "button", "link", "textbox", "searchbox", "checkbox", "spinbutton",
          "combobox", "tab", "tablist", "tabpanel", "dialog", "alertdialog", "navigation", "figure", "Figure"}
 
 

@@ -260,6 +260,16 @@ def curves(page):
     check("a killed chief shows as a restart", until(lambda: "\n1" in text(page, ".facts").split("Restarts")[1]), text(page, ".facts"))
     check("and is marked in the curves", until(lambda: (found := drawn(page, "#loss")["marks"])["restart"] == 1 and found["checkpoint"] >= 2), text(page, "#loss"))
     check("the curve goes on, and held-out examples have one of their own", until(lambda: "held out" in text(page, "#loss") and drawn(page, "#loss")["lines"]["held out"]), text(page, "#loss"))
+    page.find_element(By.ID, "logarithmic").send_keys(Keys.TAB)
+    check("Tab leads to the curve", page.execute_script("return document.activeElement.matches('#loss canvas')"))
+    page.switch_to.active_element.send_keys(Keys.HOME)
+    first, known = page.execute_script(SHOWN, "#loss"), text(page, ".facts")
+    check("and keys show its points", first["said"].startswith(f"step {first['step']:,}, training "), first)
+    until(lambda: text(page, ".facts") != known)
+    time.sleep(3)
+    check("also while the job goes on", page.execute_script(SHOWN, "#loss") == first, (page.execute_script(SHOWN, "#loss"), first))
+    marks = page.execute_script("return [...document.querySelectorAll('#loss ul li')].map((item) => item.textContent)")
+    check("restart and checkpoints are in a list", sum(mark.startswith("a new chief began with step ") for mark in marks) == 1 and sum(mark.startswith("checkpoint of step ") for mark in marks) >= 2, marks)
 
 
 def tabs(page):
@@ -662,7 +672,7 @@ def sweep(page):
     time.sleep(0.3)
     shot(page, "sweep-dark")
     audited(page, "sweep")
-    page.execute_script(STUB, "/api/sweep", """return real().then((answer) => answer.json()).then((sweep) => {
+    page.execute_script(STUB, "/api/sweep", """return real(path).then((answer) => answer.json()).then((sweep) => {
         sweep.trials.forEach((trial, i) => { trial.objective = 0.97501 + i * 1e-5; });
         return new Response(JSON.stringify(sweep)); });""")
     check("objectives that are close are told apart", until(lambda: [row.text.split()[3] for row in page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")] == ["0.97501", "0.97502", "0.97503", "0.97504"]), text(page, "#trials"))
@@ -748,7 +758,7 @@ def chart_details(page):
     check("a line is broken where the loss is no number, a chief begins or steps are repeated", found["gaps"] == [False, True, False] and found["gapsAt"] == [3, 6], found)
     check("the tooltip has the step, the value and the mark", found["title"] == ["step 30"] and found["body"] == ["10"] and found["footer"] == ["a new chief"], found)
     check("a logarithmic axis has powers of ten, and leaves out what has no logarithm", found["type"] == "logarithmic" and found["usable"] == 6 and {"1", "10", "100", "1000"} <= set(found["marks"]), found)
-    check("new data come into the same chart, which has words and is freed when another page is shown", found["again"] and found["role"] == "img" and found["label"] == "details: newest a 2" and found["open"] == 0, found)
+    check("new data come into the same chart, which has words and is freed when another page is shown", found["again"] and found["role"] == "application" and found["label"] == "details: first 1 at step 0, last 2 at step 40, best 1 at step 0. Arrow keys show its points." and found["open"] == 0, found)
 
 
 def digits(page):
@@ -798,6 +808,67 @@ def digits(page):
     check("and the axes of a sweep", trials == {"marks": 2 * plateau[:3], "best": "best: t-1: a 0.97502, b 0.97502"}, trials)
 
 
+# The step that the tooltip of a chart shows, and what a screen reader is told.
+SHOWN = """const plot = document.querySelector(arguments[0] + " .plot"), {opacity, title, body, footer} = Chart.getChart(plot.querySelector("canvas")).tooltip;
+    const tooltip = opacity > 0 ? [...title, ...body.flatMap((item) => item.lines), ...footer] : [];
+    return {tooltip, step: tooltip.length > 0 ? Number(tooltip[0].split(" ")[1].replaceAll(",", "")) : null, said: plot.querySelector("[aria-live=polite]").textContent};"""
+
+
+def keyboard(page):
+    """A chart without a pointer: two curves with points at different steps, and marks."""
+    page.execute_script("""
+        const figure = document.createElement("figure");
+        figure.id = "keys";
+        document.getElementById("main").append(figure);
+        window.draw = (more) => chart(figure, {title: "Loss", marks: [{kind: "restart", x: 20, text: "a new chief began with step 20"}, {kind: "checkpoint", x: 40, text: "checkpoint of step 40"}], series: [
+            {name: "training", className: "first", points: [[0, 3], [10, 2], [20, 1], [30, null], [40, 1.5], ...more]}, {name: "held out", className: "second", points: [[15, 4], [40, 2]]}]});
+        draw([]);""")
+    canvas = page.find_element(By.CSS_SELECTOR, "#keys canvas")
+    label = canvas.get_attribute("aria-label")
+    check("a chart says its first, last and best values", label == "Loss: training first 3 at step 0, last 1.5 at step 40, best 1 at step 20; "
+          "held out first 4 at step 15, last 2 at step 40, best 2 at step 40. Arrow keys show its points.", label)
+    check("and of accuracy and throughput the highest is the best", "best 4 at step 15" in page.execute_script("""
+        const figure = document.createElement("figure");
+        document.getElementById("main").append(figure);
+        chart(figure, {title: "Accuracy", higherIsBetter: true, series: [{name: "a", className: "first", points: [[0, 3], [15, 4], [20, 1]]}]});
+        const label = figure.querySelector("canvas").getAttribute("aria-label");
+        figure.remove();
+        return label;"""))
+    marks = page.execute_script("return [...document.querySelectorAll('#keys ul li')].map((item) => [item.textContent, item.getBoundingClientRect().width <= 1 || getComputedStyle(item.parentNode).clipPath !== 'none'])")
+    check("its marks are a list, which is not drawn", marks == [["a new chief began with step 20", True], ["checkpoint of step 40", True]], marks)
+    page.execute_script("document.querySelector('#keys canvas').focus()")
+    check("it takes the focus, without a tooltip yet", page.switch_to.active_element == canvas and page.execute_script(SHOWN, "#keys")["step"] is None)
+
+    def press(key):
+        canvas.send_keys(key)
+        return page.execute_script(SHOWN, "#keys")
+
+    steps = [press(key)["step"] for key in [Keys.ARROW_RIGHT] * 5 + [Keys.ARROW_LEFT, Keys.HOME, Keys.ARROW_LEFT, Keys.END, Keys.PAGE_UP, Keys.PAGE_DOWN]]
+    check("keys move through the points of all curves", steps == [0, 10, 10, 20, 40, 20, 0, 0, 40, 20, 40], steps)
+    press(Keys.HOME)
+    third = [press(Keys.ARROW_RIGHT) for _ in range(3)][-1]
+    check("and say what the tooltip has", third["said"] == "step 20, training 1, held out 4 at 15; a new chief began with step 20", third)
+    press(Keys.ESCAPE)
+    pointed = page.execute_async_script("""
+        const canvas = document.querySelector("#keys canvas"), box = canvas.getBoundingClientRect(), picture = Chart.getChart(canvas), done = arguments[0];
+        canvas.dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + picture.scales.x.getPixelForValue(20), clientY: box.top + 100, bubbles: true}));
+        requestAnimationFrame(() => requestAnimationFrame(() => done([...picture.tooltip.title, ...picture.tooltip.body.flatMap((item) => item.lines), ...picture.tooltip.footer])));""")
+    check("which is that of the pointer", pointed == third["tooltip"], (pointed, third))
+    last = press(Keys.END)
+    page.execute_script("draw([[50, 1.4], [60, 1.3]])")
+    kept = page.execute_script(SHOWN, "#keys")
+    check("new data leave the tooltip where it is, and are not read out", kept["step"] == last["step"] == 40 and kept["said"] == last["said"] and canvas.get_attribute("aria-label") == label, (kept, last))
+    check("from there the keys go on", press(Keys.ARROW_RIGHT)["step"] == 50 and press(Keys.END)["step"] == 60)
+    check("Escape closes the tooltip", press(Keys.ESCAPE) == {"step": None, "tooltip": [], "said": ""})
+    press(Keys.ARROW_LEFT)
+    canvas.send_keys(Keys.TAB)
+    left = page.execute_script(SHOWN, "#keys")
+    check("so does leaving the chart", left["step"] is None and page.switch_to.active_element != canvas, left)
+    page.execute_script("draw([[50, 1.4], [60, 1.3]])")
+    check("then its words are new", "last 1.3 at step 60" in canvas.get_attribute("aria-label"), canvas.get_attribute("aria-label"))
+    page.execute_script("document.getElementById('keys').remove()")
+
+
 def many(page):
     """10,000 rows, made in the page: only those that can be seen are elements."""
     page.get(URL.split("?")[0] + "#/")
@@ -821,14 +892,16 @@ def many(page):
             picture.tooltip.setActiveElements(found, {x: 300, y: 100});
             picture.draw();
         });
-        const data = picture.data.datasets[0].data;
-        const result = {drawn: data.length, elements: figure.querySelectorAll("*").length, took, moved, peak: picture.scales.y.getPixelForValue(Math.max(...data.map((point) => point.y))) < 40, said: picture.tooltip.title[0]};
+        moveByKey(picture, "Home");
+        const pressed = fastest(5, () => moveByKey(picture, "ArrowRight")), data = picture.data.datasets[0].data;
+        const result = {drawn: data.length, elements: figure.querySelectorAll("*").length, took, moved, pressed, peak: picture.scales.y.getPixelForValue(Math.max(...data.map((point) => point.y))) < 40, said: picture.tooltip.title[0]};
         figure.remove();
         return result;""")
-    check("1,000,000 points are a few thousand drawn, the highest among them, and a pointer finds its step", points["drawn"] <= 4 * 1280 and points["elements"] < 60 and points["peak"]
-          and points["took"] < 1500 and points["moved"] < 5 and points["said"].startswith("step "), points)
-    print("# points drawn, and milliseconds of 1,000,000 points and of a move of the pointer:", points["drawn"], round(points["took"]), round(points["moved"], 1))
+    check("1,000,000 points are a few thousand drawn, the highest among them, and pointer and keys find its step", points["drawn"] <= 4 * 1280 and points["elements"] < 60 and points["peak"]
+          and points["took"] < 1500 and points["moved"] < 5 and points["pressed"] < 20 and points["said"].startswith("step "), points)
+    print("# points drawn, and milliseconds of 1,000,000 points, of a move of the pointer and of a key:", points["drawn"], round(points["took"]), round(points["moved"], 1), round(points["pressed"], 1))
     digits(page)
+    keyboard(page)
     chart_details(page)
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])
     page.refresh()

@@ -6,8 +6,11 @@
 //   series           [{name, className, points: [[x, y, begins]], dots, stepped}]; className: the colour, a variable of page.css;
 //                    begins: no line leads to the point; dots: points without a line; stepped: the line keeps its height up to the next point
 //   marks            [{kind: "restart" | "whole" | "checkpoint", x, text}]
-//   best             x of the point to emphasise
+//   best             x of the point to emphasise, and to call the best; null: there is none. Without it the lowest value is the best, or
+//                    with higherIsBetter the highest
 //   logarithmic      whether the vertical axis is logarithmic
+// A chart has the keyboard's focus like a link: arrow keys, Page Up, Page Down, Home and End show the tooltip of one point after another and
+// say it to a screen reader, Escape closes it. For screen readers there are also a summary of the values and a list of the marks.
 // closeCharts() frees all charts. The helpers of the SVG drawings (svg, ticks, powers) and of both kinds (figureText, gapAt, writeCaption) are here, too.
 "use strict";
 
@@ -18,6 +21,7 @@ const POINTS_PARSED = 10000; // of more points Chart.js draws a part; for that t
 const DIGITS_MAX = 12; // more may be rounding errors
 const PARTS_TOLD = 50; // values of a chart that are this part of its height apart have different texts
 const MARK_NEAR = 6; // how many pixels a mark may be away from the tooltip's point
+const PAGE_PARTS = 10; // Page Down goes on by this part of the points
 const MARK_COLOURS = {restart: "bad", whole: "wait", checkpoint: "mark"};
 
 function svg(name, attributes, parent) {
@@ -122,6 +126,65 @@ function axisY(options, low, high) {
         afterBuildTicks: (scale) => { scale.ticks = powers(Math.log10(scale.min), Math.log10(scale.max)).map((power) => ({value: 10 ** power})); }};
 }
 
+// ---------------------------------------------------------------- the keyboard, and screen readers
+
+// The places in x of all points, in pixels.
+const placesOf = (picture) => [...new Set(picture.data.datasets.flatMap((_, i) => picture.getDatasetMeta(i).data.filter((element) => !element.skip).map((element) => element.x)))].sort((a, b) => a - b);
+
+// Shows the tooltip of the points at a place, or none.
+function showPlace(picture, place) {
+    const found = place === null ? [] : Chart.Interaction.modes.nearestOfEach(picture, {x: place});
+    picture.chosen = place === null ? null : picture.scales.x.getValueForPixel(place);
+    picture.setActiveElements(found);
+    picture.tooltip.setActiveElements(found, {x: place, y: picture.chartArea.top});
+    picture.draw();
+}
+
+const tooltipText = ({title, body, footer}) => [[...title, ...body.flatMap((item) => item.lines)].join(", "), ...footer].join("; ");
+
+// A key starts from the point that the tooltip shows, also if the pointer has chosen it.
+function moveByKey(picture, key) {
+    const places = placesOf(picture), last = places.length - 1, page = Math.max(1, Math.round(places.length / PAGE_PARTS)), shown = picture.tooltip.getActiveElements();
+    const from = picture.chosen !== null ? picture.scales.x.getPixelForValue(picture.chosen) : shown.length > 0 ? shown[0].element.x : null;
+    const at = places.reduce((best, place, i) => Math.abs(place - from) < Math.abs(places[best] - from) ? i : best, 0);
+    const on = (by) => from === null ? 0 : Math.min(last, at + by), back = (by) => from === null ? last : Math.max(0, at - by);
+    const next = {ArrowRight: on(1), ArrowLeft: back(1), PageDown: on(page), PageUp: back(page), Home: 0, End: last}[key];
+    if (next === undefined) return false;
+    showPlace(picture, places[next]);
+    return true;
+}
+
+// A canvas with what stands beside it for screen readers.
+function newPlot() {
+    const said = make("p", {class: "unseen", role: "status", "aria-live": "polite"}), picture = () => Chart.getChart(canvas);
+    const close = () => { if (picture()) showPlace(picture(), null); said.textContent = ""; };
+    const canvas = make("canvas", {role: "application", "aria-roledescription": "chart", tabindex: 0, onblur: close, onpointermove: () => { picture().chosen = null; }, onkeydown: (event) => {
+        if (event.ctrlKey || event.altKey || event.metaKey) return;
+        if (event.key === "Escape") close();
+        else if (moveByKey(picture(), event.key)) {
+            event.preventDefault();
+            setText(said, tooltipText(picture().tooltip));
+        }
+    }});
+    return make("div", {class: "plot"}, canvas, said, make("ul", {class: "unseen", "aria-label": "Marks of the curve"}));
+}
+
+function writeMarks(list, marks) {
+    list.hidden = marks.length === 0;
+    while (list.children.length > marks.length) list.lastChild.remove();
+    marks.forEach((mark, i) => setText(list.children[i] || list.appendChild(make("li", {})), mark.text));
+}
+
+// The first, last and best value of a curve.
+function summaryOf({data}, options, step) {
+    let best = options.best === undefined ? 0 : data.findIndex(({at}) => at === options.best);
+    if (options.best === undefined) data.forEach(({y}, i) => { if (y !== null && (options.higherIsBetter ? y > data[best].y : y < data[best].y)) best = i; });
+    const text = (i) => `${pointText(data, i, step)} at ${options.xName || "step"} ${data[i].at.toLocaleString("en")}`;
+    return `first ${text(0)}, last ${text(data.length - 1)}` + (best < 0 ? "" : `, best ${text(best)}`);
+}
+
+// ---------------------------------------------------------------- the chart
+
 function chart(figure, options) {
     if (!figure.isConnected) return; // the answer to the last read of a view that was left
     const isUsable = (y) => y !== null && isFinite(y) && (!options.logarithmic || y > 0), marks = options.marks || [];
@@ -154,10 +217,15 @@ function chart(figure, options) {
     if (canvas) {
         Object.assign(Chart.getChart(canvas), settings).update();
     } else {
-        canvas = make("canvas", {role: "img"});
-        figure.append(make("div", {class: "plot"}, canvas));
-        new Chart(canvas, {type: "line", plugins: [drawMarks], ...settings});
+        figure.append(newPlot());
+        canvas = figure.querySelector("canvas");
+        new Chart(canvas, {type: "line", plugins: [drawMarks], ...settings}).chosen = null;
     }
-    Chart.getChart(canvas).drawAgain = () => chart(figure, options);
-    canvas.setAttribute("aria-label", `${options.title}: newest ${filled.map((one) => one.name + " " + newestOf(one)).join(", ")}`);
+    const picture = Chart.getChart(canvas);
+    picture.drawAgain = () => chart(figure, options);
+    if (picture.chosen !== null) showPlace(picture, picture.scales.x.getPixelForValue(picture.chosen)); // the data are others
+    writeMarks(figure.querySelector("ul"), marks);
+    // A screen reader says the name of what has the focus each time that it changes.
+    if (document.activeElement !== canvas)
+        canvas.setAttribute("aria-label", `${options.title}: ${filled.map((one) => nameOf(one.name) + summaryOf(one, options, step)).join("; ")}. Arrow keys show its points.`);
 }

@@ -79,8 +79,8 @@ function compareView(places) {
         held.hidden = !some(tests);
         if (!held.hidden) chart(held, {title: "Loss on held-out examples", logarithmic: logarithmic.checked, series: tests});
         accuracy.hidden = !some(right);
-        if (!accuracy.hidden) chart(accuracy, {title: "Accuracy on held-out examples", unit: "%", series: right});
-        chart(rate, {title: "Throughput", unit: [...units].join(" or ") + "/s", fromZero: true, series: series("rates"), empty: "No throughput is known of these jobs."});
+        if (!accuracy.hidden) chart(accuracy, {title: "Accuracy on held-out examples", unit: "%", higherIsBetter: true, series: right});
+        chart(rate, {title: "Throughput", unit: [...units].join(" or ") + "/s", fromZero: true, higherIsBetter: true, series: series("rates"), empty: "No throughput is known of these jobs."});
     }
 
     function write() {

@@ -595,9 +595,9 @@ function jobView(place) {
         const {training, rates, held, right} = pointsOf(curves);
         const empty = "No steps are known: the curves come from lines such as step 20/300 loss 0.5 in the chief's log.";
         chart(lossFigure, {title: "Loss", series: [{name: "training", className: "first", points: training}, {name: "held out", className: "second", points: held}], marks, logarithmic: logarithmic.checked, empty});
-        chart(rateFigure, {title: "Throughput", unit: curves.unit + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, empty});
+        chart(rateFigure, {title: "Throughput", unit: curves.unit + "/s", series: [{name: curves.unit + "/s", className: "first", points: rates}], marks, fromZero: true, higherIsBetter: true, empty});
         accuracyFigure.hidden = right.length === 0;
-        if (right.length > 0) chart(accuracyFigure, {title: "Accuracy on held-out examples", unit: "%", series: [{name: "accuracy", className: "second", points: right}], marks});
+        if (right.length > 0) chart(accuracyFigure, {title: "Accuracy on held-out examples", unit: "%", series: [{name: "accuracy", className: "second", points: right}], marks, higherIsBetter: true});
     }
 
     function drawLog() {
