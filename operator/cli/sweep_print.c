@@ -67,7 +67,8 @@ void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buff
 void sweep_print_end(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
 {
     if (line->failed)
-        buffer_format(out, "%s failed: %s; with ", line->name, line->message);
+        buffer_format(out, "%s failed: %s; with ", line->name,
+                      *line->message ? line->message : "the reason was in its job, which has been deleted");
     else if (line->stopped || line->paused)
         buffer_format(out, "%s %s: %s %s after step %" PRId64 " with ", line->name,
                       line->stopped ? "was stopped early" : "pauses", sweep->objective.metric,
@@ -136,12 +137,18 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
         print_trials_awaited(view, out);
 }
 
+/* A sweep counts trials that report no finite objective as failed. */
+static bool counts_as_failed(const struct trial_line *line)
+{
+    return line->failed || (line->succeeded && !line->objective);
+}
+
 void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out)
 {
     size_t failed = 0;
     print_wait(view, kept, out);
     for (size_t i = 0; i < view->count; i++)
-        if (view->trials[i]->failed && failed++ < WHY_FAILURES_MAX)
+        if (counts_as_failed(view->trials[i]) && failed++ < WHY_FAILURES_MAX)
             sweep_print_end(view->sweep, view->trials[i], out);
     if (failed > WHY_FAILURES_MAX)
         buffer_format(out, "%zu more trials failed; `cox why` of each says why\n", failed - WHY_FAILURES_MAX);

@@ -146,6 +146,36 @@ Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
     scene_release(&scene);
 }
 
+Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC "status: {conditions: [{type: Failed, status: 'True', message: 1 trial has failed}], "
+                            "trials: {total: 1, failed: 1}, results: [{state: Failed}]}\n");
+    struct trial_line *line = trial_of(&sweep, 0, "0.5", "one", "{conditions: [{type: Succeeded, status: 'True'}]}");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_view_add(&view, line);
+    sweep_view_complete(&view);
+    sweep_print_why(&view, false, &out);
+    expect(&out, "s waits for nothing: it has failed: 1 trial has failed\n"
+                 "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
+    trial_line_free(line);
+    training_sweep_release(&sweep);
+}
+
+Test(sweep_print, a_trial_that_failed_and_lost_its_job_has_no_reason)
+{
+    const char *values[] = {"0.5", "one"};
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC);
+    struct trial_line line = {.name = "s-0", .message = "", .failed = true, .values = values, .value_count = 2};
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    sweep_print_end(&sweep, &line, &out);
+    expect(&out, "s-0 failed: the reason was in its job, which has been deleted; with learningRate 0.5, WORDS one\n");
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;
