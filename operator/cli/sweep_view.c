@@ -28,8 +28,8 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Adds a line for each trial that is over or paused and has none. */
-static void add_result_lines(struct sweep_view *view, const bool *has_line)
+/* Adds a line for each trial that is over or paused and has none. `has_job`: of each trial. */
+static void add_result_lines(struct sweep_view *view, const bool *has_line, const bool *has_job)
 {
     const struct sweep_status *status = &view->sweep->status;
     view->own = memory_allocate(status->result_count + 1, sizeof *view->own);
@@ -37,6 +37,7 @@ static void add_result_lines(struct sweep_view *view, const bool *has_line)
         if (has_line[i] || status->results[i].state == TRIAL_RUNNING)
             continue;
         struct trial_line *line = trial_line_of_result(view->sweep, i);
+        line->has_job = has_job[i];
         view->own[view->own_count++] = line;
         sweep_view_add(view, line);
     }
@@ -59,15 +60,23 @@ static void drop_held_back(struct sweep_view *view)
     view->count = kept;
 }
 
+/* Sets an element for each of the results for which the view has a line. */
+static void mark_lines(const struct sweep_view *view, bool *marks)
+{
+    for (size_t i = 0; i < view->count; i++)
+        if (view->trials[i]->number >= 0 && view->trials[i]->number < view->sweep->status.result_count)
+            marks[view->trials[i]->number] = true;
+}
+
 void sweep_view_complete(struct sweep_view *view)
 {
     unsigned results = view->sweep->status.result_count;
     SCOPED_FREE bool *has_line = memory_allocate(results + 1, sizeof *has_line);
+    SCOPED_FREE bool *has_job = memory_allocate(results + 1, sizeof *has_job);
+    mark_lines(view, has_job);
     drop_held_back(view);
-    for (size_t i = 0; i < view->count; i++)
-        if (view->trials[i]->number >= 0 && view->trials[i]->number < results)
-            has_line[view->trials[i]->number] = true;
-    add_result_lines(view, has_line);
+    mark_lines(view, has_line);
+    add_result_lines(view, has_line, has_job);
     if (view->count > 0)
         qsort(view->trials, view->count, sizeof *view->trials, compare);
 }

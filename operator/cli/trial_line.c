@@ -64,6 +64,7 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     struct arena *arena = &line->arena;
     const char *state = job_state(job);
     line->number = number_of(json_string(json_member(json_at(job, "metadata.labels"), LABEL_TRIAL), ""));
+    line->has_job = true;
     line->name = arena_copy_string(arena, json_string_at(job, "metadata.name", ""));
     line->state = arena_copy_string(arena, *state ? state : "Pending");
     line->succeeded = job_condition_true(job, "Succeeded");

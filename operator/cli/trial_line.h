@@ -18,6 +18,7 @@ struct trial_line {
         values; /* one for each of the sweep's parameters, as text; NULL: the job lacks it, or its `when` does not hold */
     unsigned value_count;
     bool succeeded, failed, stopped, paused; /* stopped early or paused, by the sweep: only its results say so */
+    bool has_job;                            /* its job exists */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */
     struct arena arena;
@@ -25,7 +26,7 @@ struct trial_line {
 
 /* Free with trial_line_free. */
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
-/* Makes the line from the sweep's results, for a trial whose job is gone: its times are unknown, and its message is known only if its values
+/* Makes the line from the sweep's results, for a trial whose job is gone, or never was: its times are unknown, and its message is known only if its values
  * make no valid job. */
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);

@@ -491,7 +491,7 @@ def runs_of_this_machine(page):
         page.get(url.split("?")[0] + "#/")
         until(lambda: page.find_element(By.LINK_TEXT, "rates")).click()
         check("a sweep that has ended has its parallel coordinates", until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#parallel line.axis")) == 3 and page.find_elements(By.CSS_SELECTOR, "#parallel path.chosen")), text(page, "main"))
-        check("and all its trials", until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")) == 6) and "rates is complete" in text(page, "#why"), text(page, "main"))
+        check("and all its trials", until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")) == 6) and "rates waits for nothing: it is complete" in text(page, "#why"), text(page, "main"))
         shot(page, "runs-sweep")
         audited(page, "sweep of a run")
         page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
@@ -666,7 +666,10 @@ def sweep(page):
     page.get(URL.split("?")[0] + "#/sweep/default/rates")
     check("a sweep shows its trials, the objective as a chart, and the best",
           until(lambda: (found := drawn(page, "#objective"))["lines"]["validationLoss"] == 4 and found["best"]
-                and "best" in text(page, "tr.best") and "rates is complete" in text(page, "#why")), text(page, "main"))
+                and "best" in text(page, "tr.best") and text(page, "#why") == "rates waits for nothing: it is complete, and 4 of 4 trials succeeded"), text(page, "main"))
+    best = next(trial for trial in page.execute_script("return fetch('/api/sweep?namespace=default&name=rates').then((answer) => answer.json())")["trials"] if trial["best"])
+    facts = text(page, ".facts")
+    check("and its figures", f"Trials done\n4 of 4" in facts and f"Best trial\n{best['name']}\nlearningRate\n{list(best['parameters'].values())[0]}" in facts and "Failed" not in facts, facts)
     shot(page, "sweep-light")
     scheme(page, "dark")
     time.sleep(0.3)
@@ -681,10 +684,56 @@ def sweep(page):
     check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))
 
 
+def why_of_sweeps(page):
+    """A sweep says what it waits for and why its trials failed, as cox why does; trials without a job are no links."""
+    def said():
+        """The page's words, and those of cox why."""
+        words = [text(page, "#why"), *(item.text for item in page.find_elements(By.CSS_SELECTOR, "#reasons li"))]
+        return words, subprocess.run(["cox", "why", "mixed"], stdout=subprocess.PIPE, text=True, timeout=30).stdout.splitlines()
+
+    def trials():
+        """Of each line of the table the trial's number, and where its link leads."""
+        return page.execute_script("return [...document.querySelectorAll('#trials tbody tr')].map((row) => [row.cells[0].textContent, row.querySelector('a') && row.querySelector('a').getAttribute('href')])")
+
+    api("POST", SWEEPS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "mixed"}, "spec": {
+        "suspend": True, "parallelism": 1, "maxFailedTrials": 3, "algorithm": {"type": "Grid"}, "parameters": [
+            {"path": "coxswain.training.optimizer.learningRate", "values": [0.05, "abc"]}, {"path": "coxswain.model.width", "values": [16, 17]}],
+        "template": {"runPolicy": {"backoffLimit": 0}, "storage": [{"name": "verse", "persistentVolumeClaim": {"claimName": "verse"}}], "coxswain": {
+            **training(20), "strategy": {"type": "OneDevice"}, "model": {"preset": "gpt-bytes", "depth": 1, "heads": 2, "context": 8},
+            "data": {"format": "Bytes", "storage": "verse", "train": {"text": "corpus.txt"}, "validation": {"last": 8}}}}}})
+    page.get(URL.split("?")[0] + "#/sweep/default/mixed")
+    waits = "mixed waits for a user to resume it: it is suspended (cox sweep resume mixed)"
+    check("a sweep begins with the sentence of cox why", until(lambda: said() == ([waits], [waits])), said())
+    page.find_element(By.ID, "resume").click()
+    until(lambda: "mixed waits for nothing: it is complete" in text(page, "#why"))
+    words, printed = said()
+    check("when it is over, with the reasons of the trials that failed", words == printed and len(words) == 4 and words[0].endswith("it is complete, and 1 of 4 trials succeeded")
+          and sum("cannot be shared by 2 heads" in line for line in words) == 1 and sum("learningRate abc" in line for line in words) == 2, (words, printed))
+    jobs = {item["metadata"]["name"] for item in api("GET", JOBS)["items"] if item["metadata"]["name"].startswith("mixed-")}
+    links = [f"#/job/default/mixed-{number}" if f"mixed-{number}" in jobs else None for number in range(4)]
+    check("trials whose values make no valid job are no links", len(jobs) == 2 and trials() == [[str(number), link] for number, link in enumerate(links)], (jobs, trials()))
+    reasons = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "#reasons a")]
+    failed_trial = next(line.split()[0] for line in words if "2 heads" in line)
+    check("nor are they in the reasons", reasons == ["/job/default/" + failed_trial], reasons)
+    check("a sentence says why", "Trials without a link have no job" in text(page, "#panel-trials"), text(page, "#panel-trials"))
+    shot(page, "sweep-why")
+    audited(page, "failed trials")
+    api("DELETE", f"{JOBS}/{failed_trial}")
+    check("nor is a trial whose job is deleted", until(lambda: [link for _, link in trials()].count(None) == 3 and not page.find_elements(By.CSS_SELECTOR, "#reasons a")), trials())
+    words, printed = said()
+    check("whose reason is then unknown", words == printed and f"{failed_trial} failed: the reason was in its job, which has been deleted; with learningRate 0.05, width 17" in words, (words, printed))
+    page.find_element(By.CSS_SELECTOR, "#trials tbody a").click()
+    check("the link that is left leads to a job", until(lambda: "Succeeded" in text(page, "h2")), text(page, "main"))
+    page.get(URL.split("?")[0] + "#/sweep/default/mixed")
+    until(lambda: page.find_elements(By.CSS_SELECTOR, "#trials tbody a"))
+    api("DELETE", f"{SWEEPS}/mixed")
+    check("when the sweep is deleted, none is left", until(lambda: "mixed has been deleted" in text(page, "#why") and len(trials()) == 4 and not page.find_elements(By.CSS_SELECTOR, "#trials tbody a")), (text(page, "#why"), trials()))
+
+
 def search(page):
     """A sweep at random over three parameters: what they and the objective have to do with each other."""
     page.get(URL.split("?")[0] + "#/sweep/default/search")
-    check("a sweep at random ends", until(lambda: "search is complete" in text(page, "#why"), 240), text(page, "main"))
+    check("a sweep at random ends", until(lambda: "search waits for nothing: it is complete" in text(page, "#why"), 240), text(page, "main"))
     size(page, 1280, 1000)
     check("there is an axis for each parameter and the objective, and the best trial is emphasised",
           until(lambda: len(page.find_elements(By.CSS_SELECTOR, "#parallel line.axis")) == 4 and page.find_elements(By.CSS_SELECTOR, "#parallel path.chosen")),
@@ -983,7 +1032,7 @@ def main():
     gate()
     page = browser()
     try:
-        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, compare, runs_of_this_machine, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

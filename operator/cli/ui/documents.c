@@ -18,7 +18,6 @@
 
 #define MANIFEST_MAX (1024 * 1024)
 #define TRIALS_MAX (32 * 1024 * 1024)
-#define LINE_MAX_LENGTH 4096
 
 static const char *text_at(const struct json *object, const char *path)
 {
@@ -170,16 +169,13 @@ int ui_job_document(const struct why_input *input, struct json **ret_document, s
 
 /* ---------------------------------------------------------------- one sweep */
 
-static void set_summary(struct json *document, const struct sweep_view *view, int64_t now_ms)
+static void set_why(struct json *document, const struct sweep_view *view, bool kept, int64_t now_ms)
 {
     SCOPED_BUFFER text;
-    buffer_init(&text, LINE_MAX_LENGTH);
-    sweep_print_line(view, now_ms, &text);
-    json_set_string(document, "summary", buffer_text(&text));
-    buffer_clear(&text);
-    if (sweep_is_over(view->sweep))
-        sweep_print_result(view->sweep, &text);
-    json_set_string(document, "result", buffer_text(&text));
+    buffer_init(&text, TRIALS_MAX);
+    sweep_print_why(view, kept, &text);
+    json_set_string(document, "why", buffer_text(&text));
+    json_set_number(document, "left", (double)sweep_view_left_ms(view, now_ms) / 1000);
 }
 
 static void set_best(struct json *document, const struct training_sweep *sweep)
@@ -198,11 +194,14 @@ static int set_trials(struct json *document, const struct sweep_view *view, stru
     if (sweep_export_json(view, &text, error) < 0 ||
         json_parse(buffer_text(&text), text.length, TRIALS_MAX, &trials, error) < 0)
         return -1;
+    struct json *trial = json_first(trials);
+    for (size_t i = 0; i < view->count && trial; i++, trial = json_next(trial))
+        json_set_boolean(trial, "hasJob", view->trials[i]->has_job);
     json_set(document, "trials", trials);
     return 0;
 }
 
-int ui_sweep_document(const struct json *object, const struct sweep_view *view, int64_t now_ms,
+int ui_sweep_document(const struct json *object, const struct sweep_view *view, bool kept, int64_t now_ms,
                       struct json **ret_document, struct error *error)
 {
     const struct training_sweep *sweep = view->sweep;
@@ -216,7 +215,7 @@ int ui_sweep_document(const struct json *object, const struct sweep_view *view, 
         json_append_string(labels, sweep_parameter_label(sweep, i));
         json_append(scales, json_new_boolean(sweep->parameters[i].has_log_uniform));
     }
-    set_summary(document, view, now_ms);
+    set_why(document, view, kept, now_ms);
     set_best(document, sweep);
     set_conditions(document, object);
     if (set_trials(document, view, error) < 0 || set_manifest(document, object, error) < 0) {

@@ -704,7 +704,7 @@ function jobView(place) {
 // ---------------------------------------------------------------- one sweep
 
 function sweepView(place) {
-    const main = byId("main"), top = topOf("sweep", place, "its trials");
+    const main = byId("main"), top = topOf("sweep", place, "its trials"), reasons = make("ul", {class: "reasons", id: "reasons"}), numbers = make("dl", {class: "facts"});
     const figure = make("figure", {id: "objective"}), parallels = make("figure", {id: "parallel"}), shares = make("div", {id: "shares"}), shareNote = make("p", {class: "legend"});
     const trials = make("div", {id: "trials"}), more = make("p", {class: "faint"}), best = make("pre", {tabindex: 0, "aria-label": "the best trial as a job"});
     const conditions = make("div", {}), manifest = make("pre", {tabindex: 0, "aria-label": "manifest"});
@@ -714,14 +714,14 @@ function sweepView(place) {
     set.panels.best.append(best);
     set.panels.conditions.append(conditions);
     set.panels.manifest.append(manifest);
-    main.replaceChildren(make("h2", {}, place.name + " ", top.state, make("span", {class: "tag", text: "sweep"})), top.why, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
+    main.replaceChildren(make("h2", {}, place.name + " ", top.state, make("span", {class: "tag", text: "sweep"})), top.why, reasons, numbers, top.buttons, top.said, top.failed, set.list, ...Object.values(set.panels));
 
     function write() {
         const done = document_.trials.filter((trial) => trial.objective !== null), objectives = done.map((trial) => trial.objective);
         top.update(document_);
         const chosen = document_.trials.find((trial) => trial.best);
-        const bestWords = chosen ? `; best: ${chosen.name} with ` + Object.values(chosen.parameters).map((value, i) => `${document_.parameters[i]} ${value}`).join(", ") : "";
-        setText(top.why, (document_.result || document_.summary).split("\n")[0] + bestWords);
+        writeWhy();
+        writeNumbers(chosen);
         const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state]), chosen && chosen.trial]);
         if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
@@ -729,16 +729,37 @@ function sweepView(place) {
         const hasParents = document_.trials.some((trial) => trial.parent !== undefined);
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
-            const cells = [make("a", {href: addressOf("job", place.namespace, trial.name, place.run), text: trial.trial}),
+            const cells = [trial.hasJob ? make("a", {href: jobAddress(trial), text: trial.trial}) : make("span", {text: trial.trial}),
                 make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
         });
         writeTable(trials, "Trials", ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.");
-        setText(more, shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`);
+        setText(more, [shown.every((trial) => trial.hasJob) ? "" : "Trials without a link have no job: it was deleted, or their values make no valid one.",
+            shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`].filter(Boolean).join(" "));
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);
         setText(manifest, document_.manifest);
+    }
+
+    const jobAddress = (trial) => addressOf("job", place.namespace, trial.name, place.run);
+
+    // The lines of cox why: what the sweep waits for or how it ended, then why trials failed, with links to those that have jobs.
+    function writeWhy() {
+        const [first, ...others] = document_.why.trimEnd().split("\n"), withJobs = new Map(document_.trials.filter((trial) => trial.hasJob).map((trial) => [trial.name, trial]));
+        const items = others.map((line) => [withJobs.get(line.split(" ")[0]), line]), written = JSON.stringify(items.map(([trial, line]) => [Boolean(trial), line]));
+        setText(top.why, first);
+        if (reasons.written === written) return;
+        reasons.written = written;
+        reasons.hidden = items.length === 0;
+        reasons.replaceChildren(...items.map(([trial, line]) => make("li", {}, ...(trial ? [make("a", {href: jobAddress(trial), text: trial.name}), line.slice(trial.name.length)] : [line]))));
+    }
+
+    function writeNumbers(chosen) {
+        const row = document_.row, number = (text) => text === "0" ? "" : text;
+        writeFacts(numbers, [["Trials done", row.total > 0 && `${row.step} of ${row.total}`], ["Running", !document_.over && number(row.RUNNING)], ["Failed", number(row.FAILED)], ["Time left", document_.left >= 0 && duration(1000 * document_.left)],
+            [`Best ${document_.metric}`, row.OBJECTIVE], ["Best trial", chosen && (chosen.hasJob ? make("a", {href: jobAddress(chosen), text: chosen.name}) : chosen.name)],
+            ...(chosen ? Object.values(chosen.parameters).map((value, i) => [document_.parameters[i], value === null ? "" : String(value)]) : [])]);
     }
 
     // The best of the trials that have succeeded, up to each.
@@ -783,6 +804,10 @@ function sweepView(place) {
             setText(top.failed, "");
         } catch (error) {
             gone = error.status === 404;
+            if (gone && document_) { // the jobs of its trials go with it
+                for (const trial of document_.trials) trial.hasJob = false;
+                write();
+            }
             if (gone) top.isGone(document_ !== null);
             else tellReadError(top.failed, error);
         }

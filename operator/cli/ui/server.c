@@ -267,7 +267,7 @@ static int sweep_get(struct ui_server *server, const struct waiting *request, st
     struct json *document;
     if (sweep_read(server->cluster, request->name, &sweep, &object, error) < 0 ||
         sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
-        ui_sweep_document(object, &trials.view, clock_now_ms(), &document, error) < 0)
+        ui_sweep_document(object, &trials.view, server->cluster->kept, clock_now_ms(), &document, error) < 0)
         return -1;
     json_set_boolean(document, "kept", server->cluster->kept);
     return print_document(document, out, error);

@@ -28,6 +28,7 @@ Test(sweep_view, trials_that_are_over_are_there_without_their_jobs)
     for (size_t i = 0; i < 3; i++)
         cr_expect_eq(view.trials[i]->number, (int64_t)i);
     cr_expect_eq(view.trials[1], line, "the job says more than the result");
+    cr_expect(!view.trials[0]->has_job && view.trials[1]->has_job && !view.trials[2]->has_job);
     cr_expect_str_eq(view.trials[2]->objective, "1");
     trial_line_free(line);
     training_sweep_release(&sweep);
@@ -49,6 +50,7 @@ Test(sweep_view, a_trial_that_was_stopped_early_is_shown_as_its_result)
     cr_expect_str_eq(view.trials[1]->objective, "2");
     cr_expect_eq(view.trials[1]->step, 20);
     cr_expect(trial_line_is_over(view.trials[1]) && !view.trials[1]->succeeded && !view.trials[1]->failed);
+    cr_expect(view.trials[1]->has_job && !view.trials[0]->has_job);
     cr_expect_eq(sweep_done(&sweep), 2);
     trial_line_free(line);
     training_sweep_release(&sweep);
