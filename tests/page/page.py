@@ -893,9 +893,9 @@ def keyboard(page):
         return page.execute_script(SHOWN, "#keys")
 
     steps = [press(key)["step"] for key in [Keys.ARROW_RIGHT] * 5 + [Keys.ARROW_LEFT, Keys.HOME, Keys.ARROW_LEFT, Keys.END, Keys.PAGE_UP, Keys.PAGE_DOWN]]
-    check("keys move through the points of all curves", steps == [0, 10, 10, 20, 40, 20, 0, 0, 40, 20, 40], steps)
+    check("keys move through the points of all curves", steps == [0, 10, 20, 40, 40, 20, 0, 0, 40, 20, 40], steps)
     press(Keys.HOME)
-    third = [press(Keys.ARROW_RIGHT) for _ in range(3)][-1]
+    third = [press(Keys.ARROW_RIGHT) for _ in range(2)][-1]
     check("and say what the tooltip has", third["said"] == "step 20, training 1, held out 4 at 15; a new chief began with step 20", third)
     press(Keys.ESCAPE)
     pointed = page.execute_async_script("""

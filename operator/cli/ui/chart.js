@@ -116,6 +116,20 @@ function dataOf(points, isUsable) {
     return data;
 }
 
+// The lowest and highest x, and the first points with the lowest and highest y.
+function extremesOf(data) {
+    let left = data[0].x, right = left, low = 0, high = 0;
+    for (let i = 1; i < data.length; i++) {
+        const {x, y} = data[i];
+        if (y === null) continue;
+        if (x < left) left = x;
+        if (x > right) right = x;
+        if (y < data[low].y) low = i;
+        if (y > data[high].y) high = i;
+    }
+    return {left, right, low, high};
+}
+
 // The value of a point, told from those of the points beside it, and from what is `step` away.
 const pointText = (data, i, step) => figureText(data[i].y, Math.min(step, gapAt(data[i].y, data.slice(Math.max(0, i - 1), i + 2).map(({y}) => y))));
 
@@ -142,15 +156,19 @@ function showPlace(picture, place) {
 
 const tooltipText = ({title, body, footer}) => [[...title, ...body.flatMap((item) => item.lines)].join(", "), ...footer].join("; ");
 
-// A key starts from the point that the tooltip shows, also if the pointer has chosen it.
+// A key starts from the point that the tooltip shows, also if the pointer has chosen it, and goes on until the tooltip says something else: curves
+// have points at different places. Returns whether it is one of the keys.
 function moveByKey(picture, key) {
     const places = placesOf(picture), last = places.length - 1, page = Math.max(1, Math.round(places.length / PAGE_PARTS)), shown = picture.tooltip.getActiveElements();
+    const by = {ArrowRight: 1, ArrowLeft: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[key];
+    if (by === undefined) return false;
     const from = picture.chosen !== null ? picture.scales.x.getPixelForValue(picture.chosen) : shown.length > 0 ? shown[0].element.x : null;
-    const at = places.reduce((best, place, i) => Math.abs(place - from) < Math.abs(places[best] - from) ? i : best, 0);
-    const on = (by) => from === null ? 0 : Math.min(last, at + by), back = (by) => from === null ? last : Math.max(0, at - by);
-    const next = {ArrowRight: on(1), ArrowLeft: back(1), PageDown: on(page), PageUp: back(page), Home: 0, End: last}[key];
-    if (next === undefined) return false;
-    showPlace(picture, places[next]);
+    const before = from === null ? "" : tooltipText(picture.tooltip);
+    let at = from === null ? by > 0 ? -1 : last + 1 : places.reduce((best, place, i) => Math.abs(place - from) < Math.abs(places[best] - from) ? i : best, 0);
+    do {
+        at = Math.max(0, Math.min(last, at + by));
+        showPlace(picture, places[at]);
+    } while (tooltipText(picture.tooltip) === before && at > 0 && at < last);
     return true;
 }
 
@@ -176,9 +194,8 @@ function writeMarks(list, marks) {
 }
 
 // The first, last and best value of a curve.
-function summaryOf({data}, options, step) {
-    let best = options.best === undefined ? 0 : data.findIndex(({at}) => at === options.best);
-    if (options.best === undefined) data.forEach(({y}, i) => { if (y !== null && (options.higherIsBetter ? y > data[best].y : y < data[best].y)) best = i; });
+function summaryOf({data, low, high}, options, step) {
+    const best = options.best !== undefined ? data.findIndex(({at}) => at === options.best) : options.higherIsBetter ? high : low;
     const text = (i) => `${pointText(data, i, step)} at ${options.xName || "step"} ${data[i].at.toLocaleString("en")}`;
     return `first ${text(0)}, last ${text(data.length - 1)}` + (best < 0 ? "" : `, best ${text(best)}`);
 }
@@ -197,11 +214,9 @@ function chart(figure, options) {
         figure.replaceChildren(figure.firstChild, make("p", {class: "empty", text: options.empty || "No values yet."}));
         return;
     }
-    let lowX = Infinity, highX = -Infinity, lowY = Infinity, highY = -Infinity;
-    for (const {data} of filled) for (const {x, y} of data) if (y !== null) {
-        lowX = Math.min(lowX, x); highX = Math.max(highX, x);
-        lowY = Math.min(lowY, y); highY = Math.max(highY, y);
-    }
+    filled.forEach((one) => Object.assign(one, extremesOf(one.data)));
+    const lowX = Math.min(...filled.map(({left}) => left)), highX = Math.max(...filled.map(({right}) => right));
+    const lowY = Math.min(...filled.map(({data, low}) => data[low].y)), highY = Math.max(...filled.map(({data, high}) => data[high].y));
     const step = (highY - lowY) / PARTS_TOLD || Infinity, newestOf = ({data}) => pointText(data, data.length - 1, step);
     value.textContent = filled.map((one) => nameOf(one.name) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
     const isBest = ({raw}) => Boolean(raw) && raw.at === options.best, text = colourOf("text");
