@@ -947,7 +947,8 @@ static const struct field checkpoint_fields[] = {
      RANGE(1, PATH_MAX_LENGTH),
      FORMAT(PATH),
      .description =
-         "Folder in the storage. Default: the job's name. A later job with the same folder goes on from there."},
+         "Folder in the storage. Default: the job's name; in a bucket NAMESPACE/NAME. A later job with the same folder "
+         "goes on from there."},
     {.name = "everySteps",
      .kind = FIELD_INTEGER,
      MEMBER(checkpoint_spec, every_steps),
@@ -1057,8 +1058,10 @@ static const struct field s3_fields[] = {
      LONE,
      RANGE(1, PATH_MAX_LENGTH),
      FORMAT(PATH),
-     .description = "The storage consists of the objects whose keys begin with this prefix and a slash. Default: of "
-                    "all objects of the bucket; with sync, the job's name. Only one job at a time may sync a prefix."},
+     .description =
+         "The storage consists of the objects whose keys begin with this prefix and a slash. Default: of "
+         "all objects of the bucket; with sync, NAMESPACE/NAME of the job. Only one job at a time may sync a "
+         "prefix."},
     {.name = "region",
      .kind = FIELD_STRING,
      MEMBER(s3_spec, region),

@@ -12,6 +12,7 @@
 #include "common/job/job_status.h"
 #include "common/job/rules.h"
 #include "common/job/training_class.h"
+#include "common/memory.h"
 
 static int64_t time_at(const struct json *object, const char *path)
 {
@@ -113,6 +114,24 @@ enum framework spec_framework(const struct json *spec)
     return FRAMEWORK_COXSWAIN;
 }
 
+static bool checkpoints_are_in_bucket(const struct training_job *job)
+{
+    const char *name = job->document.checkpoint.storage;
+    for (unsigned i = 0; name && i < job->document.storage_count; i++)
+        if (strcmp(job->document.storage[i].name, name) == 0)
+            return job->framework == FRAMEWORK_COXSWAIN && job->document.storage[i].s3.enabled;
+    return false;
+}
+
+/* A claim belongs to one namespace. A bucket may be used by several, in which jobs may have the same name. */
+static const char *default_checkpoint_path(struct training_job *job)
+{
+    if (!*job->namespace || !checkpoints_are_in_bucket(job))
+        return job->name;
+    SCOPED_FREE char *path = memory_format("%s/%s", job->namespace, job->name);
+    return arena_copy_string(&job->document.arena, path);
+}
+
 static void spec_read(const struct json *spec, struct training_job *job)
 {
     struct field_reader reader = {.arena = &job->document.arena, .opaque = job->document.opaque};
@@ -121,7 +140,7 @@ static void spec_read(const struct json *spec, struct training_job *job)
     job->document.job_name = *job->name ? job->name : NULL;
     job->document.job_namespace = *job->namespace ? job->namespace : NULL;
     if (job->document.checkpoint.enabled && job->document.checkpoint.path == NULL)
-        job->document.checkpoint.path = job->name;
+        job->document.checkpoint.path = default_checkpoint_path(job);
 }
 
 /* To have no pods, and to have none: Suspended is also true of a job that waits in a queue. */

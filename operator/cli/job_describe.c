@@ -51,6 +51,17 @@ static void print_roles(const struct json *job, struct buffer *out)
                   json_integer_at(job, "spec.devices.count", 1));
 }
 
+/* An invalid job is printed as far as it can be read. */
+static void print_checkpoints(const struct json *job, struct buffer *out)
+{
+    SCOPED(training_job_release) struct training_job parsed;
+    struct error ignored = ERROR_INIT;
+    training_job_parse(job, &parsed, &ignored);
+    const struct checkpoint_spec *checkpoint = &parsed.document.checkpoint;
+    if (checkpoint->enabled && checkpoint->storage)
+        buffer_format(out, "%-13s %s:%s\n", "Checkpoints", checkpoint->storage, checkpoint->path);
+}
+
 static void print_spec(const struct json *job, struct buffer *out)
 {
     line(out, "Name", text_at(job, "metadata.name"));
@@ -60,9 +71,7 @@ static void print_spec(const struct json *job, struct buffer *out)
     line(out, "Strategy", text_at(job, "spec.coxswain.strategy.type"));
     line(out, "Model", text_at(job, "spec.coxswain.model.preset"));
     print_roles(job, out);
-    if (*text_at(job, "spec.coxswain.checkpoint.storage"))
-        buffer_format(out, "%-13s %s:%s\n", "Checkpoints", text_at(job, "spec.coxswain.checkpoint.storage"),
-                      json_string_at(job, "spec.coxswain.checkpoint.path", text_at(job, "metadata.name")));
+    print_checkpoints(job, out);
 }
 
 /* ---------------------------------------------------------------- where it stands */

@@ -31,7 +31,7 @@ job_of() {
 
 # objects JOB: the names of its objects
 objects() {
-    storage list "some/jobs/$1/" | sed "s:^[0-9]* some/jobs/$1/::"
+    storage list "some/jobs/default/$1/" | sed "s:^[0-9]* some/jobs/default/$1/::"
 }
 
 # committed JOB [STEP]: the names of its committed checkpoints

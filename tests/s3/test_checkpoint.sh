@@ -24,7 +24,7 @@ wait_for undisturbed state Succeeded 20 && [[ -s runs/undisturbed.safetensors ]]
 verdict $? "a job saves its checkpoints to a bucket" "$(api GET "$jobs_path/undisturbed" | tail -c 1500; log_of "$(member undisturbed 0)" | tail -n 5; objects undisturbed)"
 [[ $(committed undisturbed | wc -l) == 2 && $(objects undisturbed | grep -c rank-00000) == 2 ]]
 verdict $? "keep: 2 leaves two checkpoints" "$(objects undisturbed)"
-! grep -q 'some/jobs/undisturbed/step.*GET' proxy.log && [[ $(ls -A runs) == undisturbed.safetensors ]]
+! grep -q 'some/jobs/default/undisturbed/step.*GET' proxy.log && [[ $(ls -A runs) == undisturbed.safetensors ]]
 verdict $? "a job without losses reads nothing back" "$(ls -A runs)"
 
 # ---- the chief is killed at each kind of request of an upload

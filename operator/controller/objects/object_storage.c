@@ -155,11 +155,14 @@ static char *secret_folder(unsigned index)
     return memory_format("%s/%u", S3_DIRECTORY, index);
 }
 
-/* Without the slash that a prefix may begin with. There is one writer for a prefix, so by default each job that syncs has its own. */
-static const char *key_prefix(const struct training_job *job, const struct storage_spec *storage)
+/* Without the slash that a prefix may begin with; NULL: the whole bucket. There is one writer for a prefix, so by default each job that syncs
+ * has its own. Free with free(). */
+static char *key_prefix(const struct training_job *job, const struct storage_spec *storage)
 {
-    const char *prefix = storage->s3.prefix ? storage->s3.prefix : is_synced(job, storage) ? job->name : NULL;
-    return prefix ? prefix + (*prefix == '/') : NULL;
+    const char *prefix = storage->s3.prefix;
+    if (prefix)
+        return memory_copy_string(prefix + (*prefix == '/'));
+    return is_synced(job, storage) ? memory_format("%s/%s", job->namespace, job->name) : NULL;
 }
 
 /* Appends a variable with what the trainer needs to upload below `path` in the storage. */
@@ -167,8 +170,7 @@ static void add_settings(struct json *environment, const char *variable, const s
                          const char *path)
 {
     const struct storage_spec *storage = &job->document.storage[index];
-    const char *prefix = key_prefix(job, storage);
-    SCOPED_FREE char *secrets = secret_folder(index),
+    SCOPED_FREE char *secrets = secret_folder(index), *prefix = key_prefix(job, storage),
                      *below = memory_format("%s%s%s", prefix ? prefix : "", prefix ? "/" : "", path + (*path == '/'));
     SCOPED_JSON *settings = json_new_object();
     json_set_string(settings, "endpoint", storage->s3.endpoint);
@@ -190,7 +192,7 @@ void object_storage_add_environment(struct json *environment, const struct train
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const struct storage_spec *storage = &job->document.storage[i];
         if (has_checkpoints(job, storage))
-            add_settings(environment, ENV_CHECKPOINT_S3, job, i, path ? path : job->name);
+            add_settings(environment, ENV_CHECKPOINT_S3, job, i, path);
         if (has_export(job, storage))
             add_settings(environment, ENV_EXPORT_S3, job, i, job->document.export_path);
     }
@@ -243,9 +245,10 @@ static struct json *add_bucket_container(struct json *list, const struct trainin
     const struct storage_spec *storage = &job->document.storage[index];
     const struct s3_spec *s3 = &storage->s3;
     struct json *words = add_container(list, storage, index, image, command, s3->secret_name != NULL);
+    SCOPED_FREE char *prefix = key_prefix(job, storage);
     add_option(words, "--endpoint", s3->endpoint);
     add_option(words, "--bucket", s3->bucket);
-    add_option(words, "--prefix", key_prefix(job, storage));
+    add_option(words, "--prefix", prefix);
     add_option(words, "--region", s3->region);
     return words;
 }

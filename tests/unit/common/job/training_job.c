@@ -54,6 +54,38 @@ Test(training_job, reads_metadata_spec_and_status)
     cr_expect(job.document.crew.role_count == 0 && job.document.crew.port == FIELD_UNSET);
 }
 
+static void expect_checkpoint_path(const char *metadata, const char *storage, const char *checkpoint, const char *path)
+{
+    SCOPED_FREE char *text = memory_format("metadata: {%s}\n"
+                                           "spec:\n"
+                                           "  storage: [{name: runs, %s}]\n"
+                                           "  coxswain:\n"
+                                           "    strategy: {type: MultiWorkerMirrored}\n"
+                                           "    model: {preset: mlp}\n"
+                                           "    data: {format: Synthetic, examples: 10}\n"
+                                           "    training: {epochs: 1, batchSize: 8}\n"
+                                           "    checkpoint: {storage: runs%s}\n",
+                                           metadata, storage, checkpoint);
+    SCOPED_JSON *object = manifest_value(text);
+    SCOPED(training_job_release) struct training_job job;
+    struct error error = ERROR_INIT;
+    cr_assert(training_job_parse(object, &job, &error) == 0, "%s", error.message);
+    cr_expect_str_eq(job.document.checkpoint.path, path);
+}
+
+/* Two jobs of the same name, in two namespaces, must not go on from each other's checkpoints. */
+Test(training_job, checkpoints_of_two_namespaces_are_apart_in_a_bucket)
+{
+    static const char bucket[] = "s3: {endpoint: \"http://minio:9000\", bucket: runs}";
+    static const char prefixed[] = "s3: {endpoint: \"http://minio:9000\", bucket: runs, prefix: all}";
+    expect_checkpoint_path("name: digits, namespace: ml", bucket, "", "ml/digits");
+    expect_checkpoint_path("name: digits, namespace: other", bucket, "", "other/digits");
+    expect_checkpoint_path("name: digits, namespace: other", prefixed, "", "other/digits");
+    expect_checkpoint_path("name: digits, namespace: ml", bucket, ", path: digits", "digits");
+    expect_checkpoint_path("name: digits", bucket, "", "digits");
+    expect_checkpoint_path("name: digits, namespace: ml", "persistentVolumeClaim: {claimName: c}", "", "digits");
+}
+
 static void expect_pause_step(const char *metadata, int64_t step)
 {
     SCOPED_JSON *object = manifest_value(elastic);

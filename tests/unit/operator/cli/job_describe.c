@@ -46,6 +46,18 @@ Test(job_describe, all_there_is)
                      "digits waits for nothing: it runs, step 120 of 300, 35s left\n");
 }
 
+Test(job_describe, names_the_folder_of_the_checkpoints)
+{
+    SCOPED_JSON *job = json_of("{'metadata':{'name':'digits','namespace':'ml'},'spec':{'coxswain':{'checkpoint':{"
+                               "'storage':'runs'}},'storage':[{'name':'runs','s3':{'endpoint':'http://minio:9000',"
+                               "'bucket':'b-1'}}]}}");
+    struct why_input input = {.job = job, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, DESCRIPTION_MAX);
+    job_describe(&input, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "Checkpoints   runs:ml/digits\n"), "%s", buffer_text(&text));
+}
+
 Test(job_describe, shares_are_told_as_per_cent)
 {
     SCOPED_JSON *job =

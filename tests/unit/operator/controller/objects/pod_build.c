@@ -589,9 +589,9 @@ Test(pod_build, checkpoints_in_object_storage_are_uploaded_by_the_trainer)
     cr_assert(json_boolean_at(mount_of(trainer, "/coxswain/storage/corpus"), "readOnly", false));
     cr_assert_not(json_boolean_at(mount_of(trainer, "/coxswain/storage/runs"), "readOnly", false));
     cr_assert_not_null(mount_of(trainer, "/coxswain/s3/1"));
-    cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
+    cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/ml/digits");
     cr_assert_str_eq(variable_of(trainer, "COXSWAIN_CHECKPOINT_S3"),
-                     "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/b/digits\","
+                     "{\"endpoint\":\"http://minio:9000\",\"bucket\":\"models\",\"prefix\":\"a/b/ml/digits\","
                      "\"region\":\"eu\",\"credentials\":\"/coxswain/s3/1\"}");
     cr_assert_null(variable_of(trainer, "COXSWAIN_EXPORT_S3"));
 }
@@ -653,9 +653,9 @@ Test(pod_build, the_first_pod_of_a_foreign_job_uploads_what_it_writes)
                                          "ddp",  "b-1", "/coxswain/s3/0"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         cr_assert(has_word(json_member(sync, "command"), wanted[i]), "%s", wanted[i]);
-    cr_assert_str_eq(option_of(json_member(sync, "command"), "--prefix"), "ddp",
+    cr_assert_str_eq(option_of(json_member(sync, "command"), "--prefix"), "ml/ddp",
                      "jobs that share a bucket do not take one another's place as its writer");
-    cr_assert_str_eq(option_of(json_member(restore, "command"), "--prefix"), "ddp");
+    cr_assert_str_eq(option_of(json_member(restore, "command"), "--prefix"), "ml/ddp");
     cr_assert_str_eq(json_string_at(sync, "restartPolicy", ""), "Always");
     cr_assert_str_eq(json_string_at(sync, "resources.limits.memory", ""), "512Mi", "it runs beside the program");
     cr_assert_eq(json_integer_at(pod, "spec.terminationGracePeriodSeconds", 0), 300);
