@@ -21,6 +21,7 @@
 #define PATIENCE_MS 120000
 #define WAIT_LEAST_MS 100
 #define WAIT_MOST_MS 5000
+#define REFUSED_WAIT_MS 3000 /* before credentials that were refused are read once more */
 #define CONNECT_MS 10000
 #define SLOW_SECONDS 30  /* a connection that has been slower than the limit for so long is ended */
 #define SLOW_BYTES 1024L /* the limit for a range, per second; for other requests it is one byte */
@@ -29,7 +30,10 @@
 #define HANDLES_MAX 64       /* idle connections that are kept */
 #define EMPTY_PAGES_MAX 1000 /* one after the other, before a listing counts as endless */
 
+#define S3_REGION_MAX 64
+
 struct s3_client {
+    char *url; /* of the bucket */
     char *endpoint, *host, *bucket, *region, *credentials;
     struct s3_identity *identity; /* of the pod's service account; NULL: it has none, or there are credentials */
     bool is_google;               /* Google's headers and signature */
@@ -44,6 +48,7 @@ struct s3_client {
 struct exchange {
     struct s3_client *client;
     const char *method, *key, *query; /* the query is sorted and escaped, as the signature requires */
+    const char *listed;               /* of a listing: the beginning of the keys; else NULL */
     struct curl_slist *headers;
     const void *body;
     size_t body_length;
@@ -59,7 +64,8 @@ struct exchange {
     CURL *handle;
     long status;
     struct buffer answer;
-    struct s3_failure failure; /* the error document */
+    struct s3_failure failure;  /* the error document */
+    char region[S3_REGION_MAX]; /* of the bucket, as a server says that is in another one; "": unknown */
     struct s3_head head;
     int64_t retry_after_ms;
     int64_t first, total; /* from Content-Range: the offset of the body, and the size of the object; -1: unknown */
@@ -156,6 +162,7 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     size_t length = strlen(options->endpoint);
     client->endpoint = memory_copy_bytes(options->endpoint, length - (options->endpoint[length - 1] == '/'));
     client->bucket = memory_copy_string(options->bucket);
+    client->url = memory_format("%s/%s", client->endpoint, client->bucket);
     client->host = host_header(client->endpoint);
     client->is_google = is_google_host(client->host);
     const char *region = client->is_google ? "auto" : "us-east-1";
@@ -168,12 +175,18 @@ int s3_client_new(const struct s3_options *options, struct s3_client **ret_clien
     return 0;
 }
 
+const char *s3_client_url(const struct s3_client *client)
+{
+    return client->url;
+}
+
 void s3_client_free(struct s3_client *client)
 {
     while (client->idle_count > 0)
         curl_easy_cleanup(client->idle[--client->idle_count]);
     pthread_mutex_destroy(&client->lock);
     s3_identity_free(client->identity);
+    free(client->url);
     free(client->endpoint);
     free(client->bucket);
     free(client->host);
@@ -354,6 +367,8 @@ static size_t receive_header(char *bytes, size_t size, size_t count, void *conte
     struct s3_head *head = &exchange->head;
     if ((value = header_value(line, "ETag")) && strlen(value) < S3_ETAG_MAX)
         memcpy(head->etag, value, strlen(value) + 1);
+    if ((value = header_value(line, "x-amz-bucket-region")) && strlen(value) < S3_REGION_MAX)
+        memcpy(exchange->region, value, strlen(value) + 1);
     const char *crc = header_value(line, S3_AMAZON_PREFIX S3_META_CRC);
     value = crc ? crc : header_value(line, S3_GOOGLE_PREFIX S3_META_CRC);
     if (value && strlen(value) == 8) {
@@ -419,6 +434,7 @@ static int attempt(struct exchange *exchange, CURLcode *ret_result, struct error
     exchange->head = (struct s3_head){.size = -1};
     exchange->first = exchange->total = -1;
     exchange->retry_after_ms = 0;
+    exchange->region[0] = '\0';
     exchange->received_before = exchange->received;
     exchange->sink_error = (struct error)ERROR_INIT;
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
@@ -479,7 +495,7 @@ static const struct meaning meanings[] = {
     {"NoSuchBucket", ERROR_NOT_FOUND, "there is no such bucket; create it or correct its name"},
     {"NoSuchKey", ERROR_NOT_FOUND, "there is no such object"},
     {"PreconditionFailed", ERROR_ALREADY_EXISTS, "there is an object of that name already"},
-    {"PermanentRedirect", ERROR_INVALID, "the bucket is in another region; correct region and endpoint"},
+    {"InvalidBucketName", ERROR_INVALID, "this is no name that a bucket can have; correct it"},
     {"AuthorizationHeaderMalformed", ERROR_INVALID, "the bucket is in another region; correct region"},
 };
 
@@ -507,13 +523,19 @@ static const struct meaning *find_meaning(const struct exchange *exchange, const
                                            "the server refuses the request; the credentials may have expired"},
                                 absent = {"", ERROR_NOT_FOUND, "there is no such object or bucket"},
                                 exists = {"", ERROR_ALREADY_EXISTS, "there is an object of that name already"},
-                                other = {"", ERROR_UNSUPPORTED, "the server refuses the request"};
+                                moved = {"", ERROR_INVALID,
+                                         "the bucket is in another region; correct region and endpoint"},
+                                other = {"", ERROR_UNSUPPORTED,
+                                         "the server refuses the request; see whether endpoint, region and bucket are "
+                                         "right"};
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (strcmp(failure->code, meanings[i].code) == 0)
             return &meanings[i];
     long status = exchange->status;
     if (status == 400 && strcmp(exchange->method, "HEAD") == 0) /* AWS, which cannot send the code ExpiredToken here */
         return &expired;
+    if (status / 100 == 3)
+        return &moved;
     return status == 401 || status == 403 ? &forbidden : status == 404 ? &absent : status == 412 ? &exists : &other;
 }
 
@@ -524,11 +546,26 @@ static int describe(const struct exchange *exchange, enum error_kind kind, const
     if (exchange->is_anonymous && kind == ERROR_FORBIDDEN && exchange->status > 0)
         sentence =
             "the server wants credentials; give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in a job by s3.secretRef";
-    int result = error_set(error, kind, "%s %s/%s%s%s: %s%s%s", exchange->method, client->endpoint, client->bucket,
-                           *exchange->key ? "/" : "", exchange->key, sentence, *detail ? ": " : "", detail);
+    bool is_listing = exchange->listed && *exchange->listed;
+    int result = error_set(error, kind, "%s %s/%s%s%s%s%s: %s%s%s", exchange->method, client->endpoint, client->bucket,
+                           *exchange->key ? "/" : "", exchange->key, is_listing ? "?prefix=" : "",
+                           is_listing ? exchange->listed : "", sentence, *detail ? ": " : "", detail);
     if (error)
         error->http_status = (int)exchange->status;
     return result;
+}
+
+/* What the server adds to the meaning of its answer; free with free(). */
+static char *meaning_detail(const struct exchange *exchange, const struct meaning *meaning)
+{
+    const struct s3_failure *failure = &exchange->failure;
+    if (*exchange->region && meaning->kind == ERROR_INVALID)
+        return memory_format("its region is %s", exchange->region);
+    if (*meaning->code)
+        return memory_copy_string(meaning->kind == ERROR_INVALID ? failure->message : "");
+    const char *before_code = *failure->code ? " " : "", *before_message = *failure->message ? " " : "";
+    return memory_format("HTTP %ld%s%s%s%s", exchange->status, before_code, failure->code, before_message,
+                         failure->message);
 }
 
 enum verdict {
@@ -563,9 +600,8 @@ static enum verdict judge_answer(struct exchange *exchange, struct error *error)
         return VERDICT_FINAL;
     }
     const struct meaning *meaning = find_meaning(exchange, failure);
-    SCOPED_FREE char *detail =
-        *meaning->code ? NULL : memory_format("HTTP %ld %s %s", exchange->status, failure->code, failure->message);
-    describe(exchange, meaning->kind, meaning->sentence, detail ? detail : "", error);
+    SCOPED_FREE char *detail = meaning_detail(exchange, meaning);
+    describe(exchange, meaning->kind, meaning->sentence, detail, error);
     return meaning->kind == ERROR_FORBIDDEN ? VERDICT_AGAIN_IF_VALID_BEFORE : VERDICT_FINAL;
 }
 
@@ -628,6 +664,13 @@ static void wait_ms(int64_t ms)
     nanosleep(&time, NULL);
 }
 
+/* Before a request has succeeded. Files are replaced one after the other, so the key and its secret may have been of two Secrets. */
+static bool may_have_changed(const struct exchange *exchange, unsigned refusals)
+{
+    const struct s3_client *client = exchange->client;
+    return refusals == 1 && (client->credentials || client->identity);
+}
+
 /* Sends the request until it succeeds, fails for good, or has made no progress for patience_ms. */
 static int perform(struct exchange *exchange, struct error *error)
 {
@@ -635,6 +678,7 @@ static int perform(struct exchange *exchange, struct error *error)
     struct error last = ERROR_INIT;
     int64_t pause = WAIT_LEAST_MS, received = exchange->received, since = clock_monotonic_ms();
     buffer_init(&exchange->answer, S3_ANSWER_MAX);
+    unsigned refusals = 0;
     for (unsigned attempts = 1;; attempts++) {
         enum verdict verdict = try_once(exchange, &last);
         if (verdict == VERDICT_DONE) {
@@ -647,13 +691,14 @@ static int perform(struct exchange *exchange, struct error *error)
             since = clock_monotonic_ms();
         }
         int64_t wait = exchange->retry_after_ms > pause ? exchange->retry_after_ms : pause;
-        wait = wait > WAIT_MOST_MS ? WAIT_MOST_MS : wait;
+        bool is_refused = verdict == VERDICT_AGAIN_IF_VALID_BEFORE && !note_success(client, false);
+        refusals += is_refused;
+        wait = is_refused ? REFUSED_WAIT_MS : wait > WAIT_MOST_MS ? WAIT_MOST_MS : wait;
         bool given_up = clock_monotonic_ms() + wait - since > client->patience_ms;
-        if (verdict == VERDICT_FINAL || (verdict == VERDICT_AGAIN_IF_VALID_BEFORE && !note_success(client, false)) ||
-            given_up) {
+        if (verdict == VERDICT_FINAL || (is_refused && !may_have_changed(exchange, refusals)) || given_up) {
             if (error)
                 *error = last;
-            if (given_up && verdict != VERDICT_FINAL)
+            if (given_up && verdict != VERDICT_FINAL && !is_refused)
                 error_wrap(error, "given up after %u attempts", attempts);
             return -1;
         }
@@ -787,7 +832,7 @@ int s3_list(struct s3_client *client, const char *prefix, size_t most, struct s3
         SCOPED_FREE char *query =
             memory_format("%s%s%sencoding-type=url&list-type=2&prefix=%s", token ? "continuation-token=" : "",
                           token ? token : "", token ? "&" : "", escaped);
-        SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = "", .query = query};
+        SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = "", .query = query, .listed = prefix};
         size_t before = list.count;
         int result = perform(&exchange, error);
         if (result == 0)

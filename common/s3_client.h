@@ -23,7 +23,8 @@
  * Requests that fail temporarily (500, 502, 503, 504, 429, SlowDown, a time-out, a connection cut or refused) are sent again, after
  * 100 ms, then after twice as long each time, up to 5 s, until no 256 KiB have arrived for `patience_ms`. Refused credentials, and
  * a server's certificate that is not trusted, count as a temporary failure once a request of this client has succeeded: the Secret may be
- * about to be rotated.
+ * about to be rotated. Before that, credentials that come from files or from the pod's identity are read once more, after 3 s. What time
+ * does not cure fails at once: no such bucket or object, a bucket in another region, a malformed request.
  *
  * Errors: NOT_FOUND (no such object, or bucket), FORBIDDEN (credentials refused), ALREADY_EXISTS (a conditional write found an object),
  * CONFLICT (the object changed while it was read), CORRUPT (wrong bytes), TOO_LARGE, UNAVAILABLE (still failing after `patience_ms`),
@@ -52,6 +53,8 @@ struct s3_options {
 };
 
 int s3_client_new(const struct s3_options *options, struct s3_client **ret_client, struct error *error);
+/* The bucket's address for messages: "https://s3.eu-central-1.amazonaws.com/my-corpus". */
+const char *s3_client_url(const struct s3_client *client);
 /* No call may be running. */
 void s3_client_free(struct s3_client *client);
 

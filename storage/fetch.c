@@ -108,9 +108,11 @@ static int add_path(struct plan *plan, struct s3_client *client, const char *wan
         found++;
     }
     if (found == 0 && !request->is_left_out)
-        return error_set(error, ERROR_NOT_FOUND,
-                         "the bucket has no object at %s%s%s; correct the prefix or the path, or upload it",
-                         request->prefix, slash, wanted);
+        return error_set(
+            error, ERROR_NOT_FOUND,
+            "%s: the bucket has no object at %s%s%s; correct the bucket, the prefix or the path, or upload "
+            "it",
+            s3_client_url(client), request->prefix, slash, wanted);
     return 0;
 }
 

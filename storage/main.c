@@ -447,18 +447,18 @@ static const struct command *find_command(int count, char **words)
     return NULL;
 }
 
-/* EXIT_CODE_BAD_DATA for errors that would probably occur again. The operator counts each code of an init container as one failure; a rule of
- * failurePolicy can tell them apart. */
+/* With EXIT_CODE_BAD_DATA the job fails, since time does not cure it. With STORAGE_EXIT_REFUSED it fails if it has never run: else the
+ * credentials may be about to be replaced. Any other code counts as one failure of the pod. */
 static int exit_status(const struct error *error)
 {
     switch (error->kind) {
     case ERROR_INVALID:
     case ERROR_NOT_FOUND:
     case ERROR_TOO_LARGE:
-    case ERROR_NO_SPACE:
-    case ERROR_FORBIDDEN:
-    case ERROR_CORRUPT:
+    case ERROR_UNSUPPORTED:
         return EXIT_CODE_BAD_DATA;
+    case ERROR_FORBIDDEN:
+        return STORAGE_EXIT_REFUSED;
     case ERROR_ALREADY_EXISTS:
         return 3;
     default:

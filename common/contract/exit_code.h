@@ -41,6 +41,9 @@ enum exit_code {
 #undef X
 };
 
+/* Of coxswain-storage: the server refuses its credentials. It has EXIT_CODE_BAD_DATA, too, for what time does not cure. */
+#define STORAGE_EXIT_REFUSED 77
+
 /* Returns the meaning from the table, NULL for a code that is not in it. */
 const char *exit_code_meaning(int code);
 

@@ -11,7 +11,7 @@ secret() {
 # job_of NAME [WORKERS [KEEP [MORE]]]: 60 steps with a checkpoint each 10 steps, of 20 MB, so that it is uploaded in parts; MORE is more of
 # the section coxswain. The caller may set strategy, and, with a comma behind each, bounds (minReplicas and maxReplicas) and roles (further members
 # of the spec);
-# path, the folder of the checkpoints; and held, the number of examples for validation;
+# path, the folder of the checkpoints; bucket_of_job, another bucket; and held, the number of examples for validation;
 # pause, the milliseconds that a step takes longer.
 job_of() {
     [[ -e $1.delay ]] || delay "$1" "${pause:-100}" # so that no save has to be skipped because the one before is still being uploaded
@@ -19,7 +19,7 @@ job_of() {
         \"spec\":{\"workers\":{\"replicas\":${2:-1},${bounds:-}$(worker_template "$1")},${roles:-}\"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
             {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}},
-            {\"name\":\"bucket\",\"s3\":{\"endpoint\":\"$proxy_endpoint\",\"bucket\":\"runs\",\"prefix\":\"some/jobs\",
+            {\"name\":\"bucket\",\"s3\":{\"endpoint\":\"$proxy_endpoint\",\"bucket\":\"${bucket_of_job:-runs}\",\"prefix\":\"some/jobs\",
                 \"secretRef\":{\"name\":\"bucket\"}}}],
         \"coxswain\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"model\":{\"preset\":\"mlp\",\"width\":2048},
             \"data\":{\"format\":\"IDX\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"}${held:+,\"validation\":{\"last\":$held\}}},

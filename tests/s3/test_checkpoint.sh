@@ -129,6 +129,9 @@ sed -i 's/steps: 20/steps: 30/' two.yaml
 name=$(storage list two/ | sed -n 's:.* \(two/step-00000020[^/]*\)/manifest.json:\1:p')
 storage put junk "$name/rank-00000.safetensors" && chief 3 127.0.0.1 && grep -q 'step-00000020.* is damaged' chief3.log && grep -q 'resumes from the checkpoint of step 10' chief3.log
 verdict $? "a damaged checkpoint is passed over, and the older one taken" "$(cat chief3.log)"
+bucket_of_job=rums job_of mistyped
+wait_for mistyped state Failed 30 && job_says mistyped "$proxy_endpoint/rums.*there is no such bucket; create it or correct its name" && [[ ! $(member mistyped 0) =~ -[2-9]$ ]]
+verdict $? "a mistyped bucket fails the job at its first try, with a sentence" "$(api GET "$jobs_path/mistyped" | tail -c 1500)"
 secret PUT second-key wrong /bucket
 job_of refused
 wait_for refused state Failed 30 && job_says refused 'correct AWS_SECRET_ACCESS_KEY'

@@ -36,7 +36,7 @@ seq 1200 | xargs -P 8 -n 1 bash -c 'storage put many/$0 many/d$(($0 % 7))/$0' &&
 verdict $? "a folder with more objects than one page lists is fetched" "$(find copy | head)"
 rm copy/d3/10 && storage fetch copy d3 d3/10 'd4/*1' --prefix many 2>said && grep -q 'fetched=1 ' said && [[ $(cat copy/d3/10) == 10 ]]
 verdict $? "files that are there already are not fetched again" "$(cat said)"
-! storage fetch copy nothing --prefix many 2>said && grep -q 'no object at many/nothing; correct the prefix or the path' said
+! storage fetch copy nothing --prefix many 2>said && grep -q "$s3_endpoint/runs: the bucket has no object at many/nothing; correct the bucket, the prefix or the path" said
 verdict $? "a path without objects fails, and the message names it" "$(cat said)"
 ! storage fetch copy --prefix many --ceiling 1000 2>said && grep -q 'raise cacheSize' said
 verdict $? "objects larger than the ceiling are refused" "$(cat said)"

@@ -31,7 +31,7 @@ secret POST first-secret-of-the-test
 # job_of NAME DATA_S3 [MORE]: trains on the digits; MORE is more of the section coxswain
 job_of() {
     api POST "$jobs_path?fieldValidation=Strict" "{\"apiVersion\":\"coxswain.dev/v1beta1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"workers\":{\"replicas\":2},\"storage\":[{\"name\":\"corpus\",\"s3\":{\"endpoint\":\"$proxy_endpoint\",\"bucket\":\"runs\",
+        \"spec\":{\"workers\":{\"replicas\":2},\"storage\":[{\"name\":\"corpus\",\"s3\":{\"endpoint\":\"$proxy_endpoint\",\"bucket\":\"${bucket:-runs}\",
             \"secretRef\":{\"name\":\"corpus\"},$2}},{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
         \"coxswain\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"model\":{\"preset\":\"mlp\"},
             \"data\":{\"format\":\"IDX\",\"storage\":\"corpus\",\"path\":\"mnist\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"}},
@@ -105,12 +105,18 @@ fails_with() {
     wait_for "$1" state Failed 20 && job_says "$1" "$2"
     verdict $? "$3" "$(api GET "$jobs_path/$1" | tail -c 1500)"
 }
+# fails_at_once JOB WORDS NAME: without a second try
+fails_at_once() {
+    fails_with "$@"
+    job_says "$1" PermanentFailure && [[ $(pods "$1" | grep -c -- '-[2-9]$') == 0 ]]
+    verdict $? "and it fails at once" "$(api GET "$jobs_path/$1" | tail -c 1500; pods "$1")"
+}
 job_of nowhere '"prefix":"none"'
-fails_with nowhere 'no object at none/mnist/images; correct the prefix or the path' "an object that is not there fails the job with a sentence"
-job_says nowhere 'backoffLimit 6 exceeded'
-verdict $? "but not before the tries of backoffLimit" "$(api GET "$jobs_path/nowhere" | tail -c 1500)"
+fails_at_once nowhere "$proxy_endpoint/runs: the bucket has no object at none/mnist/images; correct the bucket, the prefix or the path" "an object that is not there fails the job with a sentence"
+bucket=rums job_of mistyped '"prefix":"corpus"'
+fails_at_once mistyped "$proxy_endpoint/rums?prefix=corpus/mnist/.*: there is no such bucket; create it or correct its name" "a mistyped bucket fails the job with a sentence"
 job_of small '"prefix":"corpus","cacheSize":"1k"'
-fails_with small 'raise cacheSize' "objects larger than the cache fail the job with a sentence"
+fails_at_once small 'raise cacheSize' "objects larger than the cache fail the job with a sentence"
 secret PUT wrong /corpus
 job_of refused '"prefix":"corpus"'
-fails_with refused 'correct AWS_SECRET_ACCESS_KEY' "wrong credentials fail the job with a sentence"
+fails_at_once refused 'correct AWS_SECRET_ACCESS_KEY' "wrong credentials fail the job with a sentence"

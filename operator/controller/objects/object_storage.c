@@ -19,6 +19,15 @@ bool object_storage_is_used(const struct job_document *document)
     return false;
 }
 
+bool object_storage_is_fetch(const char *container)
+{
+    static const char *const names[] = {"coxswain-fetch-", "coxswain-restore-", "coxswain-download-"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(container, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool is_named(const char *storage, const char *name)
 {
     return storage && strcmp(storage, name) == 0;

@@ -43,6 +43,9 @@ void object_storage_add_volumes(struct json *volumes, const struct job_document 
 void object_storage_add_fetches(struct json *init_containers, const struct training_job *job, const char *image,
                                 bool uploads);
 
+/* Returns whether this is the name of an init container that copies files into a pod. */
+bool object_storage_is_fetch(const char *container);
+
 /* Whether a sidecar uploads from this pod. */
 bool object_storage_uploads(const struct training_job *job, enum role role, int64_t index);
 

@@ -5,6 +5,7 @@
 
 #include "common/contract/exit_code.h"
 #include "common/failure_line.h"
+#include "operator/controller/objects/object_storage.h"
 #include "operator/controller/plan/node_blame.h"
 
 static const char *const reasons[] = {
@@ -54,6 +55,11 @@ bool ending_is_success(const struct pod_view *pod, enum framework framework)
     return framework == FRAMEWORK_COXSWAIN ? pod_view_succeeded(pod) : by_itself;
 }
 
+bool ending_is_refusal(const struct pod_view *pod)
+{
+    return object_storage_is_fetch(pod->init_container) && pod->exit_code == STORAGE_EXIT_REFUSED;
+}
+
 /* It took more storage, or time (the template's activeDeadlineSeconds), than it was given. */
 static bool took_too_much(const struct pod_view *pod)
 {
@@ -76,6 +82,10 @@ static enum ending_kind ended_kind(const struct pod_view *pod, enum framework fr
         return ENDING_DISRUPTION;
     if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
         return ENDING_DISRUPTION;
+    if (object_storage_is_fetch(pod->init_container) && pod->exit_code == EXIT_CODE_BAD_DATA)
+        return ENDING_PERMANENT;
+    if (ending_is_refusal(pod))
+        return ENDING_PERMANENT;
     if (*pod->init_container) /* its image defines what its codes mean */
         return ENDING_FAILURE;
     return framework == FRAMEWORK_COXSWAIN ? own_code_kind(pod->exit_code) : foreign_code_kind(pod->exit_code);

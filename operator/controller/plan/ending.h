@@ -45,6 +45,10 @@ struct ending {
  * evicted before. */
 bool ending_is_success(const struct pod_view *pod, enum framework framework);
 
+/* Returns whether an init container of ours ended because object storage, or a server of downloads, refused its credentials.
+ * ending_classify calls that permanent. */
+bool ending_is_refusal(const struct pod_view *pod);
+
 /* Classifies a pod's end. `start_failure_ms`: how long its container may fail to start before that
  * is permanent. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,

@@ -47,6 +47,13 @@ static bool follows_a_loss(const struct planning *planning, const struct slot *s
     return false;
 }
 
+static bool has_worked(const struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    return old->attempt > 1 || old->restart_count > 0 || old->progress.step > 0 ||
+           condition_is(old, CONDITION_RUNNING, CONDITION_TRUE);
+}
+
 static struct ending slot_ending(struct planning *planning, const struct slot *slot)
 {
     if (slot_lost(slot))
@@ -55,6 +62,9 @@ static struct ending slot_ending(struct planning *planning, const struct slot *s
         return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
     struct ending ending = ending_classify(slot->occupant, planning->job->framework,
                                            planning->input->options->start_failure_ms, planning->now_ms);
+    /* The credentials of a crew that has worked may be about to be replaced. */
+    if (ending.kind == ENDING_PERMANENT && ending_is_refusal(slot->occupant) && has_worked(planning))
+        ending.kind = ENDING_FAILURE;
     if (ending.kind != ENDING_NONE && ending.kind != ENDING_SUCCESS)
         failure_policy_apply(&planning->job->run_policy.failure_policy, slot->occupant, &ending);
     ending.follows = follows_a_loss(planning, slot, &ending);

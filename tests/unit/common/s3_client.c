@@ -7,7 +7,9 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "tests/unit/s3_server.h"
@@ -308,6 +310,8 @@ Test(s3_client, refusals_are_one_sentence_and_come_at_once)
                  {ERROR_TEXT("SignatureDoesNotMatch"), "correct AWS_SECRET_ACCESS_KEY"},
                  {ERROR_TEXT("RequestTimeTooSkewed"), "clock"},
                  {ERROR_TEXT("NoSuchBucket"), "create it or correct its name"},
+                 {ERROR_TEXT("AccessDenied"), "grant them"},
+                 {ERROR_TEXT("InvalidBucketName"), "no name that a bucket can have"},
                  {ERROR_TEXT("AuthorizationHeaderMalformed"), "correct region"},
                  {"", "refuses these credentials"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -319,6 +323,87 @@ Test(s3_client, refusals_are_one_sentence_and_come_at_once)
         cr_assert_eq(server.requests, 1);
         end();
     }
+}
+
+static void refuse_as_malformed(struct scripted_request *request)
+{
+    scripted_reply(request, 400, ERROR_TEXT("InvalidRequest"));
+}
+
+Test(s3_client, a_malformed_request_is_not_repeated)
+{
+    start(refuse_as_malformed);
+    cr_assert_lt(get("a", 5), 0);
+    cr_assert_eq(error.kind, ERROR_UNSUPPORTED);
+    cr_assert_not_null(strstr(error.message, "see whether endpoint, region and bucket are right"), "%s", error.message);
+    cr_assert_eq(server.requests, 1);
+    end();
+}
+
+static void redirect_region(struct scripted_request *request)
+{
+    scripted_reply_with(request, 301, "x-amz-bucket-region: eu-west-1\r\n", "");
+}
+
+Test(s3_client, a_bucket_in_another_region_is_named_with_it)
+{
+    struct s3_list list;
+    start(redirect_region);
+    cr_assert_lt(s3_list(client, "a/b", 10, &list, &error), 0);
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert_not_null(strstr(error.message, "/runs?prefix=a/b: the bucket is in another region; correct region and "
+                                             "endpoint: its region is eu-west-1"),
+                       "%s", error.message);
+    cr_assert_eq(server.requests, 1);
+    end();
+}
+
+static char credentials_folder[] = "/tmp/coxswain-s3-client-XXXXXX";
+
+static void write_credential(const char *name, const char *value)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", credentials_folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(value, file) >= 0 && fclose(file) == 0);
+}
+
+/* The key is new already, and its secret is replaced a moment later. */
+static void refuse_once(struct scripted_request *request)
+{
+    if (request->number == 0) {
+        write_credential("AWS_SECRET_ACCESS_KEY", "right");
+        scripted_reply(request, 403, ERROR_TEXT("SignatureDoesNotMatch"));
+    } else {
+        scripted_reply_with(request, 206, "", "hello");
+    }
+}
+
+static void expect_with_files(scripted_handler *handler, int result, int requests)
+{
+    struct s3_client *own;
+    char bytes[5];
+    start(handler);
+    SCOPED_FREE char *endpoint = memory_format("http://127.0.0.1:%d", server.port);
+    struct s3_options options = {.endpoint = endpoint, .bucket = "runs", .credentials = credentials_folder};
+    struct s3_range range = {.key = "a", .length = 5, .memory = bytes};
+    cr_assert_eq(s3_client_new(&options, &own, &error), 0, "%s", error.message);
+    cr_assert_eq(s3_get(own, &range, NULL, &error), result, "%s", error.message);
+    cr_assert_eq(server.requests, requests);
+    s3_client_free(own);
+    end();
+}
+
+Test(s3_client, refused_credentials_in_files_are_read_once_more)
+{
+    cr_assert_not_null(mkdtemp(credentials_folder));
+    write_credential("AWS_ACCESS_KEY_ID", "new");
+    write_credential("AWS_SECRET_ACCESS_KEY", "of-before");
+    expect_with_files(refuse_once, 0, 2);
+    refusal = ERROR_TEXT("AccessDenied");
+    int64_t begin_ms = clock_monotonic_ms();
+    expect_with_files(refuse, -1, 2);
+    cr_assert_lt(clock_monotonic_ms() - begin_ms, 6000);
+    cr_assert_null(strstr(error.message, "given up"), "%s", error.message);
 }
 
 static void rotate(struct scripted_request *request)

@@ -154,6 +154,27 @@ Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
     cr_expect_eq(ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T).kind, ENDING_DISRUPTION);
 }
 
+Test(ending, what_time_does_not_cure_in_object_storage_is_permanent)
+{
+    static const struct {
+        const char *container;
+        int code;
+        enum ending_kind kind;
+    } cases[] = {
+        {"coxswain-fetch-0", 65, ENDING_PERMANENT},    {"coxswain-restore-1", 65, ENDING_PERMANENT},
+        {"coxswain-download-0", 77, ENDING_PERMANENT}, {"coxswain-fetch-0", 1, ENDING_FAILURE},
+        {"coxswain-sync-0", 65, ENDING_FAILURE},       {"fetch", 77, ENDING_FAILURE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+        scene_end_pod(&scene, pod, cases[i].code);
+        pod->init_container = cases[i].container;
+        for (int framework = FRAMEWORK_COXSWAIN; framework <= FRAMEWORK_PYTORCH; framework++)
+            cr_expect_eq(ending_classify(pod, (enum framework)framework, START_FAILURE_MS, T).kind, cases[i].kind,
+                         "%s %d", cases[i].container, cases[i].code);
+    }
+}
+
 Test(ending, describes_code_meaning_and_failure_line)
 {
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);

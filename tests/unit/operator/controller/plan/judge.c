@@ -55,6 +55,19 @@ Test(judge, permanent_ends_the_job)
     cr_assert_eq(scene.plan.status.incarnation, 1);
 }
 
+/* In a job that has worked, the Secret may be about to be replaced. */
+Test(judge, refused_credentials_end_a_job_that_has_never_run)
+{
+    scene_end_pod(&scene, &scene.pods[1], 77);
+    scene.pods[1].init_container = "coxswain-fetch-0";
+    scene.pods[1].termination_message = "GET http://minio:9000/runs: the secret key is wrong";
+    expect_plan("failures=1 worker.pending=1");
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.progress.step = FIELD_UNSET;
+    expect_plan("failures=0 Failed:True=PermanentFailure");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "/runs: the secret key is wrong"));
+}
+
 Test(judge, a_pod_that_vanished_was_disrupted)
 {
     scene.list[1] = scene.list[2];
