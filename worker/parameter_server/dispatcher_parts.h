@@ -59,6 +59,7 @@ struct worker_session {
     uint32_t clock_lineage; /* the lineage in which `clock` counts */
     int64_t computing;      /* the ticket that the worker was computing when it joined; -1: none */
     int64_t heard_ms, beat_ms;
+    int64_t done_ns; /* when it last finished a ticket; 0: never */
 };
 
 /* Sums over the tickets finished since the last step was reported. */
@@ -96,10 +97,10 @@ struct dispatcher {
     enum dispatcher_phase phase;
     struct dispatcher_plan terms; /* lineage and base of the plan in progress; its sets are not used */
     struct step_sums sums;
-    int64_t reported_step;         /* the last step that was reported with EVENT_STEP */
-    int64_t done_ms;               /* when a ticket was last done, or tickets were first handed out */
-    int64_t late;                  /* Synchronous: shares dropped because another worker had finished the same share */
-    struct stragglers *stragglers; /* Synchronous */
+    int64_t reported_step; /* the last step that was reported with EVENT_STEP */
+    int64_t done_ms;       /* when a ticket was last done, or tickets were first handed out */
+    int64_t late;          /* Synchronous: shares dropped because another worker had finished the same share */
+    struct stragglers *stragglers;
     struct error fatal;
     bool cancelled, finished; /* finished: all members were informed that the run is over */
     int64_t cancelled_ms;

@@ -141,7 +141,7 @@ void dispatcher_deal(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- what is done */
 
-/* Synchronous: how long a worker took, or has taken so far. */
+/* How long a worker took for a ticket, or has taken so far. */
 static void note_pace(const struct worker_session *session, int64_t step, int64_t ns)
 {
     struct dispatcher *dispatcher = session->dispatcher;
@@ -226,6 +226,15 @@ static void note_clock(const struct worker_session *session, const struct ps_mes
         dispatcher_witness(dispatcher, TICKET_CLOCK, session->worker, message->clock);
 }
 
+/* Of the time that a worker has held a ticket, what it did not need for the one before. Without a step in common, nobody waits for its
+ * tickets, and it holds the next one while it computes. */
+static int64_t interval_ns(struct worker_session *session, int64_t held_ns, int64_t now_ns)
+{
+    int64_t since_done_ns = now_ns - session->done_ns;
+    session->done_ns = now_ns;
+    return held_ns < since_done_ns ? held_ns : since_done_ns;
+}
+
 static void on_done(struct worker_session *session, const struct ps_message *message)
 {
     struct dispatcher *dispatcher = session->dispatcher;
@@ -235,17 +244,17 @@ static void on_done(struct worker_session *session, const struct ps_message *mes
     bool synchronous = dispatcher->options.scheduler.mode == PARAMETER_SERVER_SYNCHRONOUS;
     if (!synchronous)
         note_lost(dispatcher, message);
-    int64_t own_ns;
-    bool first =
-        ticket_scheduler_done(dispatcher->scheduler, session->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    int64_t own_ns, now_ns = clock_monotonic_ns();
+    bool first = ticket_scheduler_done(dispatcher->scheduler, session->worker, message->ticket, now_ns, &own_ns);
     dispatcher->done_ms = dispatcher_now_ms();
     if (own_ns >= 0)
         dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, session->worker, message->ticket);
     else if (first)
         dispatcher_witness(dispatcher, TICKET_LATE, session->worker, message->ticket);
     note_clock(session, message);
-    if (synchronous && own_ns >= 0)
-        note_pace(session, message->ticket / dispatcher->options.scheduler.tickets_per_step + 1, own_ns);
+    if (own_ns >= 0)
+        note_pace(session, message->ticket / dispatcher->options.scheduler.tickets_per_step + 1,
+                  interval_ns(session, own_ns, now_ns));
     if (!first) {
         dispatcher->late += synchronous;
         return;
