@@ -83,7 +83,8 @@
 /* On a job: the Workload that MultiKueue has created for it. */
 #define LABEL_QUEUE_WORKLOAD "kueue.x-k8s.io/prebuilt-workload-name"
 
-/* spec.managedBy of jobs that are left to this operator, and of those that MultiKueue sends to other clusters. */
+/* spec.managedBy of jobs for the operator without --controller-name, to which jobs without a managedBy belong, too; and of those that
+ * MultiKueue sends to other clusters. */
 #define MANAGED_BY_OPERATOR "coxswain.dev/operator"
 #define MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 

@@ -1820,9 +1820,12 @@ static const struct field training_job_spec_fields[] = {
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
      .description =
-         "Name of another controller that runs this job; this operator then leaves it alone. "
-         "With kueue.x-k8s.io/multikueue it creates the job's Workload, by which Kueue sends the job to another "
-         "cluster."},
+         "Name of the controller that runs this job: that of an operator's --controller-name, or of another program. "
+         "Operators of other names leave the job alone. Default: coxswain.dev/operator, the name of an operator "
+         "without "
+         "that option. With kueue.x-k8s.io/multikueue that operator creates the job's Workload, by which Kueue sends "
+         "the "
+         "job to another cluster."},
     {.name = "trainingClass",
      .kind = FIELD_OBJECT,
      MEMBER(training_job, training_class),

@@ -67,13 +67,14 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
                       json_string_at(input->job, "metadata.name", ""));
         return true;
     }
-    if (*manager && strcmp(manager, MANAGED_BY_OPERATOR) != 0) {
-        buffer_format(out, "waits for another controller, %s (spec.managedBy)", manager);
-        return true;
-    }
     bool seen = *job_state(input->job) || job_condition(input->job, "Scheduled");
     if (seen && !job_has_news(input->job))
         return false;
+    if (*manager && strcmp(manager, MANAGED_BY_OPERATOR) != 0) {
+        buffer_format(out, "waits for the controller %s (spec.managedBy), which has not seen %s yet", manager,
+                      seen ? "its last change" : "it");
+        return true;
+    }
     buffer_format(out, "waits for an operator: none has seen %s yet", seen ? "its last change" : "it");
     if (seen || input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
         buffer_format(out, "; check that coxswain-operator runs, holds its Lease, and watches namespace %s",

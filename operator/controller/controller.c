@@ -483,6 +483,10 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     struct plan_input input;
     struct arena views = {0};
     struct progress progress;
+    if (!plan_is_managed_by(job->managed_by, controller->options.plan.controller_name)) {
+        node_taints_note(controller->taints, job);
+        return;
+    }
     set_job(entry, job->uid);
     job_entry_see_lists(entry, informer_counts(controller->pods).lists, &job->status);
     if (!is_over(&job->status))
@@ -1205,9 +1209,10 @@ static void write_jobs(const struct controller *controller, struct buffer *out)
     const void *item;
     for (size_t at = 0; informer_next(controller->jobs, &at, &key, &item);) {
         struct training_job job = job_record_view(item);
-        counts[job_status_state(&job.status)]++;
+        if (plan_is_managed_by(job.managed_by, controller->options.plan.controller_name))
+            counts[job_status_state(&job.status)]++;
     }
-    buffer_format(out, "# HELP coxswain_jobs Jobs by state.\n# TYPE coxswain_jobs gauge\n");
+    buffer_format(out, "# HELP coxswain_jobs Jobs of this operator by state.\n# TYPE coxswain_jobs gauge\n");
     for (size_t state = 0; state < sizeof counts / sizeof *counts; state++)
         buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum condition_type)state),
                       counts[state]);

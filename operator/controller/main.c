@@ -142,6 +142,7 @@ static void lead(void *context)
         .sick_node_ms = state->options.sick_node_ms,
         .plan = plan_options_default,
     };
+    options.plan.controller_name = state->options.controller_name;
     options.plan.pods.worker_image = state->options.worker_image;
     options.plan.pods.coscheduling_scheduler = state->options.coscheduling_scheduler;
     if (state->push)
@@ -151,8 +152,10 @@ static void lead(void *context)
     state->controller = controller_start(state->client, state->pods_client, &options);
     if (state->push)
         push_server_set_controller(state->push, state->controller);
-    state->sweeps = sweep_controller_start(state->client, options.name_space, options.instance);
-    log_info("controlling jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
+    state->sweeps =
+        sweep_controller_start(state->client, options.name_space, state->options.controller_name, options.instance);
+    log_info("controlling jobs", "namespace", options.name_space ? options.name_space : "(all)", "name",
+             state->options.controller_name, NULL);
 }
 
 static void push_failed(void *context, const struct error *error)

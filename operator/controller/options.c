@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/string_format.h"
 
 #define PERIOD_MAX_S (365 * 24 * 3600)
 
@@ -15,6 +16,8 @@ const char *const options_usage =
     "\n"
     "  --kubeconfig FILE        credentials; default: $KUBECONFIG, the pod's service account, ~/.kube/config\n"
     "  --namespace NAME         control the jobs of this namespace only; default: all\n"
+    "  --controller-name NAME   control the jobs and sweeps whose spec.managedBy is NAME only; default:\n"
+    "                           " MANAGED_BY_OPERATOR ", which controls those without managedBy, too\n"
     "  --worker-image IMAGE     for jobs with section coxswain that name no image\n"
     "  --coscheduling-scheduler NAME  schedulerName of pods with gang scheduler Coscheduling;\n"
     "                           default: scheduler-plugins-scheduler\n"
@@ -42,6 +45,7 @@ const char *const options_usage =
 enum option_id {
     OPTION_KUBECONFIG = 1,
     OPTION_NAMESPACE,
+    OPTION_CONTROLLER_NAME,
     OPTION_IMAGE,
     OPTION_COSCHEDULING,
     OPTION_CERTIFICATES,
@@ -62,6 +66,7 @@ enum option_id {
 static const struct option long_options[] = {
     {"kubeconfig", required_argument, NULL, OPTION_KUBECONFIG},
     {"namespace", required_argument, NULL, OPTION_NAMESPACE},
+    {"controller-name", required_argument, NULL, OPTION_CONTROLLER_NAME},
     {"worker-image", required_argument, NULL, OPTION_IMAGE},
     {"coscheduling-scheduler", required_argument, NULL, OPTION_COSCHEDULING},
     {"certificate-period", required_argument, NULL, OPTION_CERTIFICATES},
@@ -137,6 +142,19 @@ static int apply_lease_name(const char *value, struct options *options, struct e
     return 0;
 }
 
+static int apply_controller_name(const char *value, struct options *options, struct error *error)
+{
+    if (!string_format_matches(STRING_FORMAT_QUALIFIED_NAME, value) || !strchr(value, '/'))
+        return error_set(error, ERROR_INVALID,
+                         "--controller-name '%s': write a domain of yours, a slash and a name, such as "
+                         "example.com/coxswain",
+                         value);
+    if (strcmp(value, MANAGED_BY_MULTIKUEUE) == 0)
+        return error_set(error, ERROR_INVALID, "--controller-name: " MANAGED_BY_MULTIKUEUE " is the name of Kueue");
+    options->controller_name = value;
+    return 0;
+}
+
 /* Each request is one to this URL, which the program's arguments show to all who may see its pod. */
 static int apply_sink(const char *value, struct options *options, struct error *error)
 {
@@ -181,6 +199,8 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_VERSION:
         options->version = true;
         return 0;
+    case OPTION_CONTROLLER_NAME:
+        return apply_controller_name(value, options, error);
     case OPTION_CERTIFICATES:
         return parse_seconds("--certificate-period", value, &options->certificate_period_ms, error);
     case OPTION_METRICS:
@@ -197,6 +217,17 @@ static int apply(int id, const char *value, struct options *options, struct erro
     default:
         return apply_log(id, value, options, error);
     }
+}
+
+/* Operators with one Lease would wait for each other for ever. */
+static int check_lease(const struct options *options, struct error *error)
+{
+    if (options->leader_elect && strcmp(options->controller_name, MANAGED_BY_OPERATOR) != 0 &&
+        strcmp(options->lease_name, OPERATOR_NAME) == 0)
+        return error_set(error, ERROR_INVALID,
+                         "--controller-name with --leader-elect needs a --lease-name of its own, since " OPERATOR_NAME
+                         " is that of the operator without the option");
+    return 0;
 }
 
 static int check_sick_nodes(const struct options *options, struct error *error)
@@ -229,7 +260,8 @@ static int check_progress(const struct options *options, struct error *error)
 
 int options_parse(int count, char **arguments, struct options *ret_options, struct error *error)
 {
-    struct options options = {.worker_image = "coxswain-worker",
+    struct options options = {.controller_name = MANAGED_BY_OPERATOR,
+                              .worker_image = "coxswain-worker",
                               .coscheduling_scheduler = "scheduler-plugins-scheduler",
                               .lease_name = OPERATOR_NAME,
                               .metrics_address = "127.0.0.1",
@@ -248,7 +280,8 @@ int options_parse(int count, char **arguments, struct options *ret_options, stru
     }
     if (optind < count)
         return error_set(error, ERROR_INVALID, "%s: the operator takes options only; see --help", arguments[optind]);
-    if (check_progress(&options, error) < 0 || check_sick_nodes(&options, error) < 0)
+    if (check_lease(&options, error) < 0 || check_progress(&options, error) < 0 ||
+        check_sick_nodes(&options, error) < 0)
         return -1;
     *ret_options = options;
     return 0;

@@ -15,8 +15,9 @@
 #define OPTION_ADDRESS_MAX 64
 
 struct options {
-    const char *kubeconfig; /* NULL: as kubectl would find it, or the pod's service account */
-    const char *name_space; /* NULL: all */
+    const char *kubeconfig;      /* NULL: as kubectl would find it, or the pod's service account */
+    const char *name_space;      /* NULL: all */
+    const char *controller_name; /* spec.managedBy of its jobs and sweeps */
     const char *worker_image;
     const char *coscheduling_scheduler;
     int64_t certificate_period_ms; /* 0: the default */

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/execute/sweep_execute.h"
+#include "operator/controller/plan/plan.h"
 #include "operator/controller/sweep/early_stopping.h"
 #include "operator/controller/sweep/trial_build.h"
 #include "operator/kube/hash_map.h"
@@ -21,6 +22,7 @@
 
 struct sweep_controller {
     struct kube_client *client;
+    const char *controller_name;
     struct informer *sweeps, *trials;
     struct hash_map entries; /* "namespace/name" -> struct sweep_entry */
     struct event_recorder *recorder;
@@ -135,6 +137,12 @@ static void reconcile(struct sweep_controller *controller, struct sweep_entry *e
     sweep_plan_release(&plan);
 }
 
+static bool is_ours(const struct sweep_controller *controller, const struct sweep_record *record)
+{
+    const char *managed_by = json_string_at(record->sweep.template, "managedBy", NULL);
+    return plan_is_managed_by(managed_by, controller->controller_name);
+}
+
 static void reconcile_due(void *context)
 {
     struct sweep_entry *entry = context;
@@ -147,6 +155,8 @@ static void reconcile_due(void *context)
     if (!record) {
         hash_map_remove(&controller->entries, entry->key);
         sweep_entry_free(entry);
+    } else if (!is_ours(controller, record)) {
+        entry->dirty = false;
     } else if (!informer_has_seen(controller->sweeps, entry->sweep_write) ||
                !informer_has_seen(controller->trials, entry->trial_write)) {
         look_after(entry, UNSEEN_RETRY_MS);
@@ -341,10 +351,11 @@ static void start_informers(struct sweep_controller *controller, const char *nam
 /* ---------------------------------------------------------------- life cycle */
 
 struct sweep_controller *sweep_controller_start(struct kube_client *client, const char *name_space,
-                                                const char *instance)
+                                                const char *controller_name, const char *instance)
 {
     struct sweep_controller *controller = memory_allocate(1, sizeof *controller);
     controller->client = client;
+    controller->controller_name = controller_name;
     hash_map_init_keys_in_values(&controller->entries);
     struct event_recorder_options events = {.controller = API_GROUP "/operator", .instance = instance};
     controller->recorder = event_recorder_new(client, &events);

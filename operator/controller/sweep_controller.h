@@ -18,9 +18,10 @@
 
 struct sweep_controller;
 
-/* `name_space`: NULL: all. `instance`: for events. Both are borrowed. */
+/* `name_space`: NULL: all. `controller_name`: managedBy of the trials of its sweeps (plan_is_managed_by). `instance`: for events. All are
+ * borrowed. */
 struct sweep_controller *sweep_controller_start(struct kube_client *client, const char *name_space,
-                                                const char *instance);
+                                                const char *controller_name, const char *instance);
 /* Stops starting new work. */
 void sweep_controller_stop(struct sweep_controller *controller);
 void sweep_controller_free(struct sweep_controller *controller);

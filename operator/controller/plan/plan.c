@@ -23,6 +23,7 @@
 
 const struct plan_options plan_options_default = {
     .pods = {.worker_image = "coxswain-worker", .coscheduling_scheduler = "scheduler-plugins-scheduler"},
+    .controller_name = MANAGED_BY_OPERATOR,
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,
@@ -59,9 +60,10 @@ static bool (*const policies[])(struct planning *planning) = {
     crew_key_plan,       create_plan,
 };
 
-static bool is_ours(const struct training_job *job)
+bool plan_is_managed_by(const char *managed_by, const char *controller_name)
 {
-    return !job->managed_by || *job->managed_by == '\0' || strcmp(job->managed_by, MANAGED_BY_OPERATOR) == 0;
+    bool is_default = !managed_by || *managed_by == '\0' || strcmp(managed_by, MANAGED_BY_MULTIKUEUE) == 0;
+    return strcmp(is_default ? MANAGED_BY_OPERATOR : managed_by, controller_name) == 0;
 }
 
 /* Clears the promise of each pod that exists. After the job is over, promises stay, so that a late create can be distinguished from a pod
@@ -264,7 +266,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->foreign = input->foreign_reported;
     ret_plan->queue_change_waits = input->queue_change_reported;
     bool is_delegated = queue_is_delegated(input->job);
-    if (!is_ours(input->job) && !is_delegated)
+    if (!plan_is_managed_by(input->job->managed_by, input->options->controller_name))
         return;
     struct planning planning = {
         .input = input,

@@ -72,19 +72,24 @@ struct obstacle {
 
 struct plan_options {
     struct pod_options pods;
-    bool unrecorded_crews;         /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
-    int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
-    int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
-    int64_t count_write_ms;        /* a status write that only changes counts waits: this long … */
-    int64_t count_gather_max_ms;   /* … after the last change of a pod, up to this long after the first … */
-    int64_t count_write_max_ms;    /* … and up to this long if counts have gone on changing for longer */
-    int64_t dead_node_ms;          /* how long a deleted pod of ours may outlast its grace period on a dead node */
-    int64_t unseen_node_ms;        /* the same if the operator may not read the node */
+    const char *controller_name; /* spec.managedBy of the operator's jobs; jobs without it are MANAGED_BY_OPERATOR's */
+    bool unrecorded_crews;       /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
+    int64_t start_failure_ms;    /* how long a container may fail to start before that is final */
+    int64_t settle_ms;           /* how long a crew may take to end by itself after the chief */
+    int64_t count_write_ms;      /* a status write that only changes counts waits: this long … */
+    int64_t count_gather_max_ms; /* … after the last change of a pod, up to this long after the first … */
+    int64_t count_write_max_ms;  /* … and up to this long if counts have gone on changing for longer */
+    int64_t dead_node_ms;        /* how long a deleted pod of ours may outlast its grace period on a dead node */
+    int64_t unseen_node_ms;      /* the same if the operator may not read the node */
     int64_t certificate_period_ms; /* how long a crew presents one certificate */
     bool notifies;                 /* the operator has a sink for notifications (notice.h) */
     int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
+
+/* Returns whether jobs with this spec.managedBy (NULL: without it) belong to the operator of that name. Those that Kueue sends to another
+ * cluster belong to MANAGED_BY_OPERATOR, which creates their Workloads. */
+bool plan_is_managed_by(const char *managed_by, const char *controller_name);
 
 /* A pod that has vanished from the cache. */
 struct gone_pod {

@@ -59,7 +59,7 @@ Test(why, a_person_or_a_controller)
            "digits waits for an operator: none has seen it yet; check that coxswain-operator runs, holds its Lease, "
            "and watches namespace ml");
     expect(JOB("'managedBy':'example.com/other'", ""), "[]", "[]",
-           "digits waits for another controller, example.com/other (spec.managedBy)");
+           "digits waits for the controller example.com/other (spec.managedBy), which has not seen it yet");
     expect(JOB("'managedBy':'kueue.x-k8s.io/multikueue'", ""), "[]", "[]",
            "digits is run by MultiKueue in another cluster (spec.managedBy): kubectl describe workload digits says in "
            "which; there cox why says more");

@@ -46,6 +46,11 @@ Test(options, defaults_and_values)
     cr_assert_eq(options.sick_node_ms, 0);
     cr_assert_eq(parse(&options, &error, 2, "--taint-sick-nodes", "600"), 0);
     cr_assert_eq(options.sick_node_ms, 600000);
+    cr_assert_str_eq(options.controller_name, "coxswain.dev/operator");
+    cr_assert_eq(parse(&options, &error, 3, "--controller-name=a.b/c", "--leader-elect", "--lease-name=c"), 0);
+    cr_assert_str_eq(options.controller_name, "a.b/c");
+    cr_assert_lt(parse(&options, &error, 2, "--controller-name=a.b/c", "--leader-elect"), 0);
+    cr_assert(strstr(error.message, "--lease-name of its own"), "%s", error.message);
     cr_assert_lt(parse(&options, &error, 2, "--taint-sick-nodes=600", "--namespace=ml"), 0);
     cr_assert(strstr(error.message, "leave --namespace out"), "%s", error.message);
 }
@@ -53,6 +58,8 @@ Test(options, defaults_and_values)
 Test(options, mistakes_are_named)
 {
     static const char *const wrong[][2] = {{"--metrics-address=localhost", "localhost"},
+                                           {"--controller-name=team", "example.com/coxswain"},
+                                           {"--controller-name=kueue.x-k8s.io/multikueue", "is the name of Kueue"},
                                            {"--progress-address=8443", "8443"},
                                            {"--progress-address=:8443", "--progress-service"},
                                            {"--progress-service=reports", "--progress-address"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include "common/contract/labels.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 SCENE_SUITE(create)
@@ -120,7 +121,18 @@ Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
 {
     scene.job.managed_by = "example.com/other";
     expect_plan("write_status=0");
+    scene.job.managed_by = MANAGED_BY_OPERATOR;
+    expect_plan("write_status=1");
+    struct plan_options named = *scene.input.options;
+    named.controller_name = "example.com/other";
+    scene.input.options = &named;
+    expect_plan("write_status=0");
     scene.job.managed_by = NULL;
+    expect_plan("write_status=0 (an operator with a name takes nothing without it)");
+    scene.job.managed_by = MANAGED_BY_MULTIKUEUE;
+    expect_plan("write_status=0");
+    scene.job.managed_by = "example.com/other";
+    expect_plan("write_status=1");
     scene.job.deleted_ms = SCENE_NOW;
     expect_plan("write_status=0");
 }
