@@ -32,6 +32,11 @@ is_straggling() {
     [[ $(condition "$1") == "$2" ]]
 }
 
+# is_measured JOB INDEX: the chief's metrics have it as slow
+is_measured() {
+    curl -s --max-time 2 "http://$(address_of "$(member "$1" 0)"):8080/metrics" | contains "^coxswain_worker_straggler_ratio{role=\"worker\",index=\"$2\"} [2-9]\|[1-9][0-9]"
+}
+
 # has_event JOB REASON
 has_event() {
     "$bin/cox" describe "$1" | contains "$2"

@@ -44,6 +44,8 @@ slow async 1
 is_named async
 "$bin/cox" top --once | contains 'worker 1 takes [0-9]* times as long'
 verdict $? "so does cox top" "$("$bin/cox" top --once)"
+is_measured async 1
+verdict $? "and the metrics of the chief" "$(log_of "$(member async 0)" | tail -n 3)"
 has_event async StragglerFound
 verdict $? "and an event" "$("$bin/cox" describe async)"
 

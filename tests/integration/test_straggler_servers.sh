@@ -38,6 +38,8 @@ until_true 60 is_straggling slow True
 verdict $? "the status names the worker that has a tenth of its time" "$(log_of "$chief" | tail -n 3)"
 "$bin/cox" why slow | contains 'but its worker 1 takes [0-9]* times as long as expected'
 verdict $? "so does cox why" "$("$bin/cox" why slow)"
+is_measured slow 1
+verdict $? "and the metrics of the chief" "$(log_of "$(member slow 0)" | tail -n 3)"
 has_event slow StragglerFound
 verdict $? "and an event" "$("$bin/cox" describe slow)"
 

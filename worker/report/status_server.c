@@ -63,6 +63,19 @@ static void put_gauge(struct buffer *out, const char *name, const char *help, do
                   name, help, name, name, value);
 }
 
+/* Only while a member is slow. */
+static void put_straggler(struct buffer *out, const struct status_document *document)
+{
+    if (*document->straggler_role == '\0' || document->straggler_due_ms <= 0)
+        return;
+    buffer_format(out,
+                  "# HELP coxswain_worker_straggler_ratio How many times as long as expected a slow member takes.\n"
+                  "# TYPE coxswain_worker_straggler_ratio gauge\n"
+                  "coxswain_worker_straggler_ratio{role=\"%s\",index=\"%lld\"} %.10g\n",
+                  document->straggler_role, (long long)document->straggler_index,
+                  document->straggler_ms / document->straggler_due_ms);
+}
+
 static void answer_metrics(struct http_exchange *exchange, const struct status_document *document)
 {
     SCOPED_BUFFER text;
@@ -80,6 +93,7 @@ static void answer_metrics(struct http_exchange *exchange, const struct status_d
               "Connections refused per minute, because they did not prove that they belong to the job.",
               (double)document->refused_per_minute);
     put_gauge(&text, "goodput_ratio", "Share of the time that went into steps that were kept.", document->goodput);
+    put_straggler(&text, document);
     put_gauge(&text, "incarnation", "Incarnation of this pod.", (double)document->incarnation);
     for (unsigned i = 0; i < document->metric_count; i++)
         buffer_format(&text, "coxswain_worker_metric{name=\"%s\"} %.10g\n", document->metrics[i].name,
