@@ -3,44 +3,48 @@
 
 #include "tests/unit/operator/cli/sweep_json.h"
 
-static void expect(const struct buffer *out, const char *text)
+static struct scene scene;
+static struct buffer out;
+
+static void begin(void)
 {
-    cr_expect_str_eq(buffer_text(out), text, "%s", buffer_text(out));
+    scene_init(&scene);
+    buffer_init(&out, 65536);
+}
+
+static void end(void)
+{
+    scene_release(&scene);
+    buffer_release(&out);
+}
+
+TestSuite(sweep_print, .init = begin, .fini = end);
+
+static void expect(const char *text)
+{
+    cr_expect_str_eq(buffer_text(&out), text, "%s", buffer_text(&out));
 }
 
 Test(sweep_print, a_table_of_trials)
 {
-    struct scene scene;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
-    scene_init(&scene);
     sweep_print_table(&scene.view, &out);
-    expect(&out, "TRIAL   STATE       learningRate   WORDS      validationLoss\n"
-                 "0       Succeeded   0.5            one        0.25             best\n"
-                 "1       Failed      0.125          two, \"2\"\n"
-                 "2       Running     0.75           one\n"
-                 "3       Pending     1e-05          one\n");
-    scene_release(&scene);
+    expect("TRIAL   STATE       learningRate   WORDS      validationLoss\n"
+           "0       Succeeded   0.5            one        0.25             best\n"
+           "1       Failed      0.125          two, \"2\"\n"
+           "2       Running     0.75           one\n"
+           "3       Pending     1e-05          one\n");
 }
 
 Test(sweep_print, progress_on_one_line)
 {
-    struct scene scene;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
-    scene_init(&scene);
     sweep_print_line(&scene.view, SWEEP_NOW, &out);
-    expect(&out, "trials 2/6 done, 2 running, 1 failed  best validationLoss 0.25  about 65s left");
-    scene_release(&scene);
+    expect("trials 2/6 done, 2 running, 1 failed  best validationLoss 0.25  about 65s left");
 }
 
 Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
 {
-    struct scene scene;
-    SCOPED_BUFFER out, narrow;
-    buffer_init(&out, 65536);
+    SCOPED_BUFFER narrow;
     buffer_init(&narrow, 65536);
-    scene_init(&scene);
     sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
     cr_expect(strstr(buffer_text(&out), "s  Random, 2 trials at a time  Running\n"), "%s", buffer_text(&out));
     cr_expect(strstr(buffer_text(&out), "\nbest  s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"));
@@ -49,25 +53,19 @@ Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
     cr_expect_null(strstr(buffer_text(&out), "trial 1"), "what is over is not shown");
     sweep_print_block(&scene.view, SWEEP_NOW, 20, &narrow);
     cr_expect(strstr(buffer_text(&narrow), "\nbest  s-0: validatio\n"), "%s", buffer_text(&narrow));
-    scene_release(&scene);
 }
 
 Test(sweep_print, how_trials_end)
 {
-    struct scene scene;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
-    scene_init(&scene);
     sweep_print_end(&scene.sweep, scene.lines[1], &out);
     sweep_print_end(&scene.sweep, scene.lines[2], &out);
     struct trial_line *silent =
         trial_of(&scene.sweep, 4, "1", "one", "{conditions: [{type: Succeeded, status: 'True'}]}");
     sweep_print_end(&scene.sweep, silent, &out);
-    expect(&out, "s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"
-                 "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n"
-                 "s-4 succeeded, but reports no validationLoss; with learningRate 1, WORDS one\n");
+    expect("s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"
+           "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n"
+           "s-4 succeeded, but reports no validationLoss; with learningRate 1, WORDS one\n");
     trial_line_free(silent);
-    scene_release(&scene);
 }
 
 Test(sweep_print, trials_that_were_stopped_early)
@@ -78,14 +76,12 @@ Test(sweep_print, trials_that_were_stopped_early)
                  "[{state: Stopped, objective: '2', step: 20, values: '0.5,0'}]}\n");
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
     struct trial_line *line = trial_line_of_result(&sweep, 0);
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_print_end(&sweep, line, &out);
     sweep_print_result(&sweep, &out);
     sweep_print_line(&view, SWEEP_NOW, &out);
-    expect(&out, "s-0 was stopped early: validationLoss 2 after step 20 with learningRate 0.5, WORDS one\n"
-                 "s is complete: 2 of 6 trials succeeded, 3 were stopped early\n"
-                 "trials 6/6 done, 0 running, 1 failed, 3 stopped early");
+    expect("s-0 was stopped early: validationLoss 2 after step 20 with learningRate 0.5, WORDS one\n"
+           "s is complete: 2 of 6 trials succeeded, 3 were stopped early\n"
+           "trials 6/6 done, 0 running, 1 failed, 3 stopped early");
     trial_line_free(line);
     training_sweep_release(&sweep);
 }
@@ -96,9 +92,7 @@ Test(sweep_print, paused_trials_are_counted_and_not_listed)
         SWEEP_SPEC "status: {trials: {total: 2, running: 1, paused: 1}, results: [{state: Running}, {state: Paused, "
                    "objective: '2', step: 20}]}\n");
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
-    SCOPED_BUFFER out;
     SCOPED_BUFFER block;
-    buffer_init(&out, 65536);
     buffer_init(&block, 65536);
     sweep_view_complete(&view);
     sweep_print_table(&view, &out);
@@ -108,7 +102,7 @@ Test(sweep_print, paused_trials_are_counted_and_not_listed)
     cr_expect_null(strstr(buffer_text(&block), "trial 1"), "%s", buffer_text(&block));
     buffer_clear(&out);
     sweep_print_result(&sweep, &out);
-    expect(&out, "s is complete: 0 of 2 trials succeeded, 1 stay paused\n");
+    expect("s is complete: 0 of 2 trials succeeded, 1 stay paused\n");
     training_sweep_release(&sweep);
 }
 
@@ -118,32 +112,25 @@ Test(sweep_print, a_pause_and_what_its_value_means)
         SWEEP_SPEC "status: {trials: {total: 2, succeeded: 1, paused: 1}, best: {trial: s-0, objective: '4'}, results: "
                    "[{state: Succeeded, objective: '4'}, {state: Paused, objective: '2', step: 20}]}\n");
     struct trial_line *line = trial_line_of_result(&sweep, 1);
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_print_end(&sweep, line, &out);
     cr_expect_not_null(strstr(buffer_text(&out), "s-1 pauses: validationLoss 2 after step 20 with learningRate 0."),
                        "%s", buffer_text(&out));
     buffer_clear(&out);
     sweep_print_result(&sweep, &out);
-    expect(&out, "s is complete: 1 of 2 trials succeeded, 1 stay paused\n"
-                 "  best         s-0: validationLoss 4\n"
-                 "  The validationLoss of paused trials was measured after fewer steps, so none of them is the "
-                 "best.\n");
+    expect("s is complete: 1 of 2 trials succeeded, 1 stay paused\n"
+           "  best         s-0: validationLoss 4\n"
+           "  The validationLoss of paused trials was measured after fewer steps, so none of them is the "
+           "best.\n");
     trial_line_free(line);
     training_sweep_release(&sweep);
 }
 
 Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
 {
-    struct scene scene;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
-    scene_init(&scene);
     sweep_print_why(&scene.view, false, &out);
-    expect(&out, "s waits for its trials: 1 run, and 2 of 6 are over\n"
-                 "1 more waits to start; cox why s-3 says for what the first of them waits\n"
-                 "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
-    scene_release(&scene);
+    expect("s waits for its trials: 1 run, and 2 of 6 are over\n"
+           "1 more waits to start; cox why s-3 says for what the first of them waits\n"
+           "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
 }
 
 Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
@@ -153,13 +140,11 @@ Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
                             "trials: {total: 1, failed: 1}, results: [{state: Failed}]}\n");
     struct trial_line *line = trial_of(&sweep, 0, "0.5", "one", "{conditions: [{type: Succeeded, status: 'True'}]}");
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_view_add(&view, line);
     sweep_view_complete(&view);
     sweep_print_why(&view, false, &out);
-    expect(&out, "s waits for nothing: it has failed: 1 trial has failed\n"
-                 "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
+    expect("s waits for nothing: it has failed: 1 trial has failed\n"
+           "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
     trial_line_free(line);
     training_sweep_release(&sweep);
 }
@@ -169,27 +154,23 @@ Test(sweep_print, a_trial_that_failed_and_lost_its_job_has_no_reason)
     const char *values[] = {"0.5", "one"};
     struct training_sweep sweep = sweep_of(SWEEP_SPEC);
     struct trial_line line = {.name = "s-0", .message = "", .failed = true, .values = values, .value_count = 2};
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_print_end(&sweep, &line, &out);
-    expect(&out, "s-0 failed: the reason was in its job, which has been deleted; with learningRate 0.5, WORDS one\n");
+    expect("s-0 failed: the reason was in its job, which has been deleted; with learningRate 0.5, WORDS one\n");
     training_sweep_release(&sweep);
 }
 
 Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_print_result(&complete, &out);
-    expect(&out, "s is complete: 1 of 6 trials succeeded\n"
-                 "  best         s-0: validationLoss 0.25\n"
-                 "               coxswain.training.optimizer.learningRate  0.5\n"
-                 "               WORDS                                     one\n");
+    expect("s is complete: 1 of 6 trials succeeded\n"
+           "  best         s-0: validationLoss 0.25\n"
+           "               coxswain.training.optimizer.learningRate  0.5\n"
+           "               WORDS                                     one\n");
     failed = sweep_of(SWEEP_SPEC "status: {conditions: [{type: Failed, status: 'True', message: nothing works}]}");
     buffer_clear(&out);
     sweep_print_result(&failed, &out);
-    expect(&out, "s has failed: nothing works\n");
+    expect("s has failed: nothing works\n");
     training_sweep_release(&complete);
     training_sweep_release(&failed);
 }
@@ -201,10 +182,8 @@ Test(sweep_print, a_list_of_sweeps)
                    "- metadata: {name: b, namespace: m, creationTimestamp: '2026-11-20T14:00:30Z'}\n"
                    "  status: {conditions: [{type: Running, status: 'True'}], trials: {total: 4, running: 2, "
                    "succeeded: 1}, best: {trial: b-0, objective: '2'}}\n");
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
     sweep_print_list(list, true, SWEEP_NOW, &out);
-    expect(&out, "NAMESPACE   NAME   STATE     TRIALS   RUNNING   SUCCEEDED   FAILED   BEST   OBJECTIVE   AGE\n"
-                 "n           a      Pending   0        0         0           0                           60s\n"
-                 "m           b      Running   4        2         1           0        b-0    2           30s\n");
+    expect("NAMESPACE   NAME   STATE     TRIALS   RUNNING   SUCCEEDED   FAILED   BEST   OBJECTIVE   AGE\n"
+           "n           a      Pending   0        0         0           0                           60s\n"
+           "m           b      Running   4        2         1           0        b-0    2           30s\n");
 }

@@ -35,6 +35,12 @@ static void hear(void)
     workload.pods_ready_reason = pods.reason;
 }
 
+static void succeed(void)
+{
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+}
+
 static void expect_told(bool ready, const char *reason)
 {
     expect_turn("tell_workload=1");
@@ -128,8 +134,7 @@ Test(queue, the_end_is_told_after_the_label_was_taken_off)
 {
     run();
     scene.job.queue_name = NULL;
-    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
-    scene.job.status.completion_ms = scene.input.now_ms;
+    succeed();
     expect_plan("tell_workload=1");
 }
 
@@ -162,8 +167,7 @@ Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
     expect_plan("tell_workload=1");
     hear();
     expect_plan("tell_workload=0");
-    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
-    scene.job.status.completion_ms = scene.input.now_ms;
+    succeed();
     expect_plan("tell_workload=1");
     workload.finished = true;
     expect_plan("tell_workload=0");
@@ -569,8 +573,7 @@ Test(queue, a_suspended_job_and_one_that_has_ended_leave_nothing)
     scene_turn(&scene);
     expect_plan("delete_workload=2");
     scene.job.suspend = false;
-    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
-    scene.job.status.completion_ms = scene.input.now_ms;
+    succeed();
     expect_plan("delete_workload=1 tell_workload=1");
 }
 
