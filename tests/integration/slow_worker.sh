@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $bin and $jobs_path are the caller's
 #
-# A worker that gets a tenth of its time, and what is said about it, for scripts that source this file after training.sh. The caller runs
-# end_slow at its end.
+# A worker that gets a tenth of its time, and what is said about it, for scripts that source this file after training.sh. A
+# script that has more than one calls end_slow between them.
 
 slowed=
+export KUBECONFIG=$work/state/kubeconfig
+
+finish_also() {
+    end_slow
+}
 
 end_slow() {
     if [[ -n $slowed ]]; then kill "$slowed" 2>/dev/null; fi

@@ -10,11 +10,6 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/training.sh"
 . "$root/tests/integration/slow_worker.sh"
-export KUBECONFIG=$work/state/kubeconfig
-finish_also() {
-    end_slow
-}
-
 training_start
 crew undisturbed 3 300
 wait_for undisturbed state Succeeded 90

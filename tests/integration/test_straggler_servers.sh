@@ -10,13 +10,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
 . "$root/tests/integration/training.sh"
 . "$root/tests/integration/slow_worker.sh"
-export KUBECONFIG=$work/state/kubeconfig
 strategy='"type":"ParameterServer","mode":"Synchronous"'
 more='"parameterServers":{"replicas":2},'
-
-finish_also() {
-    end_slow
-}
 
 # servers JOB: the names of the pods of its parameter servers
 servers() {
