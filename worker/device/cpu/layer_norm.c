@@ -1,8 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "worker/device/cpu/cpu.h"
 #include "worker/device/cpu/lanes.h"
+
+#define PIECE_ROWS 32
+#define EPSILON 1e-5f
+
+static inline __attribute__((always_inline)) void normalise(const struct layer_norm_forward *op, int64_t row)
+{
+    int64_t c = op->c;
+    const float *x = op->x + row * c, *weight = op->weight, *bias = op->bias;
+    float *y = op->y + row * c;
+    float mean = lanes_sum(x, c) / (float)c;
+    for (int64_t i = 0; i < c; i++)
+        y[i] = x[i] - mean;
+    float rstd = 1.0f / __builtin_sqrtf(lanes_dot(y, y, c) / (float)c + EPSILON);
+    for (int64_t i = 0; i < c; i++)
+        y[i] = y[i] * rstd * weight[i] + bias[i];
+    op->mean[row] = mean;
+    op->rstd[row] = rstd;
+}
+
+CPU_VECTORISED static void forward_piece(const void *context, int64_t piece, void *scratch)
+{
+    const struct layer_norm_forward *op = context;
+    (void)scratch;
+    int64_t end = (piece + 1) * PIECE_ROWS < op->rows ? (piece + 1) * PIECE_ROWS : op->rows;
+    for (int64_t row = piece * PIECE_ROWS; row < end; row++)
+        normalise(op, row);
+}
+
+void cpu_layer_norm_forward(const struct cpu_call *call, const struct layer_norm_forward *op)
+{
+    struct layer_norm_forward norm = *op;
+    if (op->past) {
+        cpu_add_forward(call, &(struct add_forward){op->rows * op->c, op->x, op->past, op->sum, ACTIVATION_NONE});
+        norm.x = op->sum;
+    }
+    team_run(call->team, (op->rows + PIECE_ROWS - 1) / PIECE_ROWS, forward_piece, &norm);
+}
 
 /* Rows are cut into at most this many groups; each sums dweight and dbias on its own, then groups are added in order. */
 #define GROUPS_MAX 16
@@ -49,7 +87,7 @@ static inline __attribute__((always_inline)) void row_backward(const struct laye
     }
 }
 
-CPU_VECTORISED static void run_group(const void *context, int64_t group, void *scratch)
+CPU_VECTORISED static void backward_group(const void *context, int64_t group, void *scratch)
 {
     const struct layer_norm_backward *op = context;
     (void)scratch;
@@ -76,7 +114,7 @@ static void finish(float *to, const float *sums, int64_t groups, int64_t c, bool
 void cpu_layer_norm_backward(const struct cpu_call *call, const struct layer_norm_backward *op)
 {
     int64_t groups = group_count(op->rows);
-    team_run(call->team, groups, run_group, op);
+    team_run(call->team, groups, backward_group, op);
     finish(op->dweight, op->workspace, groups, op->c, op->accumulate);
     finish(op->dbias, op->workspace + op->c, groups, op->c, op->accumulate);
 }
