@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "operator/cli/command.h"
-#include "operator/cli/job_restart.h"
-#include "operator/cli/job_suspend.h"
+#include "operator/cli/job_control.h"
 #include "operator/cli/pod_place.h"
 
 static const struct command_usage usage = {

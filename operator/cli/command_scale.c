@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "operator/cli/command.h"
-#include "operator/cli/job_scale.h"
+#include "operator/cli/job_control.h"
 
 static const struct command_usage usage = {
     .text = "usage: cox scale NAME --workers N\n"

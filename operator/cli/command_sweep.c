@@ -9,7 +9,7 @@
 #include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
-#include "operator/cli/job_suspend.h"
+#include "operator/cli/job_control.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/sweep_best.h"
 #include "operator/cli/sweep_export.h"

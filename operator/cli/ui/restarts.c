@@ -7,8 +7,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
-#include "operator/cli/job_restart.h"
-#include "operator/cli/job_suspend.h"
+#include "operator/cli/job_control.h"
 
 #define RESTARTS_MAX 32
 #define NAME_MAX_LENGTH 254
