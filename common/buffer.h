@@ -22,7 +22,11 @@ struct buffer {
     size_t ceiling;  /* `length` never passes this */
 };
 
-/* Allocates nothing. `ceiling` is in bytes. */
+/* `SCOPED_BUFFER text = BUFFER_INIT(4096);` is an empty buffer of at most 4096 bytes. Allocates nothing. */
+#define BUFFER_INIT(maximum)                                                                                           \
+    {                                                                                                                  \
+        .ceiling = (maximum)                                                                                           \
+    }
 void buffer_init(struct buffer *buffer, size_t ceiling);
 void buffer_release(struct buffer *buffer);
 

@@ -31,8 +31,7 @@ static size_t escape_length(const char *text, size_t length)
 
 void failure_line_clean(const char *text, size_t length, size_t most, struct buffer *out)
 {
-    SCOPED_BUFFER line;
-    buffer_init(&line, length + 1);
+    SCOPED_BUFFER line = BUFFER_INIT(length + 1);
     for (size_t at = 0; at < length;) {
         size_t skip = escape_length(text + at, length - at);
         unsigned char byte = (unsigned char)text[at];

@@ -189,12 +189,11 @@ int json_print_indented(const struct json *value, struct buffer *out, struct err
 
 char *json_scalar_text(const struct json *value)
 {
-    struct buffer text;
+    struct buffer text = BUFFER_INIT(SCALAR_TEXT_MAX);
     if (json_type(value) == JSON_STRING)
         return memory_copy_string(json_string(value, ""));
     if (json_type(value) != JSON_NUMBER && json_type(value) != JSON_BOOLEAN)
         return NULL;
-    buffer_init(&text, SCALAR_TEXT_MAX);
     json_print(value, &text, NULL);
     return buffer_take(&text);
 }

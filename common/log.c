@@ -122,8 +122,7 @@ static void write_line(enum log_level level, const char *message, va_list pairs)
         return;
     char time[CLOCK_TEXT_MAX];
     format_time(time);
-    SCOPED_BUFFER line;
-    buffer_init(&line, LINE_MAX_BYTES);
+    SCOPED_BUFFER line = BUFFER_INIT(LINE_MAX_BYTES);
     (line_format == LOG_JSON ? format_json : format_text)(&line, level, time, message, pairs);
     buffer_append_byte(&line, '\n', NULL);
     ssize_t ignored = write(STDERR_FILENO, line.data, line.length);

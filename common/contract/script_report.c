@@ -68,8 +68,7 @@ static bool quote_not_finite(const char *text, size_t length, struct buffer *quo
  * even so is refused as it stands. */
 static int parse_report(const char *text, size_t length, struct json **ret_object, struct error *ret_flaw)
 {
-    SCOPED_BUFFER quoted;
-    buffer_init(&quoted, 2 * SCRIPT_REPORT_MAX);
+    SCOPED_BUFFER quoted = BUFFER_INIT(2 * SCRIPT_REPORT_MAX);
     if (json_parse(text, length, SCRIPT_REPORT_MAX, ret_object, ret_flaw) == 0)
         return 0;
     if (length > SCRIPT_REPORT_MAX || !quote_not_finite(text, length, &quoted) ||

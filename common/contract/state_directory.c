@@ -64,8 +64,7 @@ static const struct {
 static long status_of(long process, const char *key)
 {
     SCOPED_FREE char *path = memory_format("/proc/%ld/status", process);
-    SCOPED_BUFFER text;
-    buffer_init(&text, PROC_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(PROC_FILE_MAX);
     const char *line = buffer_read_file(&text, path, NULL) == 0 ? strstr(buffer_text(&text), key) : NULL;
     return line ? strtol(line + strlen(key), NULL, 10) : 0;
 }

@@ -73,8 +73,7 @@ static int find_column(const struct csv *row, bool header, const char *wanted, c
 {
     if (csv_find_column(row, header, wanted, ret_column))
         return 0;
-    SCOPED_BUFFER names;
-    buffer_init(&names, NAMES_TEXT_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(NAMES_TEXT_MAX);
     if (header)
         append_names(row, wanted, &names);
     return error_set(error, ERROR_INVALID, "%s: there is no column %s among the %u of the table%s", title, wanted,
@@ -279,8 +278,7 @@ static void append_problems(const struct csv_columns *columns, enum problem prob
 /* Appends the columns to leave out, unless they are too many for a message. */
 static void append_choice(const struct csv_columns *columns, const struct csv_choice *choice, struct buffer *out)
 {
-    SCOPED_BUFFER list;
-    buffer_init(&list, (size_t)columns->count * (CSV_SHOWN_MAX + 1));
+    SCOPED_BUFFER list = BUFFER_INIT((size_t)columns->count * (CSV_SHOWN_MAX + 1));
     for (unsigned i = 0; i < columns->count; i++)
         if (problem_of(columns, &columns->list[i]) != NO_PROBLEM) {
             buffer_append_string(&list, list.length > 0 ? "," : "", NULL);
@@ -293,8 +291,7 @@ static void append_choice(const struct csv_columns *columns, const struct csv_ch
 
 static int check(const struct csv_columns *columns, const struct csv_choice *choice, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, (size_t)16 * LIST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT((size_t)16 * LIST_TEXT_MAX);
     append_problems(columns, VALUES_MISSING, "values are missing in ", &text);
     append_problems(columns, DECIMAL_COMMAS, "", &text);
     append_problems(columns, NUMBERS_AND_WORDS, "", &text);
@@ -308,8 +305,7 @@ static int check(const struct csv_columns *columns, const struct csv_choice *cho
 
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, (size_t)4 * LIST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT((size_t)4 * LIST_TEXT_MAX);
     append_problems(columns, VALUES_MISSING, "values are missing in ", &text);
     return text.length == 0
                ? 0

@@ -152,8 +152,7 @@ static int suggest_names(const char *path, struct error *error)
 {
     if (!error || error->kind != ERROR_NOT_FOUND)
         return -1;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(2 * ERROR_MESSAGE_MAX);
     buffer_append_string(&text, error->message, NULL);
     file_name_suggest(path, &text);
     return error_set(error, ERROR_NOT_FOUND, "%s", buffer_text(&text));

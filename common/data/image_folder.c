@@ -290,8 +290,7 @@ int image_folder_read(const struct image_folder *folder, int64_t index, struct b
 int image_folder_look(const struct image_folder *folder, int64_t index, struct image *ret_image, struct error *error)
 {
     bool whole = false;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, IMAGE_BYTES_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(IMAGE_BYTES_MAX);
     for (off_t most = HEAD_BYTES; !whole; most = (off_t)IMAGE_BYTES_MAX) {
         if (read_bytes(folder, index, most, &bytes, &whole, error) < 0)
             return -1;

@@ -169,8 +169,7 @@ int npy_parse(const uint8_t *bytes, size_t length, struct npy *ret_npy, struct e
 
 int npy_append_header(struct buffer *file, const struct npy *npy, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 512);
+    SCOPED_BUFFER text = BUFFER_INIT(512);
     buffer_format(&text, "{'descr': '<%c%u', 'fortran_order': False, 'shape': (", npy->kind, npy->item_bytes);
     for (unsigned i = 0; i < npy->rank; i++)
         buffer_format(&text, i > 0 ? " %lld," : "%lld,", (long long)npy->shape[i]);

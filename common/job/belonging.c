@@ -99,8 +99,7 @@ static void kinds_cel(const struct belonging *belonging, struct buffer *cel)
 
 void belonging_cel(const struct belonging *belonging, struct buffer *cel)
 {
-    SCOPED_BUFFER path;
-    buffer_init(&path, 256);
+    SCOPED_BUFFER path = BUFFER_INIT(256);
     belonging_path(belonging, &path);
     if (belonging->inside)
         buffer_format(cel, "!has(self.%s) || ", belonging->inside->name);

@@ -34,8 +34,7 @@ static void condition_read(const struct json *object, struct condition *conditio
 
 static const char *others_read(const struct json *others, struct arena *arena)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, OTHERS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(OTHERS_MAX);
     return json_count(others) > 0 && json_print(others, &text, NULL) == 0 ? arena_copy_string(arena, buffer_text(&text))
                                                                           : NULL;
 }

@@ -143,8 +143,7 @@ static void check_enum(struct check *check, const struct field *field, const str
     const char *word = json_string(value, NULL);
     if (word && *word && (words_find(field->words, word) >= 0 || (field->flags & FIELD_OPEN)))
         return;
-    SCOPED_BUFFER offered;
-    buffer_init(&offered, FIELD_PATH_MAX);
+    SCOPED_BUFFER offered = BUFFER_INIT(FIELD_PATH_MAX);
     list_words(field->words, &offered);
     const char *meant = word ? nearest(field->words, word) : NULL;
     if (word == NULL)
@@ -344,9 +343,7 @@ static void check_belonging(void *context, const struct belonging *belonging)
     const struct kind_check *kind = context;
     if (belonging_holds(belonging, kind->object))
         return;
-    SCOPED_BUFFER path, message;
-    buffer_init(&path, FIELD_PATH_MAX);
-    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(FIELD_PATH_MAX), message = BUFFER_INIT(BELONGING_MESSAGE_MAX);
     belonging_path(belonging, &path);
     belonging_message(belonging, &message);
     violations_add(kind->check->violations, buffer_text(&path), "%s", buffer_text(&message));

@@ -196,8 +196,7 @@ int training_class_check(const struct json *object, struct error *error)
         return -1;
     if (template_overlay_check(json_member(spec, "template"), error) < 0)
         return error_wrap(error, "spec.template");
-    SCOPED_BUFFER text;
-    buffer_init(&text, TRAINING_CLASS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TRAINING_CLASS_MAX);
     if (json_print(spec, &text, NULL) < 0)
         return error_set(error, ERROR_INVALID,
                          "spec is larger than %d KiB as JSON; make it smaller, since each job keeps a copy",

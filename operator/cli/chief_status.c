@@ -89,8 +89,7 @@ static void answered_by_proxy(void *context, const struct kube_answer *answer)
 static void ask_by_proxy(struct chief_status *status)
 {
     SCOPED_FREE char *name = memory_format("%s:%d", status->pod, PORT_HTTP);
-    SCOPED_BUFFER path;
-    buffer_init(&path, PATH_MAX_LENGTH);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX_LENGTH);
     struct resource_path proxy = {KUBE_PODS, status->name_space, name, "proxy"};
     if (resource_path_append(&path, &proxy, NULL) < 0 || buffer_append_string(&path, "/status", NULL) < 0)
         return;

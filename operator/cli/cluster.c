@@ -187,9 +187,7 @@ int cluster_read(struct cluster *cluster, const char *path_and_query, struct buf
 int cluster_list(struct cluster *cluster, struct kube_resource resource, const char *name_space, const char *selector,
                  struct json **ret_items, struct error *error)
 {
-    SCOPED_BUFFER path, text;
-    buffer_init(&path, PATH_AND_QUERY_MAX);
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_AND_QUERY_MAX), text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     struct resource_path of = {.resource = resource, .name_space = name_space};
     SCOPED_JSON *list = NULL;
     if (resource_path_append(&path, &of, error) < 0 ||

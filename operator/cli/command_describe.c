@@ -20,8 +20,7 @@ static int describe(struct cluster *cluster, const struct command_line *line, st
 {
     for (int i = 0; i < line->name_count; i++) {
         SCOPED(job_evidence_release) struct job_evidence evidence = {.job = NULL};
-        SCOPED_BUFFER text;
-        buffer_init(&text, DESCRIPTION_MAX);
+        SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
         if (job_evidence_gather(cluster, line->names[i], &evidence, error) < 0)
             return -1;
         struct why_input input = job_evidence_input(&evidence);

@@ -232,8 +232,7 @@ static void print_head(const struct request *request, const struct json *sweep, 
 
 static int print_job(const char *title, const struct request *request)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
     SCOPED_JSON *job = first_job_make(&request->wish);
     SCOPED_JSON *of_job = training_job_violations(job, NULL);
     SCOPED_JSON *sweep = request->sweep ? first_sweep_make(&request->wish, job) : NULL;
@@ -261,8 +260,7 @@ static void append_clean(const char *text, struct buffer *out)
 /* Says on stderr which columns after the first `given` ones were left out because they look like identifiers. */
 static void print_identifiers(const char *title, const struct json *skipped, size_t given)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
     size_t at = 0;
     for (const struct json *item = json_first(skipped); item; item = json_next(item), at++) {
         if (at < given)
@@ -279,8 +277,7 @@ static void print_identifiers(const char *title, const struct json *skipped, siz
 /* Says on stderr what the job was made for. */
 static void print_found(const char *title, const struct data_files_found *found, const struct data_shape *shape)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
     buffer_format(&text, "%s: found ", title);
     append_clean(shape->images && strcmp(found->files, DATA_FILES_HERE) == 0 ? "folders of images" : found->files,
                  &text);
@@ -305,8 +302,7 @@ static void print_found(const char *title, const struct data_files_found *found,
 
 static int refuse_data(const char *title, const char *message)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
     append_clean(message, &text);
     fprintf(stderr, "%s: --data: %s\n", title, buffer_text(&text));
     return EXIT_FAILURE;

@@ -71,8 +71,7 @@ static bool is_asked_for(const struct command_line *line, const struct json *job
 
 static void show(struct watch *watch, const struct json *job)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     int64_t now_ms = clock_now_ms();
     if (!is_asked_for(watch->line, job))
         return;
@@ -129,8 +128,7 @@ static int watch_jobs(struct cluster *cluster, const struct command_line *line, 
 static int list_jobs(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     SCOPED_JSON *jobs = NULL;
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (jobs_find(cluster, line, &jobs, error) < 0)
         return -1;
     bool as_it_is = line->output != OUTPUT_TABLE && line->output != OUTPUT_WIDE;

@@ -50,8 +50,7 @@ static void tell_unread(const char *speaker, const struct json *pod, const struc
 
 static void print_texts(struct log_texts *texts, struct log_style style)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 2 * CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(2 * CLUSTER_ANSWER_MAX);
     style.width = log_texts_width(texts);
     while (log_merge_line(&style, texts->logs, texts->count, &out)) {
         fwrite(buffer_text(&out), 1, out.length, stdout);
@@ -61,8 +60,7 @@ static void print_texts(struct log_texts *texts, struct log_style style)
 
 static void tell_absent(const struct command_line *line, const struct json *job, const struct json *pods)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, ABSENT_MAX_LENGTH);
+    SCOPED_BUFFER text = BUFFER_INIT(ABSENT_MAX_LENGTH);
     log_absent_print(line, job, pods, &text);
     fputs(buffer_text(&text), stderr);
 }

@@ -120,8 +120,7 @@ static int read_options(int count, char **words, struct run_options *options)
 /* Without --fresh and --delete-volumes, however they were written. */
 static char *resume_command(const struct run_options *options, bool with_name)
 {
-    struct buffer text;
-    buffer_init(&text, RESUME_MAX);
+    struct buffer text = BUFFER_INIT(RESUME_MAX);
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
     SCOPED_FREE char *manifest = path_for_shell(options->manifest);
     buffer_format(&text, "%s run %s", program, manifest);

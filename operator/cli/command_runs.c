@@ -52,8 +52,7 @@ struct request {
 /* The text for a terminal, which might obey control characters in it. Free it with free(). */
 static char *printable(const char *text)
 {
-    struct buffer line;
-    buffer_init(&line, VOLUMES_TEXT_MAX);
+    struct buffer line = BUFFER_INIT(VOLUMES_TEXT_MAX);
     failure_line_clean(text, strlen(text), VOLUMES_TEXT_MAX - 1, &line);
     return buffer_take(&line);
 }
@@ -78,8 +77,7 @@ static void print_names(const struct run_list *list)
 static int print_json(const struct run_list *list, const int64_t *bytes, struct error *error)
 {
     SCOPED_JSON *rows = run_list_json(list, bytes);
-    SCOPED_BUFFER text;
-    buffer_init(&text, RUN_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RUN_PRINT_MAX);
     if (json_print_indented(rows, &text, error) < 0)
         return -1;
     puts(buffer_text(&text));
@@ -107,8 +105,7 @@ static int list_runs(const char *title, const struct request *request, const str
         return EXIT_SUCCESS;
     }
     SCOPED_FREE int64_t *bytes = measure(list);
-    SCOPED_BUFFER text;
-    buffer_init(&text, RUN_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RUN_PRINT_MAX);
     if (request->output == OUTPUT_JSON)
         return print_json(list, bytes, error);
     if (tell_troubles(list, title) == list->count) {
@@ -151,12 +148,10 @@ static bool may_go(const char *title, const struct request *request, const struc
 
 static void print_victim(const struct run_entry *entry, int64_t bytes)
 {
-    SCOPED_BUFFER size, volumes;
+    SCOPED_BUFFER size = BUFFER_INIT(ANSWER_MAX), volumes = BUFFER_INIT(VOLUMES_TEXT_MAX);
     SCOPED_FREE char *path = path_for_people(entry->directory);
     SCOPED_FREE char *shown = printable(path);
     SCOPED_FREE char *label = printable(entry->label);
-    buffer_init(&size, ANSWER_MAX);
-    buffer_init(&volumes, VOLUMES_TEXT_MAX);
     run_print_bytes(bytes, &size);
     earlier_volumes(entry->directory, &volumes);
     SCOPED_FREE char *shown_volumes = printable(buffer_text(&volumes));
@@ -203,8 +198,7 @@ static int delete_all(const char *title, const struct request *request, const st
     SCOPED_FREE int64_t *bytes = memory_allocate(count + 1, sizeof *bytes);
     int64_t freed = 0;
     size_t deleted = 0;
-    SCOPED_BUFFER size;
-    buffer_init(&size, ANSWER_MAX);
+    SCOPED_BUFFER size = BUFFER_INIT(ANSWER_MAX);
     for (size_t i = 0; i < count; i++)
         print_victim(entries[i], bytes[i] = directory_bytes(entries[i]->directory));
     if (!is_confirmed(title, request))
@@ -308,8 +302,7 @@ static int compare(const char *title, const struct request *request, const struc
     const struct run_entry *left, *right;
     SCOPED_JSON *left_manifest = NULL;
     SCOPED_JSON *right_manifest = NULL;
-    SCOPED_BUFFER text;
-    buffer_init(&text, RUN_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RUN_PRINT_MAX);
     if (run_list_find(list, request->names[0], &left, error) < 0 ||
         run_list_find(list, request->names[1], &right, error) < 0 ||
         run_record_manifest(left->directory, &left_manifest, error) < 0 ||

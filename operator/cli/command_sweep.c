@@ -57,8 +57,7 @@ static const struct command_usage get_usage = {.text = SWEEP_USAGE,
 static int list_sweeps(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     SCOPED_JSON *sweeps = NULL;
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (cluster_list(cluster, (struct kube_resource){API_GROUP, API_VERSION, TRAINING_SWEEP_PLURAL},
                      line->all_namespaces ? NULL : cluster->name_space, line->selector, &sweeps, error) < 0)
         return -1;
@@ -80,8 +79,7 @@ static int print_object(struct cluster *cluster, const struct command_line *line
     struct resource_path path = cluster_sweep_path(cluster, line->names[0]);
     struct json *object = NULL;
     SCOPED_JSON *list = json_new_array();
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (cluster_get(cluster, &path, &object, error) < 0)
         return -1;
     json_append(list, object);
@@ -106,8 +104,7 @@ static int print_trials(struct cluster *cluster, const char *name, trials_print 
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
     SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (sweep_read(cluster, name, &sweep, NULL, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0 ||
         print(&trials.view, &text, error) < 0)
         return -1;
@@ -140,8 +137,7 @@ static const struct command_usage top_usage = {
 static void draw(const struct sweep_follow *follow, struct terminal *terminal)
 {
     SCOPED(sweep_view_release) struct sweep_view view;
-    SCOPED_BUFFER block;
-    buffer_init(&block, VIEW_PRINT_MAX);
+    SCOPED_BUFFER block = BUFFER_INIT(VIEW_PRINT_MAX);
     sweep_follow_view(follow, &view);
     sweep_print_block(&view, clock_now_ms(), terminal->live ? terminal_width(terminal) : UINT_MAX, &block);
     terminal_draw(terminal, buffer_text(&block));
@@ -192,8 +188,7 @@ static int best_print_json(const struct training_sweep *sweep, struct buffer *ou
 static int best(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (sweep_read(cluster, line->names[0], &sweep, NULL, error) < 0 ||
         (line->output == OUTPUT_JSON ? best_print_json : sweep_best_print)(&sweep, &text, error) < 0)
         return -1;

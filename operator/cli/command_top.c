@@ -98,8 +98,7 @@ static void job_gone(void *context, const char *key, const void *item)
 
 static void show(struct top *top)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TOP_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TOP_TEXT_MAX);
     top_table_sort(top->rows, top->count);
     top_table_print(top->rows, top->count, top->terminal.live ? top->terminal.width : UINT_MAX,
                     top->line->all_namespaces, &text);
@@ -173,8 +172,7 @@ static void nothing(void *context)
 
 static void print_once(const struct terminal *terminal, const struct job_view *view)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TOP_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TOP_TEXT_MAX);
     view_print_block(view, terminal->live ? terminal->width : UINT_MAX, terminal->colour, &text);
     fputs(buffer_text(&text), stdout);
 }

@@ -25,8 +25,7 @@ static int why_sweep(struct cluster *cluster, const char *name, const char *tria
 {
     SCOPED(training_sweep_release) struct training_sweep sweep = {.opaque = NULL};
     SCOPED(sweep_trials_release) struct sweep_trials trials = {.count = 0};
-    SCOPED_BUFFER text;
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (sweep_read(cluster, name, &sweep, NULL, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0)
         return -1;
     if (!trial)
@@ -54,8 +53,7 @@ static int why(struct cluster *cluster, const struct command_line *line, struct 
     if (job_evidence_gather(cluster, line->names[0], &evidence, error) < 0)
         return error->kind == ERROR_NOT_FOUND && why_no_job(cluster, line->names[0]) == 0 ? 0 : -1;
     struct why_input input = job_evidence_input(&evidence);
-    SCOPED_BUFFER text;
-    buffer_init(&text, WHY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
     why_print(&input, &text);
     puts(buffer_text(&text));
     return 0;

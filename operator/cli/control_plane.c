@@ -93,8 +93,7 @@ static int child_start(struct child *child, char *const *arguments, int end, str
 
 static char *last_line(const char *path)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, LOG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(LOG_MAX);
     if (buffer_read_file(&text, path, NULL) < 0)
         return memory_copy_string("");
     while (text.length > 0 && text.data[text.length - 1] == '\n')

@@ -26,8 +26,7 @@ static int append_matches(struct buffer *corpus, const char *sources, const char
 
 int corpus_write(const char *sources, const char *directory, struct error *error)
 {
-    SCOPED_BUFFER corpus;
-    buffer_init(&corpus, CORPUS_MAX);
+    SCOPED_BUFFER corpus = BUFFER_INIT(CORPUS_MAX);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         if (append_matches(&corpus, sources, patterns[i], error) < 0)
             return -1;

@@ -292,10 +292,8 @@ static void list_files(const struct search *search, struct buffer *out)
 
 static int refuse(const struct search *search, const char *format, struct error *error)
 {
-    SCOPED_BUFFER patterns;
-    SCOPED_BUFFER files;
-    buffer_init(&patterns, LIST_MAX);
-    buffer_init(&files, LIST_MAX);
+    SCOPED_BUFFER patterns = BUFFER_INIT(LIST_MAX);
+    SCOPED_BUFFER files = BUFFER_INIT(LIST_MAX);
     for (size_t i = 0; i < KIND_COUNT && format; i++)
         if (is_of(&kinds[i], format) && !kinds[i].of_test)
             buffer_format(&patterns, "%s%s", patterns.length > 0 ? ", " : " (", kinds[i].pattern);
@@ -368,8 +366,7 @@ int data_folder_look(const char *path, const char *format, struct data_files_fou
     if (count < 0 && errno != ENOENT)
         return error_set_errno(error, "open the folder %s", folder);
     if (count < 0) {
-        SCOPED_BUFFER names;
-        buffer_init(&names, ERROR_MESSAGE_MAX);
+        SCOPED_BUFFER names = BUFFER_INIT(ERROR_MESSAGE_MAX);
         file_name_suggest(folder, &names);
         return error_set(error, ERROR_NOT_FOUND, "there is no file or folder %s%s", folder, buffer_text(&names));
     }

@@ -477,8 +477,7 @@ static int read_images(const char *folder, const char *name, struct data_shape *
 static int read_text(const char *folder, const char *name, struct data_shape *shape, struct error *error)
 {
     SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
-    SCOPED_BUFFER texts;
-    buffer_init(&texts, JSON_LINES_TEXTS_MAX);
+    SCOPED_BUFFER texts = BUFFER_INIT(JSON_LINES_TEXTS_MAX);
     if (open_file(folder, name, &file, error) < 0)
         return -1;
     bool is_json = json_lines_named(name);
@@ -539,8 +538,7 @@ static void append_sides(const struct data_shape *shape, struct buffer *out)
 static int check_tested(const struct data_files_found *found, const struct data_shape *shape,
                         const struct data_shape *tested, struct error *error)
 {
-    SCOPED_BUFFER sides;
-    buffer_init(&sides, SIDES_TEXT_MAX);
+    SCOPED_BUFFER sides = BUFFER_INIT(SIDES_TEXT_MAX);
     if (shape->images || same_sides(shape, tested))
         return 0;
     buffer_format(&sides, "%s has examples of ", found->files);

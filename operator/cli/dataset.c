@@ -174,8 +174,7 @@ static int fetch(struct download *download, struct error *error)
     SCOPED_FREE char *path = memory_format("%s/%s", download->directory, download->file->path);
     if (file_check(download->file, path, NULL) == 0)
         return 0;
-    SCOPED_BUFFER causes;
-    buffer_init(&causes, ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER causes = BUFFER_INIT(ERROR_MESSAGE_MAX);
     for (; *mirrors; mirrors++) {
         struct error cause = ERROR_INIT;
         if (fetch_from(download, *mirrors, &cause) == 0)

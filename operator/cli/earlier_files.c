@@ -54,8 +54,7 @@ void earlier_volumes(const char *state, struct buffer *out)
 
 bool earlier_volumes_are_several(const char *state)
 {
-    SCOPED_BUFFER names;
-    buffer_init(&names, VOLUMES_TEXT_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(VOLUMES_TEXT_MAX);
     earlier_volumes(state, &names);
     return strchr(buffer_text(&names), ',') != NULL;
 }

@@ -43,8 +43,7 @@ int earlier_run_remember(const char *state, const struct run_ingredients *ingred
                          struct error *error)
 {
     SCOPED_FREE char *path = memory_format("%s/" STATE_MADE_FROM, state);
-    SCOPED_BUFFER record;
-    buffer_init(&record, RECORD_MAX);
+    SCOPED_BUFFER record = BUFFER_INIT(RECORD_MAX);
     if (compose(ingredients, weights, &record, error) < 0)
         return -1;
     return buffer_write_file(&record, path, error);
@@ -53,9 +52,7 @@ int earlier_run_remember(const char *state, const struct run_ingredients *ingred
 char *earlier_run_weights(const char *state, const struct run_ingredients *ingredients)
 {
     SCOPED_FREE char *path = memory_format("%s/" STATE_MADE_FROM, state);
-    SCOPED_BUFFER record, expected;
-    buffer_init(&record, RECORD_MAX);
-    buffer_init(&expected, RECORD_MAX);
+    SCOPED_BUFFER record = BUFFER_INIT(RECORD_MAX), expected = BUFFER_INIT(RECORD_MAX);
     if (buffer_read_file(&record, path, NULL) < 0)
         return NULL;
     const char *place = strstr(buffer_text(&record), "\nweights ");

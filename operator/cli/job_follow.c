@@ -131,8 +131,7 @@ static void log_answered(void *context, const struct kube_answer *answer)
 
 static void log_start(struct job_follow *follow, const char *container)
 {
-    SCOPED_BUFFER path;
-    buffer_init(&path, 4096);
+    SCOPED_BUFFER path = BUFFER_INIT(4096);
     struct resource_path log = {KUBE_PODS, follow->view->name_space, follow->pod, "log"};
     if (resource_path_append(&path, &log, NULL) < 0 || resource_path_append_query(&path, "follow", "true", NULL) < 0 ||
         resource_path_append_query(&path, "container", container, NULL) < 0 ||

@@ -90,8 +90,7 @@ static void put_members(struct buffer *out, const struct object_type *type, cons
 
 static void put_scalar(struct buffer *out, const struct json *value)
 {
-    SCOPED_BUFFER line;
-    buffer_init(&line, SCALAR_MAX);
+    SCOPED_BUFFER line = BUFFER_INIT(SCALAR_MAX);
     yaml_print(value, &line, NULL);
     buffer_append(out, buffer_text(&line), strcspn(buffer_text(&line), "\n"), NULL);
 }

@@ -108,8 +108,7 @@ static int shape_root(const struct json *job, const char *name, struct shape *re
 
 static int refuse_member(const struct object_type *type, const char *name, struct error *error)
 {
-    SCOPED_BUFFER choices;
-    buffer_init(&choices, CHOICES_MAX);
+    SCOPED_BUFFER choices = BUFFER_INIT(CHOICES_MAX);
     for (struct field_cursor at = field_first(type); at.field; field_next(&at))
         buffer_format(&choices, "%s%s", choices.length > 0 ? ", " : "", at.field->name);
     const char *meant = field_nearest(type, name);
@@ -199,8 +198,7 @@ static int place_enter(const struct place *place, bool list, bool make, struct j
 
 static int refuse_element(const struct json *list, const char *key, const char *text, struct error *error)
 {
-    SCOPED_BUFFER choices;
-    buffer_init(&choices, CHOICES_MAX);
+    SCOPED_BUFFER choices = BUFFER_INIT(CHOICES_MAX);
     for (const struct json *item = json_first(list); item; item = json_next(item))
         buffer_format(&choices, "%s%s", choices.length > 0 ? ", " : ": ", json_string_at(item, key, "?"));
     return error_set(error, ERROR_INVALID, "there is no element [%s]; the list has %zu%s", text, json_count(list),

@@ -178,8 +178,7 @@ static void tell_state(struct job_view *view, const struct json *job, const char
 /* What the job waits for, once for each reason: figures in the message, such as a quota's, may change often. */
 static void tell_hold(struct job_view *view, const struct json *job)
 {
-    SCOPED_BUFFER sentence;
-    buffer_init(&sentence, WHY_MAX);
+    SCOPED_BUFFER sentence = BUFFER_INIT(WHY_MAX);
     const char *reason = why_print_hold(job, &sentence);
     if (*reason && strcmp(reason, view->hold) != 0)
         buffer_format(&view->events, "%s\n", buffer_text(&sentence));
@@ -258,8 +257,7 @@ static bool is_exit_line(const char *line)
 static void describe_end(struct pod_line *line, const struct json *terminated)
 {
     int code = (int)json_integer_at(terminated, "exitCode", -1);
-    SCOPED_BUFFER words;
-    buffer_init(&words, sizeof line->failure_line);
+    SCOPED_BUFFER words = BUFFER_INIT(sizeof line->failure_line);
     const char *message = json_string_at(terminated, "message", "");
     if (code > 0 && code != EXIT_CODE_LEFT)
         failure_line_append(message, code, &words);

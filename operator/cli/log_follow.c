@@ -92,8 +92,7 @@ static void ended(void *context, const struct kube_answer *answer);
 static void stream_open(struct pod_stream *stream, const struct json *pod, const char *since)
 {
     struct log_follower *follower = stream->follower;
-    SCOPED_BUFFER path;
-    buffer_init(&path, PATH_MAX_LENGTH);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX_LENGTH);
     if (log_path(follower->line, pod, true, since, &path, &stream->cause) < 0) {
         stream_end(stream);
         return;
@@ -284,8 +283,7 @@ static void streams_free(struct log_follower *follower)
 
 static void print_due(struct log_follower *follower, int64_t now_ms)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 2 * LOG_LINE_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(2 * LOG_LINE_MAX);
     while (log_queue_next(follower->queue, now_ms, &out)) {
         fwrite(buffer_text(&out), 1, out.length, stdout);
         buffer_clear(&out);

@@ -21,8 +21,7 @@ void log_texts_release(struct log_texts *texts)
 int log_text_read(struct cluster *cluster, const struct command_line *line, const struct json *pod, const char *since,
                   struct buffer *text, struct error *error)
 {
-    SCOPED_BUFFER path;
-    buffer_init(&path, PATH_MAX_LENGTH);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX_LENGTH);
     buffer_init(text, CLUSTER_ANSWER_MAX);
     if (log_path(line, pod, false, since, &path, error) < 0)
         return -1;

@@ -133,8 +133,7 @@ static void effective_make(struct manifest *manifest)
 
 int manifest_documents(const char *path, struct json **ret_documents, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_MAX);
     bool is_input = strcmp(path, "-") == 0;
     if (buffer_read_file(&text, is_input ? "/dev/stdin" : path, error) < 0)
         return -1; /* which names the file */

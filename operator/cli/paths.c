@@ -55,8 +55,7 @@ char *path_for_shell(const char *word)
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-=:,+@%";
     if (*word && word[strspn(word, plain)] == '\0')
         return memory_copy_string(word);
-    SCOPED_BUFFER quoted;
-    buffer_init(&quoted, 8 * PATH_MAX);
+    SCOPED_BUFFER quoted = BUFFER_INIT(8 * PATH_MAX);
     buffer_append_byte(&quoted, '\'', NULL);
     for (; *word; word++) {
         if (*word == '\'')

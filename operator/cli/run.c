@@ -77,8 +77,7 @@ static void interrupted(void *context, int signal_number)
 static void tell_volumes(void *context)
 {
     const struct run *run = context;
-    SCOPED_BUFFER names;
-    buffer_init(&names, VOLUMES_TEXT_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(VOLUMES_TEXT_MAX);
     earlier_volumes(run->state, &names);
     SCOPED_FREE char *shown = path_for_people(run->state);
     if (names.length > 0)
@@ -233,8 +232,7 @@ static int add_way_out(const struct run *run, const char *folder, struct error *
 
 static int check_job(struct run *run, struct error *error)
 {
-    SCOPED_BUFFER warnings;
-    buffer_init(&warnings, RUN_WARNINGS_MAX);
+    SCOPED_BUFFER warnings = BUFFER_INIT(RUN_WARNINGS_MAX);
     if (was_checked(run))
         return 0;
     struct storage_place place = place_of(run);
@@ -444,8 +442,7 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         printf("\n%s was deleted before it was over; its volumes and checkpoints are kept\n", run->view.name);
         return;
     }
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_EVENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
     summary_write(&run->view, run->manifest.effective, &place, !run->terminal->live, &text);
     fputs(buffer_text(&text), stdout);
     if (!run->created && run->view.was_over)

@@ -37,8 +37,7 @@ static char *next_line(const char **at)
 static bool is_marked(const char *directory, const char *user)
 {
     bool found = false;
-    SCOPED_BUFFER text;
-    buffer_init(&text, MARK_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MARK_MAX);
     read_mark(directory, &text);
     const char *at = buffer_text(&text);
     for (char *line; !found && (line = next_line(&at)); free(line))
@@ -90,8 +89,7 @@ static bool still_uses(const char *user, const char *directory)
 
 char *run_mark_user(const char *directory)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MARK_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MARK_MAX);
     read_mark(directory, &text);
     const char *at = buffer_text(&text);
     for (char *line; (line = next_line(&at)); free(line))

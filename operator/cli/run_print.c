@@ -52,8 +52,7 @@ static void add_loss(const struct run_record *record, struct text_table *table)
 
 static void add_score(const struct run_record *record, struct text_table *table)
 {
-    SCOPED_BUFFER score;
-    buffer_init(&score, CELL_MAX);
+    SCOPED_BUFFER score = BUFFER_INIT(CELL_MAX);
     run_record_score(record, &score);
     text_table_add(table, buffer_text(&score));
 }
@@ -68,8 +67,7 @@ static void add_time(const struct run_record *record, int64_t now_ms, struct tex
 
 static void add_bytes(int64_t bytes, struct text_table *table)
 {
-    SCOPED_BUFFER size;
-    buffer_init(&size, CELL_MAX);
+    SCOPED_BUFFER size = BUFFER_INIT(CELL_MAX);
     run_print_bytes(bytes, &size);
     text_table_add(table, buffer_text(&size));
 }
@@ -137,8 +135,7 @@ struct comparison {
 static char *value_text(const struct json *value)
 {
     char *text = json_scalar_text(value);
-    SCOPED_BUFFER printed;
-    buffer_init(&printed, RUN_PRINT_MAX);
+    SCOPED_BUFFER printed = BUFFER_INIT(RUN_PRINT_MAX);
     if (!text && value && json_print(value, &printed, NULL) == 0)
         text = buffer_take(&printed);
     if (!text)

@@ -130,8 +130,7 @@ static int read_json(const char *directory, const char *file, size_t ceiling, st
                      struct error *error)
 {
     SCOPED_FREE char *path = memory_format("%s/%s", directory, file);
-    SCOPED_BUFFER text;
-    buffer_init(&text, ceiling);
+    SCOPED_BUFFER text = BUFFER_INIT(ceiling);
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return error_set(error, ERROR_NOT_FOUND, "%s does not exist: the run ended before it wrote this file", path);
     if (buffer_read_file(&text, path, error) < 0)
@@ -146,8 +145,7 @@ static int write_json(const char *directory, const char *file, const struct json
 {
     SCOPED_FREE char *path = memory_format("%s/%s", directory, file);
     SCOPED_FREE char *fresh = memory_format("%s.new", path);
-    SCOPED_BUFFER text;
-    buffer_init(&text, APPLIED_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(APPLIED_MAX);
     if (json_print_indented(value, &text, error) < 0 || buffer_append_byte(&text, '\n', error) < 0 ||
         buffer_write_file(&text, fresh, error) < 0)
         return -1;

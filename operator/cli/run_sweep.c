@@ -41,8 +41,7 @@ static void say_path(const char *title, const char *path)
 
 static char *keep_trials(const struct run_place *place, const struct sweep_view *view)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(FILE_MAX);
     return sweep_export_csv(view, &text, NULL) < 0 ? NULL : keep(place, STATE_TRIALS, &text);
 }
 
@@ -61,8 +60,7 @@ static int append_classes(const struct json *documents, struct buffer *text)
 
 static char *keep_best(const struct run_place *place, const struct training_sweep *sweep)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(FILE_MAX);
     if (sweep_best_print(sweep, &text, NULL) < 0 || append_classes(place->manifest->documents, &text) < 0)
         return NULL;
     return keep(place, STATE_BEST, &text);
@@ -110,8 +108,7 @@ static void say_next(const struct run_place *place, const struct training_sweep 
     const struct run_options *options = place->options;
     bool goes_on = sweep_has_parents(sweep); /* a population's best values are only its last ones */
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
-    SCOPED_BUFFER text;
-    buffer_init(&text, COMMAND_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(COMMAND_MAX);
     if (file) {
         SCOPED_FREE char *manifest = path_for_shell(file);
         buffer_format(&text, "%s run %s", program, manifest);
@@ -162,8 +159,7 @@ static void say_earlier(const struct run_place *place, const struct training_swe
 
 static void say_result(const struct run_place *place, const struct sweep_view *view)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(FILE_MAX);
     if (place->was_over)
         say_earlier(place, view->sweep);
     sweep_print_result(view->sweep, &text);

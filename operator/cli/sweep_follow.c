@@ -247,9 +247,8 @@ void sweep_follow_view(const struct sweep_follow *follow, struct sweep_view *ret
 static void show_block(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms)
 {
     SCOPED(sweep_view_release) struct sweep_view view;
-    SCOPED_BUFFER block;
+    SCOPED_BUFFER block = BUFFER_INIT(VIEW_PRINT_MAX);
     sweep_follow_view(follow, &view);
-    buffer_init(&block, VIEW_PRINT_MAX);
     if (follow->events.length > 0)
         terminal_clear(terminal);
     terminal_print_events(terminal, &follow->events);
@@ -265,9 +264,8 @@ static void show_line(struct sweep_follow *follow, struct terminal *terminal, in
     terminal_print_events(terminal, &follow->events);
     if (status->start_ms != FIELD_UNSET && terminal_line_due(terminal, done, done == status->trials.total, now_ms)) {
         SCOPED(sweep_view_release) struct sweep_view view;
-        SCOPED_BUFFER line;
+        SCOPED_BUFFER line = BUFFER_INIT(VIEW_PRINT_MAX);
         sweep_follow_view(follow, &view);
-        buffer_init(&line, VIEW_PRINT_MAX);
         sweep_print_line(&view, now_ms, &line);
         puts(buffer_text(&line));
     }

@@ -215,8 +215,7 @@ static void print_trials(const struct sweep_view *view, struct buffer *out)
 void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned width, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
-    SCOPED_BUFFER lines;
-    buffer_init(&lines, VIEW_PRINT_MAX);
+    SCOPED_BUFFER lines = BUFFER_INIT(VIEW_PRINT_MAX);
     buffer_format(&lines, "%s  %s, %" PRId64 " trial%s at a time  %s\n", sweep->name,
                   sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep->parallelism == 1 ? "" : "s",
                   sweep_state(sweep));

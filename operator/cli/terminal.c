@@ -37,8 +37,7 @@ void terminal_clear(struct terminal *terminal)
 
 void terminal_print_events(const struct terminal *terminal, struct buffer *events)
 {
-    SCOPED_BUFFER lines;
-    buffer_init(&lines, 2 * events->length + VIEW_EVENTS_MAX);
+    SCOPED_BUFFER lines = BUFFER_INIT(2 * events->length + VIEW_EVENTS_MAX);
     view_print_wrapped(buffer_text(events), terminal->live ? terminal->width : UINT_MAX, EVENT_INDENT, &lines);
     fputs(buffer_text(&lines), stdout);
     buffer_clear(events);
@@ -73,8 +72,7 @@ void terminal_draw(struct terminal *terminal, const char *lines)
 
 static void show_block(struct terminal *terminal, struct job_view *view)
 {
-    SCOPED_BUFFER block;
-    buffer_init(&block, VIEW_PRINT_MAX);
+    SCOPED_BUFFER block = BUFFER_INIT(VIEW_PRINT_MAX);
     terminal->width = current_width();
     if (view->events.length > 0)
         terminal_clear(terminal);
@@ -99,8 +97,7 @@ static void show_line(struct terminal *terminal, struct job_view *view, bool end
     bool last = view->step == view->total_steps;
     terminal_print_events(terminal, &view->events);
     if (view->step >= 0 && (end || !last) && terminal_line_due(terminal, view->step, last, now_ms)) {
-        SCOPED_BUFFER line;
-        buffer_init(&line, VIEW_PRINT_MAX);
+        SCOPED_BUFFER line = BUFFER_INIT(VIEW_PRINT_MAX);
         view_print_line(view, &line);
         puts(buffer_text(&line));
     }

@@ -96,8 +96,7 @@ static void print_step(const struct json *job, struct buffer *out)
 
 static void print_rate(const struct top_row *row, struct buffer *out)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, CELL_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CELL_MAX);
     double rate = rate_of(row);
     if (rate > 0)
         view_print_number(llround(rate), &text);
@@ -138,8 +137,7 @@ static void print_straggler(const struct top_row *row, struct buffer *out)
 void top_table_print(const struct top_row *rows, unsigned count, unsigned width, bool with_namespace,
                      struct buffer *out)
 {
-    SCOPED_BUFFER lines;
-    buffer_init(&lines, TOP_TEXT_MAX);
+    SCOPED_BUFFER lines = BUFFER_INIT(TOP_TEXT_MAX);
     unsigned names = name_width(rows, count, with_namespace);
     buffer_format(&lines, "%-*s  %-10s %7s %7s %12s %8s %9s\n", (int)names, "NAME", "STATE", "READY", "DONE",
                   "EXAMPLES/S", "LEFT", "LOSS");

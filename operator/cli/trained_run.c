@@ -181,8 +181,7 @@ static void print_cause(const char *command, const char *cause, const char *dire
 {
     static const char unsaved[] = " holds no checkpoint; ";
     const char *at = strstr(cause, unsaved);
-    SCOPED_BUFFER why;
-    buffer_init(&why, COMMAND_MAX);
+    SCOPED_BUFFER why = BUFFER_INIT(COMMAND_MAX);
     if (at)
         describe_unsaved(directory, &why);
     if (why.length > 0)
@@ -283,8 +282,7 @@ char *trained_run_command(const char *state, const struct json *job)
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
     SCOPED_FREE char *name = run_list_word(state);
     SCOPED_FREE char *word = path_for_shell(name);
-    SCOPED_BUFFER text;
-    buffer_init(&text, COMMAND_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(COMMAND_MAX);
     buffer_append_string(&text, program, NULL);
     append_use(word, job, &text);
     return buffer_take(&text);

@@ -110,10 +110,8 @@ static void append_required(const char *text, struct buffer *out)
 void refusal_shorten(struct error *error)
 {
     SCOPED_FREE char *refusal = memory_copy_string(error->message);
-    SCOPED_BUFFER shorter;
-    SCOPED_BUFFER text;
-    buffer_init(&shorter, 2 * ERROR_MESSAGE_MAX);
-    buffer_init(&text, 4 * ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER shorter = BUFFER_INIT(2 * ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(4 * ERROR_MESSAGE_MAX);
     const char *rest = append_without_resource(refusal, &shorter);
     append_values(append_without_version(rest, &shorter), &shorter);
     append_required(buffer_text(&shorter), &text);
@@ -178,8 +176,7 @@ static char *nearest_of_words(const char *value, const char *at)
 static void explain_values(struct error *error)
 {
     SCOPED_FREE char *refusal = memory_copy_string(error->message);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 2 * ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(2 * ERROR_MESSAGE_MAX);
     const char *copied = refusal;
     for (const char *at = refusal; (at = strstr(at, UNSUPPORTED));) {
         at += strlen(UNSUPPORTED);
@@ -202,8 +199,7 @@ void unknown_field_explain(bool is_sweep, struct error *error)
 {
     const struct object_type *type = is_sweep ? &training_sweep_spec_type : &training_job_spec_type;
     explain_values(error);
-    SCOPED_BUFFER meant;
-    buffer_init(&meant, ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER meant = BUFFER_INIT(ERROR_MESSAGE_MAX);
     for (const char *at = error->message; (at = strstr(at, UNKNOWN));) {
         at += strlen(UNKNOWN);
         SCOPED_FREE char *path = memory_copy_bytes(at, strcspn(at, "\""));

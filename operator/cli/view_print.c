@@ -265,8 +265,7 @@ static void print_pods(const struct job_view *view, bool colour, struct buffer *
 
 void view_print_block(const struct job_view *view, unsigned width, bool colour, struct buffer *out)
 {
-    SCOPED_BUFFER lines;
-    buffer_init(&lines, VIEW_PRINT_MAX);
+    SCOPED_BUFFER lines = BUFFER_INIT(VIEW_PRINT_MAX);
     print_title(view, colour, &lines);
     print_bar(view, width, &lines);
     if (view->loss_count > 1) {

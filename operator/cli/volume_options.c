@@ -47,8 +47,7 @@ static int unknown_claim(const struct json *spec, const struct claims *claims, c
                          struct error *error)
 {
     const char *meant = claim_of_storage(spec, name);
-    SCOPED_BUFFER text;
-    buffer_init(&text, ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ERROR_MESSAGE_MAX);
     if (!meant)
         meant = nearest_word(name, claims->names, claims->count);
     for (size_t i = 0; i < claims->count; i++)

@@ -552,8 +552,7 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
 {
     if (!job_condition_true(input->job, "Running"))
         return false;
-    SCOPED_BUFFER wait;
-    buffer_init(&wait, WHY_MAX / 2);
+    SCOPED_BUFFER wait = BUFFER_INIT(WHY_MAX / 2);
     bool waits =
         pods_cannot_be_created(input, &wait) || pods_keep_it(input, &wait) || strangers_keep_members_out(input, &wait);
     int64_t step = json_integer_at(input->job, "status.progress.step", -1);

@@ -30,8 +30,7 @@ static int write_input(const char *text, size_t length, int descriptor, struct e
 static int write_job(const struct json *job, int descriptor, struct error *error)
 {
     SCOPED_JSON *shown = json_copy(job);
-    SCOPED_BUFFER text;
-    buffer_init(&text, JOB_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_MAX);
     json_remove(shown, "status");
     json_remove(json_at(shown, "metadata"), "managedFields");
     json_remove(json_at(shown, "spec.coxswain"), "encryption");
@@ -122,8 +121,7 @@ const char *worker_child_cause(const char *line)
 
 int worker_child_failure(const struct worker_child *child, const char *otherwise, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MESSAGES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MESSAGES_MAX);
     (void)worker_child_messages(child, &text, NULL);
     while (text.length > 0 && text.data[text.length - 1] == '\n')
         text.data[--text.length] = '\0';

@@ -79,8 +79,7 @@ static void respond_readiness(const struct operator_state *state, struct http_ex
 static void respond_metrics(const struct operator_state *state, struct http_exchange *exchange)
 {
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER text;
-    buffer_init(&text, METRICS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(METRICS_MAX);
     bool leads = !state->options.leader_elect || lease_held(state->lease);
     buffer_format(&text,
                   "# HELP coxswain_leader Whether this operator is the one that acts (1) or a standby (0).\n# TYPE "

@@ -92,8 +92,7 @@ static bool goes_on(const struct push_server *server, const struct kube_answer *
 static void respond(struct http_exchange *exchange, int status, const char *words)
 {
     SCOPED_JSON *answer = json_new_object();
-    SCOPED_BUFFER text;
-    buffer_init(&text, ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ANSWER_MAX);
     json_set_string(answer, "message", words);
     if (json_print(answer, &text, NULL) < 0)
         buffer_clear(&text);

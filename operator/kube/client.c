@@ -359,8 +359,7 @@ static void on_deadline(void *context)
 static struct json *body_parse(const struct http_response *response)
 {
     struct json *body = NULL;
-    SCOPED_BUFFER text;
-    buffer_init(&text, ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ANSWER_MAX);
     if (response->body_length == 0 || buffer_append(&text, response->body, response->body_length, NULL) < 0)
         return NULL;
     object_text_prepare(&text);
@@ -734,16 +733,14 @@ static struct kube_call *call_path(struct kube_client *client, enum verb verb, c
                                    const struct kube_call_options *options)
 {
     struct kube_call *call = call_new(client, verb, path->resource.plural, options->answered, options->context);
-    SCOPED_BUFFER url;
-    buffer_init(&url, 16 * 1024);
+    SCOPED_BUFFER url = BUFFER_INIT(16 * 1024);
     buffer_append_string(&url, client->config.server, NULL);
     struct error failure = ERROR_INIT;
     int result = resource_path_append(&url, path, &failure);
     for (; queries && (*queries)[0] && result == 0; queries++)
         result = resource_path_append_query(&url, (*queries)[0], (*queries)[1], &failure);
     call->url = buffer_take(&url);
-    SCOPED_BUFFER text;
-    buffer_init(&text, ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ANSWER_MAX);
     if (body && result == 0 && json_print(body, &text, &failure) == 0) {
         call->body_length = text.length;
         client->held_bytes += text.length;

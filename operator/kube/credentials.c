@@ -44,8 +44,7 @@ void kube_config_copy(const struct kube_config *config, struct kube_config *ret_
 
 static int read_file(const char *path, char **ret_text, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, KUBE_CONFIG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(KUBE_CONFIG_MAX);
     if (buffer_read_file(&text, path, error) < 0)
         return -1;
     *ret_text = buffer_take(&text);

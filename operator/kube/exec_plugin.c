@@ -89,8 +89,7 @@ static char **arguments_of(const struct json *plugin)
 static char *info_of(const struct json *plugin, const struct json *cluster, bool interactive)
 {
     SCOPED_JSON *info = json_new_object();
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4 * EXEC_CREDENTIAL_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(4 * EXEC_CREDENTIAL_MAX);
     json_set_string(info, "apiVersion", json_string_at(plugin, "apiVersion", ""));
     json_set_string(info, "kind", "ExecCredential");
     struct json *spec = json_set_object(info, "spec");
@@ -292,8 +291,7 @@ int exec_plugin_run(const struct json *plugin, const struct json *cluster, int64
                     struct exec_credential *ret_credential, struct error *error)
 {
     const char *command = json_string_at(plugin, "command", "");
-    SCOPED_BUFFER answer;
-    buffer_init(&answer, EXEC_CREDENTIAL_MAX);
+    SCOPED_BUFFER answer = BUFFER_INIT(EXEC_CREDENTIAL_MAX);
     if (run(plugin, cluster, timeout_ms, cancel, &answer, error) < 0 ||
         exec_credential_parse(buffer_text(&answer), answer.length, json_string_at(plugin, "apiVersion", ""),
                               ret_credential, error) < 0)

@@ -29,8 +29,7 @@ static int add_header(struct json *headers, const char *name, const struct json 
     if (!text || has_control(text))
         return error_set(error, ERROR_INVALID,
                          "%s: each value must be text without control characters, as in any HTTP header", name);
-    SCOPED_BUFFER line;
-    buffer_init(&line, LINE_MAX_BYTES);
+    SCOPED_BUFFER line = BUFFER_INIT(LINE_MAX_BYTES);
     int written = is_blank(text) ? buffer_format(&line, "%s;", name) : buffer_format(&line, "%s: %s", name, text);
     if (written < 0)
         return error_set(error, ERROR_INVALID, "%s: a value is longer than 64 KiB", name);
@@ -71,8 +70,7 @@ static int check_types(const struct json *user, struct error *error)
 static int add_extra(struct json *headers, const struct json *extra, struct error *error)
 {
     for (const struct json *item = json_first(extra); item; item = json_next(item)) {
-        SCOPED_BUFFER name;
-        buffer_init(&name, LINE_MAX_BYTES);
+        SCOPED_BUFFER name = BUFFER_INIT(LINE_MAX_BYTES);
         buffer_append_string(&name, "Impersonate-Extra-", NULL);
         if (percent_encode(&name, json_key(item), NAME_CHARACTERS, error) < 0 ||
             check_type(extra, json_key(item), JSON_ARRAY, error) < 0 ||

@@ -124,8 +124,7 @@ static int read_pem(const struct json *entry, const char *key, char **ret_pem, s
         return decode_pem(data, data_key, ret_pem, error);
     if (path[0] == '\0')
         return 0;
-    SCOPED_BUFFER text;
-    buffer_init(&text, KUBE_CONFIG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(KUBE_CONFIG_MAX);
     if (buffer_read_file(&text, path, error) < 0)
         return error_wrap(error, "%s", key);
     *ret_pem = buffer_take(&text);
@@ -297,8 +296,7 @@ int kube_config_parse(const char *text, size_t length, const char *directory, co
 
 static int merge_file(struct json *into, const char *path, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, KUBE_CONFIG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(KUBE_CONFIG_MAX);
     SCOPED_JSON *document = NULL;
     if (buffer_read_file(&text, path, error) < 0)
         return -1;

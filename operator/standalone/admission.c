@@ -177,8 +177,7 @@ static struct json *check_metadata_types(const struct resource *resource, struct
 
 static struct json *strict_refusal(const struct write *write, const struct json *unknown)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     for (const struct json *path = json_first(unknown); path; path = json_next(path))
         buffer_format(&text, "%sunknown field \"%s\"", text.length ? ", " : "", json_string(path, ""));
     return refusal_bad_request("%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",

@@ -92,8 +92,7 @@ static bool serve_document(struct api_request *request, const char *path)
 static void answer_aggregated(struct api_request *request, bool core)
 {
     SCOPED_JSON *list = discovery_aggregated(registry_resources(request->registry), core);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 16u << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(16u << 20);
     json_print(list, &text, NULL);
     http_exchange_respond(request->exchange, 200, AGGREGATED_DISCOVERY_TYPE, buffer_text(&text), text.length);
 }

@@ -36,8 +36,7 @@ static const struct resource *type_of(const struct watch *watch)
 static struct http_bytes *print_event(const char *type, struct json *object)
 {
     SCOPED_JSON *event = json_new_object();
-    SCOPED_BUFFER line;
-    buffer_init(&line, LINE_MAX_BYTES);
+    SCOPED_BUFFER line = BUFFER_INIT(LINE_MAX_BYTES);
     json_set_string(event, "type", type);
     json_set(event, "object", object);
     if (json_print(event, &line, NULL) < 0 || buffer_append_byte(&line, '\n', NULL) < 0)

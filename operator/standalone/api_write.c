@@ -70,8 +70,7 @@ struct json *api_write_prepare(const struct api_request *request, struct write *
 static void send_warnings(struct api_request *request, const struct json *warnings)
 {
     for (const struct json *warning = json_first(warnings); warning; warning = json_next(warning)) {
-        SCOPED_BUFFER header;
-        buffer_init(&header, 4096);
+        SCOPED_BUFFER header = BUFFER_INIT(4096);
         buffer_append_string(&header, "299 - ", NULL);
         json_print(warning, &header, NULL);
         http_exchange_set_header(request->exchange, "Warning", buffer_text(&header));

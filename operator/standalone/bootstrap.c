@@ -143,9 +143,8 @@ static struct json *apply_definition(struct registry *registry, const struct jso
 
 static int load_file(struct registry *registry, const char *path, struct error *error)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_MAX);
     SCOPED_JSON *documents = NULL;
-    buffer_init(&text, MANIFEST_MAX);
     if (buffer_read_file(&text, path, error) < 0 ||
         yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, &documents, error) < 0)
         return error_wrap(error, "%s", path);

@@ -113,9 +113,8 @@ static void require(const struct json *object, const char *key, const char *pref
 static void check_word(const struct json *object, const char *key, const char *field, const char *const *words,
                        struct json *causes)
 {
-    SCOPED_BUFFER supported;
+    SCOPED_BUFFER supported = BUFFER_INIT(1024);
     const struct json *value = json_member(object, key);
-    buffer_init(&supported, 1024);
     if (value == NULL || words_find(words, json_string(value, "")) >= 0)
         return;
     for (const char *const *word = words; *word; word++)

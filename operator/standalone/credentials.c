@@ -59,8 +59,7 @@ static char *file_path(const char *directory, const char *name)
 static char *read_file(const char *directory, const char *name)
 {
     SCOPED_FREE char *path = file_path(directory, name);
-    SCOPED_BUFFER text;
-    buffer_init(&text, FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(FILE_MAX);
     return buffer_read_file(&text, path, NULL) == 0 && text.length ? buffer_take(&text) : NULL;
 }
 

@@ -97,8 +97,7 @@ static struct json *keys_of_element(const struct field_keys *keys, const struct 
 static char *element_name(const struct field_keys *keys, const struct json *element)
 {
     SCOPED_JSON *object = keys->set ? json_copy(element) : keys_of_element(keys, element);
-    SCOPED_BUFFER text;
-    buffer_init(&text, ELEMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ELEMENT_MAX);
     buffer_append_string(&text, keys->set ? "v:" : "k:", NULL);
     json_print(object, &text, NULL);
     return memory_copy_string(buffer_text(&text));

@@ -185,8 +185,7 @@ static char *in_state(const struct standalone *standalone, const char *name)
 static uint16_t last_port(const struct standalone *standalone)
 {
     SCOPED_FREE char *path = in_state(standalone, STATE_PORT);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 16);
+    SCOPED_BUFFER text = BUFFER_INIT(16);
     if (buffer_read_file(&text, path, NULL) < 0)
         return 0;
     long port = strtol(buffer_text(&text), NULL, 10);

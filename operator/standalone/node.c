@@ -78,8 +78,7 @@ const char *node_isolation_reason(const struct node *node)
 
 static struct buffer published_for(const struct node *node, const char *name_space)
 {
-    struct buffer published;
-    buffer_init(&published, HOSTS_FILE_MAX);
+    struct buffer published = BUFFER_INIT(HOSTS_FILE_MAX);
     size_t service_count = json_count(node->services), i = 0;
     const struct json **services = memory_allocate(service_count + 1, sizeof *services);
     for (const struct json *item = json_first(node->services); item; item = json_next(item))
@@ -97,8 +96,7 @@ static struct buffer published_for(const struct node *node, const char *name_spa
 static void hosts_refresh(struct node *node)
 {
     const char *current = NULL;
-    SCOPED_BUFFER published;
-    buffer_init(&published, HOSTS_FILE_MAX);
+    SCOPED_BUFFER published = BUFFER_INIT(HOSTS_FILE_MAX);
     for (size_t i = 0; i < node->pod_count; i++) {
         const char *name_space = json_string_at(pod_object(node->pods[i]), "metadata.namespace", "");
         if (!current || strcmp(current, name_space) != 0) {
@@ -458,8 +456,7 @@ int node_stored_log(void *context, const struct json *pod, const struct pod_log_
     SCOPED_FREE char *directory = pod_directory_path(options, json_string_at(pod, "metadata.uid", "none"));
     SCOPED_FREE char *path = container_log_path(directory, query->container);
     SCOPED_FREE char *previous = memory_format("%s.previous", path);
-    SCOPED_BUFFER text;
-    buffer_init(&text, POD_LOG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(POD_LOG_MAX);
     const char *wanted = query->previous ? previous : path;
     if (access(wanted, R_OK) < 0)
         return error_set(error, ERROR_INVALID, "container \"%s\" in pod \"%s\" %s", query->container,

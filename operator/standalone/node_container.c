@@ -275,8 +275,7 @@ static char *last_log_lines(const char *pod_directory, const char *container)
 {
     SCOPED_FREE char *path = container_log_path(pod_directory, container);
     struct pod_log_query query = {.container = container, .tail_lines = FALLBACK_LOG_LINES, .limit_bytes = -1};
-    SCOPED_BUFFER text;
-    buffer_init(&text, CONTAINER_LOG_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CONTAINER_LOG_MAX);
     if (container_log_read(path, &query, &text, NULL) < 0)
         return memory_copy_string("");
     size_t skip = text.length > FALLBACK_LOG_MAX ? text.length - FALLBACK_LOG_MAX : 0;

@@ -60,8 +60,7 @@ static size_t reference_length(const char *text)
 
 char *environment_expand(const struct environment *environment, const char *text)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, SIZE_MAX / 2);
+    SCOPED_BUFFER out = BUFFER_INIT(SIZE_MAX / 2);
     while (*text) {
         if (text[0] == '$' && text[1] == '$') {
             buffer_append_byte(&out, '$', NULL);
@@ -84,8 +83,7 @@ char *environment_expand(const struct environment *environment, const char *text
 /* metadata.labels as a downwardAPI volume shows them: name="value" lines. */
 static char *map_lines(const struct json *map)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, SIZE_MAX / 2);
+    SCOPED_BUFFER out = BUFFER_INIT(SIZE_MAX / 2);
     for (const struct json *member = json_first(map); member; member = json_next(member))
         buffer_format(&out, "%s=\"%s\"\n", json_key(member), json_string(member, ""));
     return buffer_take(&out);

@@ -173,8 +173,7 @@ static void follower_closed(void *context)
 /* May end (and free) the follower. */
 static void follower_serve(struct follower *follower)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, FOLLOWER_PENDING_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(FOLLOWER_PENDING_MAX);
     if (cursor_read(follower->cursor, &out, NULL) < 0)
         return;
     if (out.length > 0)
@@ -305,8 +304,7 @@ static void write_records(struct container_log *log, const struct buffer *record
 
 void container_log_append(struct container_log *log, enum process_stream stream, const char *bytes, size_t length)
 {
-    SCOPED_BUFFER records;
-    buffer_init(&records, SIZE_MAX / 2);
+    SCOPED_BUFFER records = BUFFER_INIT(SIZE_MAX / 2);
     collect(log, stream, bytes, length, &records);
     if (records.length > 0)
         write_records(log, &records);
@@ -314,9 +312,8 @@ void container_log_append(struct container_log *log, enum process_stream stream,
 
 static void flush(struct container_log *log)
 {
-    SCOPED_BUFFER records;
+    SCOPED_BUFFER records = BUFFER_INIT(SIZE_MAX / 2);
     char time[TIMESTAMP_LENGTH + 1];
-    buffer_init(&records, SIZE_MAX / 2);
     stamp(time);
     for (enum process_stream stream = PROCESS_STDOUT; stream <= PROCESS_STDERR; stream++) {
         struct buffer *line = &log->unfinished[stream];

@@ -453,8 +453,7 @@ static int write_in_place(const char *path, const struct buffer *text, struct er
 
 void pod_write_hosts(struct pod *pod, const struct buffer *published)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, HOSTS_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(HOSTS_FILE_MAX);
     hosts_write(&text, pod->object, published);
     if (strcmp(buffer_text(&text), buffer_text(&pod->hosts)) == 0)
         return;

@@ -26,8 +26,7 @@ static const struct mount_point *point_at(const char *text, const struct mount_p
 
 char *paths_rewrite(const char *text, const struct mount_point *points, size_t point_count)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, SIZE_MAX / 2);
+    SCOPED_BUFFER out = BUFFER_INIT(SIZE_MAX / 2);
     char before = '\0';
     for (const char *at = text; *at;) {
         bool may_begin = *at == '/' && (before == '\0' || !(continues_path(before) || before == '/'));

@@ -34,8 +34,7 @@ void volume_mounts_release(struct volume_mounts *mounts)
 
 static bool holds(const char *path, const char *bytes, size_t length)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, length + 1);
+    SCOPED_BUFFER text = BUFFER_INIT(length + 1);
     return buffer_read_file(&text, path, NULL) == 0 && text.length == length &&
            memcmp(buffer_text(&text), bytes, length) == 0;
 }

@@ -185,8 +185,7 @@ struct json *openapi_document(const struct resource_table *table, const char *gr
 /* Clients keep a document as long as its hash stays. */
 static uint32_t document_hash(const struct json *value)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(DOCUMENT_MAX);
     json_print(value, &text, NULL);
     return crc32c(0, buffer_text(&text), text.length);
 }

@@ -112,8 +112,7 @@ static void append_causes(struct buffer *text, const struct json *causes)
 
 struct json *refusal_invalid(const struct resource *resource, const char *name, struct json *causes)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     append_causes(&text, causes);
     struct json *status = refusal_new(422, "Invalid", "%s%s%s \"%s\" is invalid: %s", resource->kind,
                                       resource->group[0] ? "." : "", resource->group, name, buffer_text(&text));
@@ -207,12 +206,10 @@ static const char *const cause_words[] = {
 void cause_add(struct json *causes, enum cause_kind kind, const char *field, const struct json *value,
                const char *detail)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 2 * SHOWN_VALUE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(2 * SHOWN_VALUE_MAX);
     buffer_append_string(&text, cause_words[kind], NULL);
     if (value) {
-        SCOPED_BUFFER shown;
-        buffer_init(&shown, SHOWN_VALUE_MAX);
+        SCOPED_BUFFER shown = BUFFER_INIT(SHOWN_VALUE_MAX);
         if (json_print(value, &shown, NULL) == 0)
             buffer_format(&text, ": %s", buffer_text(&shown));
     }

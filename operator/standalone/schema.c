@@ -206,8 +206,7 @@ static bool check_type(struct validation *validation, const struct json *schema,
 static void check_enum(struct validation *validation, const struct json *schema, const struct json *value)
 {
     const struct json *allowed = json_member(schema, "enum");
-    SCOPED_BUFFER words;
-    buffer_init(&words, 4096);
+    SCOPED_BUFFER words = BUFFER_INIT(4096);
     for (const struct json *word = json_first(allowed); word; word = json_next(word)) {
         if (json_equal(word, value))
             return;
@@ -253,8 +252,7 @@ static void append_posix(struct buffer *posix, const char *pattern)
 
 static bool matches_pattern(const char *pattern, const char *text)
 {
-    SCOPED_BUFFER posix;
-    buffer_init(&posix, 8192);
+    SCOPED_BUFFER posix = BUFFER_INIT(8192);
     append_posix(&posix, pattern);
     regex_t expression;
     if (regcomp(&expression, buffer_text(&posix), REG_EXTENDED | REG_NOSUB) != 0)

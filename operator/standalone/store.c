@@ -349,8 +349,7 @@ static int begin_change(struct store *store, const struct store_key *key, struct
 
 int store_put(struct store *store, const struct store_key *key, struct json *object, struct error *error)
 {
-    SCOPED_BUFFER body;
-    buffer_init(&body, STORE_OBJECT_MAX);
+    SCOPED_BUFFER body = BUFFER_INIT(STORE_OBJECT_MAX);
     SCOPED_FREE char *previous = NULL;
     if (begin_change(store, key, object, &previous, &body, error) < 0)
         return -1;
@@ -363,8 +362,7 @@ int store_put(struct store *store, const struct store_key *key, struct json *obj
 
 int store_remove(struct store *store, const struct store_key *key, struct json *object, struct error *error)
 {
-    SCOPED_BUFFER body;
-    buffer_init(&body, STORE_OBJECT_MAX);
+    SCOPED_BUFFER body = BUFFER_INIT(STORE_OBJECT_MAX);
     SCOPED_FREE char *previous = NULL;
     if (begin_change(store, key, object, &previous, &body, error) < 0)
         return -1;

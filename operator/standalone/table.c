@@ -120,8 +120,7 @@ static struct json *pod_node(const struct json *pod, int64_t now_ms)
 
 static struct json *service_ports(const struct json *service, int64_t now_ms)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     (void)now_ms;
     const struct json *ports = json_at(service, "spec.ports");
     for (const struct json *port = json_first(ports); port; port = json_next(port))
@@ -138,8 +137,7 @@ static struct json *service_ip(const struct json *service, int64_t now_ms)
 
 static struct json *service_selector(const struct json *service, int64_t now_ms)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     (void)now_ms;
     const struct json *labels = json_at(service, "spec.selector");
     for (const struct json *label = json_first(labels); label; label = json_next(label))
@@ -196,8 +194,7 @@ static struct json *claim_modes(const struct json *claim, int64_t now_ms)
 {
     static const char *const shorts[][2] = {
         {"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 256);
+    SCOPED_BUFFER text = BUFFER_INIT(256);
     (void)now_ms;
     const struct json *modes = json_at(claim, "status.accessModes");
     for (const struct json *mode = json_first(modes); mode; mode = json_next(mode))

@@ -25,10 +25,9 @@ int main(int count, char **words)
 {
     long lines = count > 1 ? strtol(words[1], NULL, 10) : 1000000;
     SCOPED_FREE struct history *history = memory_allocate(1, sizeof *history);
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(16 * 1024 * 1024);
     history_init(history);
     history_begin_log(history);
-    buffer_init(&text, 16 * 1024 * 1024);
     double begun = now_s(), made = 0;
     for (long step = 1; step <= lines; step++) {
         char line[128];

@@ -82,8 +82,7 @@ static void set_version(struct plane *plane, struct json *object)
 
 static void show(struct plane *plane, enum kind kind, const char *type, const struct json *object)
 {
-    SCOPED_BUFFER line;
-    buffer_init(&line, BODY_MAX);
+    SCOPED_BUFFER line = BUFFER_INIT(BODY_MAX);
     buffer_format(&line, "{\"type\":\"%s\",\"object\":", type);
     if (json_print(object, &line, NULL) < 0 || buffer_append_string(&line, "}\n", NULL) < 0)
         die("an object is too large");
@@ -256,8 +255,7 @@ static void take_pod(struct plane *plane, struct json *pod)
 
 static void respond(struct http_exchange *exchange, int status, const struct json *object)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, BODY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(BODY_MAX);
     if (json_print(object, &text, NULL) < 0)
         die("an answer is too large");
     http_exchange_respond(exchange, status, "application/json", text.data, text.length);

@@ -126,8 +126,7 @@ static int answer_data(void *context, const char *bytes, size_t length, struct e
 /* Kills the process that sent the request, so it gets no answer. The file is removed to show that it was done. */
 static void kill_victim(const struct passage *passage)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 64);
+    SCOPED_BUFFER text = BUFFER_INIT(64);
     const char *path = passage->proxy->victim;
     long process = path && buffer_read_file(&text, path, NULL) == 0 ? strtol(buffer_text(&text), NULL, 10) : 0;
     if (process > 1)
@@ -228,9 +227,8 @@ static char *header_copy(const struct http_exchange *exchange, const char *name)
 static struct passage *passage_new(struct proxy *proxy, struct http_exchange *exchange)
 {
     struct passage *passage = memory_allocate(1, sizeof *passage);
-    SCOPED_BUFFER url;
+    SCOPED_BUFFER url = BUFFER_INIT(PENDING_MAX);
     size_t length;
-    buffer_init(&url, PENDING_MAX);
     buffer_format(&url, "%s%s", proxy->config.server, http_exchange_path(exchange));
     append_query(&url, exchange);
     const char *watch = http_exchange_query(exchange, "watch"), *follow = http_exchange_query(exchange, "follow");

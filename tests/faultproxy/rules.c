@@ -62,8 +62,7 @@ int rules_parse(const char *text, size_t length, uint64_t seed, struct rules *re
 
 int rules_read(const char *path, uint64_t seed, struct rules *ret_rules, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, RULES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RULES_MAX);
     if (buffer_read_file(&text, path, error) < 0)
         return -1;
     return rules_parse(buffer_text(&text), text.length, seed, ret_rules, error);

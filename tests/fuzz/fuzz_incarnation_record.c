@@ -13,10 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buffer text;
+    struct buffer text = BUFFER_INIT((size_t)1 << 20);
     struct incarnation_record record;
     struct error error = ERROR_INIT;
-    buffer_init(&text, (size_t)1 << 20);
     if (buffer_append(&text, data, size, NULL) == 0 &&
         buffer_format(&text, ",\"digest\":\"%08x\"}", crc32c(0, data, size)) == 0 &&
         incarnation_record_parse(text.data, text.length, &record, &error) == 0 &&

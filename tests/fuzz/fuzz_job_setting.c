@@ -20,9 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     SCOPED_FREE char *text = memory_copy_bytes((const char *)bytes, length);
     SCOPED_JSON *job = NULL, *again = NULL;
-    SCOPED_BUFFER printed;
+    SCOPED_BUFFER printed = BUFFER_INIT(PRINTED_MAX);
     struct error error = ERROR_INIT;
-    buffer_init(&printed, PRINTED_MAX);
     if (json_parse(job_text, strlen(job_text), sizeof job_text, &job, NULL) < 0)
         abort();
     if (job_setting_apply(job, text, &error) < 0) {

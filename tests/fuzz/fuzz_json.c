@@ -20,8 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         expect(error.kind == ERROR_INVALID && *error.message);
         return 0;
     }
-    SCOPED_BUFFER out;
-    buffer_init(&out, 8 * CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(8 * CEILING);
     expect(json_print_indented(value, &out, &error) == 0);
     SCOPED_JSON *again = NULL;
     expect(json_parse(out.data, out.length, 8 * CEILING, &again, &error) == 0);

@@ -31,8 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (result < 0 && error.message[0] == '\0')
         abort();
     csv_release(&csv);
-    SCOPED_BUFFER texts;
-    buffer_init(&texts, TEXTS_MAX);
+    SCOPED_BUFFER texts = BUFFER_INIT(TEXTS_MAX);
     error_clear(&error);
     if (json_lines_texts(bytes, length, &texts, &error) < 0 && error.message[0] == '\0')
         abort();

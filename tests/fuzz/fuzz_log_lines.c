@@ -18,8 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"ps-0", .text = cut ? cut + 1 : end, .end = end},
     };
     struct log_style style = {.prefix = true, .colour = true, .width = 8};
-    SCOPED_BUFFER out;
-    buffer_init(&out, 1 << 20);
+    SCOPED_BUFFER out = BUFFER_INIT(1 << 20);
     size_t lines = 0;
     while (log_merge_line(&style, logs, 2, &out))
         if (++lines > size + 2)

@@ -14,10 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buffer text;
+    struct buffer text = BUFFER_INIT(MANIFEST_BYTES_MAX);
     struct manifest manifest;
     struct error error = ERROR_INIT;
-    buffer_init(&text, MANIFEST_BYTES_MAX);
     if (buffer_append(&text, data, size, NULL) == 0 &&
         buffer_format(&text, ",\"digest\":\"%08x\"}", crc32c(0, data, size)) == 0 &&
         manifest_parse(text.data, text.length, &manifest, &error) == 0) {

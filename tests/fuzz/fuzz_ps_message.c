@@ -38,8 +38,7 @@ static void pick_rows(const struct row_set *rows)
 static void decode(const void *bytes, size_t length)
 {
     struct ps_message message;
-    SCOPED_BUFFER again;
-    buffer_init(&again, PS_MESSAGE_MAX);
+    SCOPED_BUFFER again = BUFFER_INIT(PS_MESSAGE_MAX);
     if (ps_message_decode(bytes, length, &message, NULL) < 0)
         return;
     if (ps_message_encode(&message, &again, NULL) < 0)

@@ -12,8 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     SCOPED_FREE char *text = memory_copy_bytes((const char *)data, size);
-    SCOPED_BUFFER line;
-    buffer_init(&line, 4096);
+    SCOPED_BUFFER line = BUFFER_INIT(4096);
     if (python_stack_append(text, &line) != (line.length > 0))
         abort();
     (void)python_stack_is_collective(buffer_text(&line));

@@ -22,8 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     for (unsigned i = 0; i < report.metric_count; i++)
         if (!isfinite(report.metrics[i].value))
             abort();
-    SCOPED_BUFFER out;
-    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     if (status_document_print(&report, &out, &error) < 0 ||
         status_document_parse(out.data, out.length, &again, &error) < 0 || again.metric_count != report.metric_count)
         abort();

@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     struct status_document document, again;
     if (status_document_parse((const char *)bytes, length, &document, &error) < 0)
         return 0;
-    SCOPED_BUFFER out;
-    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     if (status_document_print(&document, &out, &error) < 0 ||
         status_document_parse(out.data, out.length, &again, &error) < 0)
         abort();

@@ -15,8 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 static void expect_round_trip(const struct json *value)
 {
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER out;
-    buffer_init(&out, CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(CEILING);
     if (yaml_print(value, &out, &error) < 0) {
         expect(error.kind == ERROR_TOO_LARGE);
         return;

@@ -27,8 +27,7 @@ static int write_shard(const char *saving, struct manifest *manifest, const stru
 static int write_manifest(const char *saving, const struct manifest *manifest, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(saving, CHECKPOINT_MANIFEST);
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_BYTES_MAX);
     if (manifest_print(manifest, &text, error) < 0 || file_write(path, text.data, text.length, error) < 0)
         return -1;
     return file_sync_directory(saving, error);

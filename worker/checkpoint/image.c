@@ -13,8 +13,7 @@
 int checkpoint_image_manifest(const char *directory, struct manifest *ret_manifest, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_MANIFEST);
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_BYTES_MAX);
     if (file_read(path, &text, error) < 0)
         return -1;
     return manifest_parse(buffer_text(&text), text.length, ret_manifest, error);

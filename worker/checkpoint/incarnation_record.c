@@ -89,9 +89,8 @@ int incarnation_record_read(const char *directory, int64_t incarnation, struct i
                             struct error *error)
 {
     SCOPED_FREE char *path = path_of(directory, incarnation);
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(INCARNATION_RECORD_BYTES_MAX);
     struct error cause = ERROR_INIT;
-    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
     if (file_read(path, &text, &cause) < 0 && cause.kind != ERROR_TOO_LARGE && cause.kind != ERROR_CORRUPT)
         return error_set(error, cause.kind, "%s", cause.message);
     struct incarnation_record record;
@@ -106,8 +105,7 @@ int incarnation_record_read(const char *directory, int64_t incarnation, struct i
 int incarnation_record_create(const char *directory, const struct incarnation_record *record, struct error *error)
 {
     SCOPED_FREE char *path = path_of(directory, record->incarnation);
-    SCOPED_BUFFER text;
-    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(INCARNATION_RECORD_BYTES_MAX);
     if (print_record(record, &text, error) < 0 || file_write_exclusive(path, text.data, text.length, error) < 0)
         return -1;
     return file_sync_directory(directory, error);
@@ -116,8 +114,7 @@ int incarnation_record_create(const char *directory, const struct incarnation_re
 int incarnation_record_replace(const char *directory, const struct incarnation_record *record, struct error *error)
 {
     SCOPED_FREE char *path = path_of(directory, record->incarnation);
-    SCOPED_BUFFER text;
-    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(INCARNATION_RECORD_BYTES_MAX);
     if (print_record(record, &text, error) < 0 || file_replace(path, text.data, text.length, error) < 0)
         return -1;
     return file_sync_directory(directory, error);

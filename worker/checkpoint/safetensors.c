@@ -62,8 +62,7 @@ int safetensors_write(const char *path, const struct safetensors_tensor *tensors
                       const struct json *metadata, enum disk_file_way way, uint32_t *ret_crc, int64_t *ret_size,
                       struct error *error)
 {
-    SCOPED_BUFFER header;
-    buffer_init(&header, SAFETENSORS_HEADER_MAX);
+    SCOPED_BUFFER header = BUFFER_INIT(SAFETENSORS_HEADER_MAX);
     if (print_header(tensors, count, metadata, &header, error) < 0)
         return error_wrap(error, "%s: header", path);
     uint64_t length = htole64(header.length);

@@ -219,8 +219,7 @@ static void describe(struct collective *group, char *text, size_t size)
     }
     struct operation *operation = collective_operation(group, group->oldest_sequence);
     bool awaited[CREW_SIZE_MAX] = {false};
-    SCOPED_BUFFER names;
-    buffer_init(&names, ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(ERROR_MESSAGE_MAX);
     for (unsigned rank = 0; rank < group->setting.size; rank++)
         awaited[rank] = operation->active && (operation->awaiting[rank] > 0 || group->lanes[rank].queue != NULL);
     collective_peers_describe(group->peers, awaited, group->setting.size, &names);

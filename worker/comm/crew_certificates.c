@@ -86,8 +86,7 @@ static int read_again(struct generation_file *file, struct error *error)
         return error_set_errno(error, "read the crew's certificate %s", path);
     if (file->certificate_pem != NULL && is_the_same(&now, &file->seen))
         return 0;
-    SCOPED_BUFFER text;
-    buffer_init(&text, CREW_CERTIFICATE_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CREW_CERTIFICATE_FILE_MAX);
     if (buffer_read_file(&text, path, error) < 0 || take_text(file, path, buffer_text(&text), error) < 0)
         return -1;
     file->seen = now;
@@ -153,8 +152,7 @@ bool crew_certificates_are_set(void)
 
 void crew_identity_now(struct crew_identity *ret_identity)
 {
-    SCOPED_BUFFER trusted;
-    buffer_init(&trusted, REMEMBERED * CREW_CERTIFICATE_FILE_MAX);
+    SCOPED_BUFFER trusted = BUFFER_INIT(REMEMBERED * CREW_CERTIFICATE_FILE_MAX);
     pthread_mutex_lock(&crew.lock);
     for (unsigned i = 0; i < 2; i++)
         (void)read_again(&crew.files[i], NULL); /* between two versions of a file there may be none */

@@ -214,9 +214,8 @@ static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], 
 
 static int mesh_timeout(const struct mesh *mesh, struct error *error)
 {
-    SCOPED_BUFFER names;
+    SCOPED_BUFFER names = BUFFER_INIT(ERROR_MESSAGE_MAX);
     bool missing[CREW_SIZE_MAX];
-    buffer_init(&names, ERROR_MESSAGE_MAX);
     for (unsigned i = 0; i < mesh->options->size; i++)
         missing[i] = i != mesh->options->rank && mesh->links[i].socket < 0;
     collective_peers_describe(mesh->options->peers, missing, mesh->options->size, &names);

@@ -76,8 +76,7 @@ static int resolve_by_file(const char *host, char ret_address[RESOLVE_ADDRESS_MA
     const char *path = getenv(ENV_HOSTS_FILE);
     if (path == NULL || *path == '\0')
         return -1;
-    SCOPED_BUFFER text;
-    buffer_init(&text, RESOLVE_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RESOLVE_FILE_MAX);
     if (buffer_read_file(&text, path, NULL) < 0)
         return -1;
     return resolve_in_hosts_text(buffer_text(&text), text.length, host, ret_address);

@@ -40,8 +40,7 @@ struct chief {
 
 static void stream_say(struct rpc_stream *stream, const struct coordination_message *message)
 {
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     if (coordination_message_encode(message, &bytes, NULL) == 0)
         rpc_stream_send(stream, bytes.data, bytes.length);
 }

@@ -156,9 +156,8 @@ static void describe_seat(const struct coordinator *coordinator, const struct se
 
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX])
 {
-    SCOPED_BUFFER words;
+    SCOPED_BUFFER words = BUFFER_INIT(COORDINATION_TEXT_MAX);
     unsigned count = 0, named = 0;
-    buffer_init(&words, COORDINATION_TEXT_MAX);
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         char one[192];
         describe_seat(coordinator, &coordinator->seats[rank], now_ms, one, sizeof(one));

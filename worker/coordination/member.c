@@ -215,8 +215,7 @@ static void say(struct member *member, const struct coordination_message *messag
         chief_hear(member->chief, message);
         return;
     }
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     if (member->session != NULL && coordination_message_encode(message, &bytes, NULL) == 0)
         rpc_stream_send(member->session->stream, bytes.data, bytes.length);
 }
@@ -465,8 +464,7 @@ static void summons_message(void *context, struct rpc_stream *stream, const void
     bool newer = generation_compare_chiefs(summons.generation, member->known) > 0;
     judge_summons(member, &summons, &answer);
     pthread_mutex_unlock(&member->lock);
-    SCOPED_BUFFER reply;
-    buffer_init(&reply, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER reply = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     if (coordination_message_encode(&answer, &reply, NULL) == 0)
         rpc_stream_send(stream, reply.data, reply.length);
     rpc_stream_close(stream);

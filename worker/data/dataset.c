@@ -337,8 +337,7 @@ const struct training_facts *dataset_facts(const struct dataset *dataset)
 struct dataset_digests dataset_digests(const struct dataset *dataset)
 {
     struct dataset_digests digests = {"", "", ""};
-    SCOPED_BUFFER words;
-    buffer_init(&words, TRAINING_FACTS_LIST_MAX);
+    SCOPED_BUFFER words = BUFFER_INIT(TRAINING_FACTS_LIST_MAX);
     if (dataset->facts.standardization.inputs > 0)
         snprintf(digests.standardized, sizeof digests.standardized, "%08x", dataset->facts.standardization.digest);
     if (dataset->has_labels)

@@ -36,8 +36,7 @@ static int check(const struct dataset_source *source, const struct file_bytes *f
 /* Puts the texts of JSON Lines in the place of the file. */
 static int take_texts(struct file_bytes *file, struct error *error)
 {
-    SCOPED_BUFFER texts;
-    buffer_init(&texts, JSON_LINES_TEXTS_MAX);
+    SCOPED_BUFFER texts = BUFFER_INIT(JSON_LINES_TEXTS_MAX);
     if (json_lines_texts(file->bytes, file->length, &texts, error) < 0 ||
         file_bytes_check(file, mapped_file_round(), error) < 0)
         return -1;

@@ -537,8 +537,7 @@ static int take_values(struct csv_dataset *dataset, struct filling *filling, str
 /* Keeps the words of the training table, by which new rows become numbers. */
 static int keep_words(struct csv_dataset *dataset, const struct csv_columns *columns, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TRAINING_FACTS_LIST_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TRAINING_FACTS_LIST_MAX);
     dataset->base.facts.words = csv_columns_words(columns);
     if (!dataset->base.facts.words || json_print(dataset->base.facts.words, &text, NULL) == 0)
         return 0;

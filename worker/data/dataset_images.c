@@ -226,8 +226,7 @@ static int decode(const struct image_dataset *dataset, int64_t index, uint8_t *r
 {
     const struct image_folder *folder = &dataset->folder;
     SCOPED(image_release) struct image image = {.pixels = NULL};
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, IMAGE_BYTES_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(IMAGE_BYTES_MAX);
     if (image_folder_read(folder, index, &bytes, error) < 0)
         return -1;
     const uint8_t *begin = (const uint8_t *)bytes.data;

@@ -72,8 +72,7 @@ static bool climbs_out(const char *path)
 
 static int unknown_storage(const struct storage_map *map, const char *storage, struct error *error)
 {
-    SCOPED_BUFFER names;
-    buffer_init(&names, 512);
+    SCOPED_BUFFER names = BUFFER_INIT(512);
     for (unsigned i = 0; i < map->count; i++)
         buffer_format(&names, "%s%s", i ? ", " : "", map->entries[i].name);
     return error_set(error, ERROR_INVALID, "there is no storage named %s; the job has: %s", storage,

@@ -72,10 +72,8 @@ static void append_number(struct buffer *list, double number)
 static void write_moments(struct json *object, const char *means_key, const char *deviations_key,
                           const struct column_moments *moments, int64_t count)
 {
-    SCOPED_BUFFER means;
-    SCOPED_BUFFER deviations;
-    buffer_init(&means, NUMBERS_TEXT_MAX);
-    buffer_init(&deviations, NUMBERS_TEXT_MAX);
+    SCOPED_BUFFER means = BUFFER_INIT(NUMBERS_TEXT_MAX);
+    SCOPED_BUFFER deviations = BUFFER_INIT(NUMBERS_TEXT_MAX);
     for (int64_t i = 0; i < count; i++) {
         append_number(&means, moments[i].mean);
         append_number(&deviations, moments[i].deviation);
@@ -88,8 +86,7 @@ static void write_moments(struct json *object, const char *means_key, const char
 
 static void write_list(struct json *object, const char *key, const struct json *list)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TRAINING_FACTS_LIST_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TRAINING_FACTS_LIST_MAX);
     if (list && json_print(list, &text, NULL) == 0)
         json_set_string(object, key, buffer_text(&text));
 }

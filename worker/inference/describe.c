@@ -10,8 +10,7 @@
 static int print_model(const struct graph *graph, struct error *error)
 {
     SCOPED_JSON *model = graph_describe(graph);
-    SCOPED_BUFFER text;
-    buffer_init(&text, DESCRIPTION_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
     if (json_print(model, &text, error) < 0)
         return -1;
     puts(buffer_text(&text));

@@ -151,8 +151,7 @@ static int take_prompt(const struct arguments *arguments, bool text, int32_t **r
                        struct error *error)
 {
     const char *path = arguments->inference.prompt_file;
-    SCOPED_BUFFER text_of_file;
-    buffer_init(&text_of_file, PROMPT_MAX);
+    SCOPED_BUFFER text_of_file = BUFFER_INIT(PROMPT_MAX);
     if (!path)
         return parse_prompt(arguments->inference.prompt, text, ret_tokens, ret_count, error);
     if (buffer_read_file(&text_of_file, path, error) < 0)

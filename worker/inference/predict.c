@@ -89,8 +89,7 @@ static int describe(const struct trainer *trainer, const float *pixels, int32_t 
     struct prediction ranked[CLASSES_SHOWN];
     unsigned count = predict_rank(graph_outputs(trainer->graph), format->classes,
                                   graph_output_format(trainer->graph).meaning, ranked, CLASSES_SHOWN);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (format->image[0] > 0)
         picture_print(pixels, format->image, &text);
     for (unsigned i = 0; i < count; i++) {
@@ -135,8 +134,7 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     if (evaluate(trainer, 0, dataset_count(trainer->validation), NULL, &sums, error) < 0)
         return -1;
     struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (isfinite(metrics.accuracy))
         buffer_format(&text, "loss %.4f, accuracy %.2f %%: %lld of %lld\n", metrics.loss, 100 * metrics.accuracy,
                       (long long)sums.correct, (long long)sums.count);
@@ -224,8 +222,7 @@ static int predict_values(const struct trainer *trainer, int64_t number, struct 
     const char *word = elements == 1 ? "value" : "values";
     SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_FREE float *targets = batch_targets(trainer);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (check_listed(trainer, error) < 0 || outputs_of(trainer, number, 1, outputs, targets, error) < 0)
         return -1;
     buffer_format(&text, "%s:", word);
@@ -279,8 +276,7 @@ static void append_row(const struct trainer *trainer, const float *outputs, stru
 {
     const struct output_format format = graph_output_format(trainer->graph);
     struct prediction best;
-    SCOPED_BUFFER name;
-    buffer_init(&name, TEXT_MAX);
+    SCOPED_BUFFER name = BUFFER_INIT(TEXT_MAX);
     if (gives_scores(trainer)) {
         predict_rank(outputs, format.elements, format.meaning, &best, 1);
         append_class(trainer, best.class, &name);
@@ -344,8 +340,7 @@ static int predict_each(const struct trainer *trainer, struct error *error)
     struct score score = {.examples = 0};
     SCOPED_FREE float *outputs = batch_outputs(trainer);
     SCOPED_FREE char *targets = batch_targets(trainer);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (is_table)
         append_head(trainer, &text);
     for (int64_t at = 0; at < count; at += batch) {
@@ -376,8 +371,7 @@ static int print_outputs(const struct trainer *trainer, int64_t first, int64_t c
     struct npy npy = {.kind = format.type == ELEMENT_FLOAT32 ? 'f' : 'i', .item_bytes = 4, .rank = format.rank + 1};
     int64_t batch = graph_max_examples(trainer->graph);
     SCOPED_FREE float *outputs = batch_outputs(trainer);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     npy.shape[0] = count;
     memcpy(npy.shape + 1, format.shape, format.rank * sizeof *format.shape);
     if (npy_append_header(&text, &npy, error) < 0 || print(&text, error) < 0)
@@ -446,8 +440,7 @@ static int print_json(const struct trainer *trainer, struct error *error)
     SCOPED(class_report_release) struct class_report report = {.confusion = NULL};
     SCOPED_JSON *document = json_new_object();
     SCOPED_FREE void *targets = batch_targets(trainer);
-    SCOPED_BUFFER text;
-    buffer_init(&text, JSON_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JSON_MAX);
     if (classifies)
         class_report_init(&report, graph_example_format(trainer->graph)->classes);
     for (int64_t at = 0; at < count; at += batch) {

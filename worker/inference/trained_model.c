@@ -105,8 +105,7 @@ static const char *find_weights(const struct trainer *trainer)
 static int load_weights(struct trainer *trainer, struct error *error)
 {
     const char *path = find_weights(trainer);
-    SCOPED_BUFFER told;
-    buffer_init(&told, TOLD_MAX);
+    SCOPED_BUFFER told = BUFFER_INIT(TOLD_MAX);
     if (path == NULL)
         return error_set(
             error, ERROR_NOT_FOUND,

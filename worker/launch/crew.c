@@ -24,8 +24,7 @@ static bool trains(const char *role)
 /* Replaces {role} and {index}. */
 static int expand_host(const char *pattern, const char *role, unsigned index, char **ret_host, struct error *error)
 {
-    SCOPED_BUFFER host;
-    buffer_init(&host, HOST_MAX);
+    SCOPED_BUFFER host = BUFFER_INIT(HOST_MAX);
     for (const char *next = pattern; *next;) {
         int result;
         if (strncmp(next, "{role}", 6) == 0) {

@@ -71,8 +71,7 @@ static struct json *document_of(const struct json *chosen)
 
 static int read_file(const char *path, const struct identity *identity, struct json **ret_document, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, JOB_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_FILE_MAX);
     struct json *root;
     if (buffer_read_file(&text, path, error) < 0)
         return -1;

@@ -393,9 +393,8 @@ static const char *artifact_name(const struct program *program, enum entry entry
 
 static int read_artifacts(struct program *program, const char *folder, const char *platform, struct error *error)
 {
-    SCOPED_BUFFER path;
+    SCOPED_BUFFER path = BUFFER_INIT(8192);
     char member[64];
-    buffer_init(&path, 8192);
     if (program->uses == PROGRAM_USES_ALL)
         program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES | (program->predicts ? PROGRAM_PREDICTS : 0);
     if (is_used(program, ENTRY_PREDICT) && !program->predicts)
@@ -415,10 +414,8 @@ static int read_artifacts(struct program *program, const char *folder, const cha
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
                  struct error *error)
 {
-    SCOPED_BUFFER path, text;
+    SCOPED_BUFFER path = BUFFER_INIT(8192), text = BUFFER_INIT(PROGRAM_DOCUMENT_MAX);
     struct program *program;
-    buffer_init(&path, 8192);
-    buffer_init(&text, PROGRAM_DOCUMENT_MAX);
     if (path_in(folder, DOCUMENT, "", &path, error) < 0 || buffer_read_file(&text, buffer_text(&path), error) < 0 ||
         program_parse(buffer_text(&text), text.length, &program, error) < 0)
         return -1;

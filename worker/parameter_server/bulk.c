@@ -90,8 +90,7 @@ int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bu
     *ret_bulk = bulk_head_decode(start, gather_head(pieces, count, start), &head);
     if (*ret_bulk)
         return 0;
-    SCOPED_BUFFER whole;
-    buffer_init(&whole, PS_MESSAGE_MAX);
+    SCOPED_BUFFER whole = BUFFER_INIT(PS_MESSAGE_MAX);
     for (unsigned i = 0; i < count; i++)
         if (buffer_append(&whole, pieces[i].bytes, pieces[i].length, error) < 0)
             return -1;
@@ -128,8 +127,7 @@ void ps_message_answer_unread(struct rpc_stream *stream, const struct error *err
 
 void ps_message_send(struct rpc_stream *stream, const struct ps_message *message)
 {
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, PS_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(PS_MESSAGE_MAX);
     if (ps_message_encode(message, &bytes, NULL) == 0)
         rpc_stream_send(stream, bytes.data, bytes.length);
     else

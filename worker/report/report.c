@@ -64,8 +64,7 @@ static void print_line(const struct report *report, const char *level, const cha
         printf("%s%s\n", level ? "warning: " : "", text);
     } else {
         SCOPED_JSON *line = json_new_object();
-        SCOPED_BUFFER printed;
-        buffer_init(&printed, 8 * SAY_MAX);
+        SCOPED_BUFFER printed = BUFFER_INIT(8 * SAY_MAX);
         if (level)
             json_set_string(line, "level", level);
         json_set_string(line, "message", text);
@@ -199,8 +198,7 @@ static double metric(const struct status_document *status, const char *name)
  * never. */
 static void leave_status(const struct report *report)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     if (status_document_print(&report->status, &text, NULL) == 0)
         termination_leave_status(buffer_text(&text), text.length);
 }

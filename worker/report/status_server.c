@@ -46,8 +46,7 @@ static void answer_life(const struct status_server *server, struct http_exchange
 
 static void answer_status(struct http_exchange *exchange, const struct status_document *document)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     struct error error = ERROR_INIT;
     if (status_document_print(document, &text, &error) < 0)
         respond_text(exchange, 500, TEXT_PLAIN, error.message);
@@ -78,8 +77,7 @@ static void put_straggler(struct buffer *out, const struct status_document *docu
 
 static void answer_metrics(struct http_exchange *exchange, const struct status_document *document)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     put_gauge(&text, "step", "Applied optimizer steps.", (double)document->step);
     put_gauge(&text, "steps_total", "Steps of the whole run.", (double)document->total_steps);
     put_gauge(&text, "examples_per_second", "Examples trained on each second by the whole crew.",

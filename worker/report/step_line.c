@@ -40,8 +40,7 @@ static void format_text(const struct step_report *report, char text[STEP_LINE_MA
 static void format_json(const struct step_report *report, char text[STEP_LINE_MAX])
 {
     SCOPED_JSON *line = json_new_object();
-    SCOPED_BUFFER printed;
-    buffer_init(&printed, STEP_LINE_MAX - 1);
+    SCOPED_BUFFER printed = BUFFER_INIT(STEP_LINE_MAX - 1);
     json_set_integer(line, "step", report->step);
     json_set_integer(line, "totalSteps", report->total_steps);
     json_set_integer(line, "dataEpoch", report->data_epoch);

@@ -354,8 +354,7 @@ static int do_without_it(struct crew_communicator *crew, unsigned failed, const 
                          struct error *error)
 {
     char name[COLLECTIVE_PEER_TEXT_MAX] = "this worker's GPUs";
-    SCOPED_BUFFER why;
-    buffer_init(&why, 2 * WHY_MAX);
+    SCOPED_BUFFER why = BUFFER_INIT(2 * WHY_MAX);
     if (crew->group != NULL)
         collective_peer_describe(crew->world.peers, failed, name);
     buffer_format(&why, "%s could not join%s%s", name, cause->message[0] ? ": " : "; see what it says", cause->message);
@@ -415,8 +414,7 @@ static bool fit(const struct crew_communicator *crew, const struct crew_device *
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error)
 {
-    SCOPED_BUFFER why;
-    buffer_init(&why, WHY_MAX);
+    SCOPED_BUFFER why = BUFFER_INIT(WHY_MAX);
     crew->group = group;
     crew->world = *world;
     crew->has_failed = false;

@@ -86,8 +86,7 @@ static void say_shards(const struct trainer *trainer)
 static void say_memory(const struct trainer *trainer)
 {
     const struct training_state *state = &trainer->state;
-    SCOPED_BUFFER text;
-    buffer_init(&text, TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (!device_memory_is_shared(trainer->device)) {
         memory_plan_print(&trainer->memory.device, &text);
         report_say(trainer->report, "memory     of a GPU: %s", buffer_text(&text));

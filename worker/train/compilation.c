@@ -37,8 +37,7 @@ extern char **environ;
 /* Compiled code is for one kind of processor: what this one can do. */
 static void append_processor(struct buffer *text)
 {
-    SCOPED_BUFFER all;
-    buffer_init(&all, 1 << 22);
+    SCOPED_BUFFER all = BUFFER_INIT(1 << 22);
     (void)buffer_read_file(&all, "/proc/cpuinfo", NULL);
     const char *flags = strstr(buffer_text(&all), "\nflags");
     (void)buffer_append(text, flags != NULL ? flags : "", flags != NULL ? strcspn(flags + 1, "\n") + 1 : 0, NULL);
@@ -48,11 +47,10 @@ static void append_processor(struct buffer *text)
 static char *cache_path(const struct trainer *trainer, const struct xla_options *options, int threads,
                         struct error *error)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     struct stat plugin;
     unsigned char digest[HMAC_BYTES];
     char name[2 * NAME_BYTES + 1];
-    buffer_init(&text, 1 << 16);
     if (trainer->checkpoint_directory == NULL || !crew_key_is_set() || stat(options->plugin, &plugin) < 0)
         return NULL;
     program_digest(trainer->program, digest);
@@ -75,8 +73,7 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
 static int load_cached(struct trainer *trainer, const char *path, const struct xla_options *options, bool *ret_loaded,
                        struct error *error)
 {
-    SCOPED_BUFFER file;
-    buffer_init(&file, PROGRAM_CODE_MAX);
+    SCOPED_BUFFER file = BUFFER_INIT(PROGRAM_CODE_MAX);
     *ret_loaded = false;
     if (path == NULL || file_read(path, &file, NULL) < 0 || file.length < CREW_PROOF_BYTES)
         return 0;
@@ -262,9 +259,8 @@ static int compile_apart(const struct compiled_model *model, unsigned tpus, int 
 static int compile_here(struct program *program, const struct xla_options *options, int compiled_to,
                         struct error *error)
 {
-    SCOPED_BUFFER code;
+    SCOPED_BUFFER code = BUFFER_INIT(PROGRAM_CODE_MAX);
     struct error unserialised = ERROR_INIT;
-    buffer_init(&code, PROGRAM_CODE_MAX);
     if (program_open_engine(program, options, error) < 0 || program_compile(program, error) < 0)
         return -1;
     printf("compiled for %s: %" PRId64 " parameters, %.1f MiB beside them in each call of %" PRId64 " examples\n",
@@ -277,8 +273,7 @@ static int compile_here(struct program *program, const struct xla_options *optio
 
 static int compile_for(const struct program *program, const char *plugin, const char *topology, struct error *error)
 {
-    SCOPED_BUFFER table;
-    buffer_init(&table, 1 << 16);
+    SCOPED_BUFFER table = BUFFER_INIT(1 << 16);
     if (program_compile_for(program, plugin, topology, &table, error) < 0)
         return -1;
     (void)fputs(buffer_text(&table), stdout);
@@ -377,9 +372,8 @@ static int compile(struct trainer *trainer, const struct compiled_model *model, 
 int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
                     int threads, struct error *error)
 {
-    SCOPED_BUFFER code;
+    SCOPED_BUFFER code = BUFFER_INIT(PROGRAM_CODE_MAX);
     bool loaded;
-    buffer_init(&code, PROGRAM_CODE_MAX);
     SCOPED_FREE char *path = cache_path(trainer, options, threads, error);
     if (load_cached(trainer, path, options, &loaded, error) < 0)
         return -1;

@@ -16,8 +16,7 @@ int export_record_write(const char *directory, const struct export_record *recor
 {
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_EXPORT);
     SCOPED_JSON *document = json_new_object();
-    SCOPED_BUFFER text;
-    buffer_init(&text, RECORD_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RECORD_BYTES_MAX);
     json_set_string(document, "jobUID", record->job_uid);
     json_set_integer(document, "step", record->step);
     json_set_integer(document, "bytes", record->bytes);
@@ -30,9 +29,8 @@ int export_record_write(const char *directory, const struct export_record *recor
 static struct json *read_record(const char *directory)
 {
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_EXPORT);
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(RECORD_BYTES_MAX);
     struct json *document;
-    buffer_init(&text, RECORD_BYTES_MAX);
     if (file_read(path, &text, NULL) < 0 ||
         sealed_document_parse(buffer_text(&text), text.length, RECORD_BYTES_MAX, &document, NULL) < 0)
         return NULL;

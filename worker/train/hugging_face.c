@@ -60,8 +60,7 @@ int hugging_face_write_config(const struct job_document *job, const char *path, 
         return 0;
     SCOPED_JSON *config = config_of(&sizes);
     SCOPED_FREE char *file = memory_format("%.*s" HUGGING_FACE_CONFIG, (int)(file_name_of(path) - path), path);
-    SCOPED_BUFFER text;
-    buffer_init(&text, CONFIG_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CONFIG_BYTES_MAX);
     if (json_print_indented(config, &text, error) < 0 || file_replace(file, text.data, text.length, error) < 0)
         return error_wrap(error, "export");
     return 0;

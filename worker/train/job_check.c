@@ -150,8 +150,7 @@ static const struct stage {
 static int print_answer(const struct trainer *trainer, bool on_cpus, const char *misfit, struct error *error)
 {
     SCOPED_JSON *answer = json_new_object();
-    SCOPED_BUFFER text;
-    buffer_init(&text, ANSWER_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ANSWER_MAX);
     json_set_integer(answer, "parameters", graph_layout(trainer->graph)->elements);
     json_set_integer(answer, "batch", trainer->plan.global_batch);
     json_set_integer(answer, "members", crew_members_here(&trainer->crew, trainer->identity));

@@ -524,8 +524,7 @@ static void tell_finished(const struct trainer *trainer)
 /* Line by line. */
 static int tell_strategy(struct trainer *trainer, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, STRATEGY_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(STRATEGY_TEXT_MAX);
     if (strategy_describe(trainer->strategy, &text, error) < 0)
         return -1;
     char *rest = NULL;

@@ -446,10 +446,8 @@ static int check_host(const struct trainer *trainer, const struct memory_plan *p
     int64_t bytes = memory_plan_bytes(plan);
     if (bytes <= room.host)
         return 0;
-    SCOPED_BUFFER purposes, remedy;
+    SCOPED_BUFFER purposes = BUFFER_INIT(TEXT_MAX), remedy = BUFFER_INIT(TEXT_MAX);
     char share[64] = "";
-    buffer_init(&purposes, TEXT_MAX);
-    buffer_init(&remedy, TEXT_MAX);
     memory_plan_print(plan, &purposes);
     list_remedies(trainer, room, &remedy);
     if (here > 1)
@@ -467,9 +465,7 @@ static int check_device(const struct trainer *trainer, const struct memory_plan 
     int64_t bytes = memory_plan_bytes(plan);
     if (bytes <= room.device)
         return 0;
-    SCOPED_BUFFER purposes, remedy;
-    buffer_init(&purposes, TEXT_MAX);
-    buffer_init(&remedy, TEXT_MAX);
+    SCOPED_BUFFER purposes = BUFFER_INIT(TEXT_MAX), remedy = BUFFER_INIT(TEXT_MAX);
     memory_plan_print(plan, &purposes);
     list_remedies(trainer, room, &remedy);
     return error_set(error, ERROR_NO_SPACE,

@@ -69,8 +69,7 @@ static void describe_stages(const struct trainer *trainer, struct json *model)
     if (trainer->strategy == NULL) /* parameter servers have none */
         return;
     const unsigned *stages = strategy_stages(trainer->strategy, &layers);
-    SCOPED_BUFFER text;
-    buffer_init(&text, STAGES_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(STAGES_TEXT_MAX);
     if (stages == NULL)
         return;
     for (unsigned i = 0; i < layers; i++)

@@ -30,8 +30,7 @@ static const struct strategy_support *find_strategy(enum strategy_type type)
 
 static int refuse_strategy(enum strategy_type type, struct error *error)
 {
-    SCOPED_BUFFER names;
-    buffer_init(&names, 1024);
+    SCOPED_BUFFER names = BUFFER_INIT(1024);
     for (size_t i = 0; i < STRATEGIES; i++)
         buffer_format(&names, "%s%s", i ? ", " : "", strategy_type_name(strategies[i].type));
     return error_set(error, ERROR_UNSUPPORTED, "strategy.type: %s is not in this worker yet; it trains %s",

@@ -49,8 +49,7 @@ static int take_weights(struct trainer *trainer, const char *folder, struct erro
  * plugin that is named computes, on its first device. */
 static unsigned tpus_for(const struct trainer *trainer, unsigned uses)
 {
-    SCOPED_BUFFER here;
-    buffer_init(&here, 4096);
+    SCOPED_BUFFER here = BUFFER_INIT(4096);
     if (trainer->job->devices.type != DEVICE_TYPE_TPU)
         return 0;
     if (uses & PROGRAM_TRAINS)

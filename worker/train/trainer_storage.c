@@ -12,8 +12,7 @@
 
 static int map_storages(struct trainer *trainer, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, JOB_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_DOCUMENT_MAX);
     /* Options come last, and the last mount of a name counts. */
     if (trainer->identity->storage && buffer_append_string(&text, trainer->identity->storage, error) < 0)
         return -1;

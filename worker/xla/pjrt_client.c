@@ -188,8 +188,7 @@ static int describe(struct xla_client *client, const struct xla_options *wanted,
 /* Says so before libtpu is opened, which looks for TPUs for minutes. */
 static int check_tpus(const struct xla_options *wanted, struct error *error)
 {
-    SCOPED_BUFFER tpus;
-    buffer_init(&tpus, 4096);
+    SCOPED_BUFFER tpus = BUFFER_INIT(4096);
     if (xla_options_platform(wanted) == NULL)
         return 0;
     if (*wanted->plugin == '\0')

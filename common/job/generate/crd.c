@@ -42,10 +42,8 @@ static void belonging_rule(void *context, const struct belonging *belonging)
 {
     if (belonging->field->kind == FIELD_DECIMAL)
         return;
-    SCOPED_BUFFER cel, path, message;
-    buffer_init(&cel, BELONGING_CEL_MAX);
-    buffer_init(&path, BELONGING_MESSAGE_MAX);
-    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    SCOPED_BUFFER cel = BUFFER_INIT(BELONGING_CEL_MAX), path = BUFFER_INIT(BELONGING_MESSAGE_MAX),
+                  message = BUFFER_INIT(BELONGING_MESSAGE_MAX);
     belonging_cel(belonging, &cel);
     belonging_path(belonging, &path);
     belonging_message(belonging, &message);

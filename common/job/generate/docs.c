@@ -121,9 +121,7 @@ struct rule_list {
 static void belonging_line(void *context, const struct belonging *belonging)
 {
     struct rule_list *list = context;
-    SCOPED_BUFFER path, message;
-    buffer_init(&path, PATH_MAX_TEXT);
-    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX_TEXT), message = BUFFER_INIT(BELONGING_MESSAGE_MAX);
     belonging_path(belonging, &path);
     belonging_message(belonging, &message);
     rule_line(list->out, &list->before, buffer_text(&path), buffer_text(&message));

@@ -25,8 +25,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         return usage();
-    SCOPED_BUFFER out;
-    buffer_init(&out, OUTPUT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(OUTPUT_MAX);
     struct error error = ERROR_INIT;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         if (strcmp(argv[1], products[i].name) != 0)

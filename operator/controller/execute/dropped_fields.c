@@ -35,8 +35,7 @@ char *dropped_fields_note(struct dropped_fields *dropped, const struct json *pat
     if (dropped->named)
         return NULL;
     dropped->named = true;
-    SCOPED_BUFFER names;
-    buffer_init(&names, NAMES_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(NAMES_MAX);
     add_names(dropped->patch, "status", &names);
     return memory_copy_string(buffer_text(&names));
 }

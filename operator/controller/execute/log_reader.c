@@ -205,8 +205,7 @@ static void ask(struct log_reader *reader, struct job_entry *entry, const struct
                 const struct pod_view *pod)
 {
     const struct progress_spec *spec = &job->document.progress;
-    SCOPED_BUFFER path;
-    buffer_init(&path, KEPT_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(KEPT_MAX);
     if (write_path(entry->key, pod, &path, NULL) < 0)
         return;
     struct log_request *request = memory_allocate(1, sizeof *request);

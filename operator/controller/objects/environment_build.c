@@ -35,8 +35,7 @@ static void add_checkpoint_directory(struct json *list, const struct training_jo
 
 static void add_storage(struct json *list, const struct training_job *job)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, ENVIRONMENT_VALUE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ENVIRONMENT_VALUE_MAX);
     for (unsigned i = 0; i < job->document.storage_count; i++) {
         const char *name = job->document.storage[i].name;
         buffer_format(&text, "%s%s=%s/%s", i ? ":" : "", name, STORAGE_ROOT, name);
@@ -82,8 +81,7 @@ static int coxswain_document(const struct training_job *job, char **ret_text, st
     document.job_namespace = job->namespace;
     fill_crew(job, pattern, &document.crew);
     SCOPED_JSON *json = job_document_to_json(&document);
-    SCOPED_BUFFER text;
-    buffer_init(&text, JOB_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_DOCUMENT_MAX);
     if (json_print(json, &text, error) < 0)
         return error_wrap(error,
                           "the job document does not fit into an environment variable (%d KiB); shorten the model",

@@ -37,8 +37,7 @@ static void append_role(const struct training_job *job, enum role role, struct b
 
 static int dense_cluster(const struct training_job *job, char **ret_text, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, SIZE_MAX / 2);
+    SCOPED_BUFFER text = BUFFER_INIT(SIZE_MAX / 2);
     buffer_append_byte(&text, '{', NULL);
     for (int role = 0; role < ROLE_COUNT; role++)
         append_role(job, (enum role)role, &text);
@@ -64,9 +63,7 @@ static void append_sparse(const struct training_job *job, int64_t index, struct 
 
 static void add(const struct training_job *job, enum role role, int64_t index, const char *cluster, struct json *list)
 {
-    SCOPED_BUFFER sparse, text;
-    buffer_init(&sparse, JOB_DOCUMENT_MAX);
-    buffer_init(&text, JOB_DOCUMENT_MAX);
+    SCOPED_BUFFER sparse = BUFFER_INIT(JOB_DOCUMENT_MAX), text = BUFFER_INIT(JOB_DOCUMENT_MAX);
     if (job->elastic.enabled && role == ROLE_WORKER) {
         append_sparse(job, index, &sparse);
         cluster = buffer_text(&sparse);

@@ -38,8 +38,7 @@ int environment_tpu_check(const struct training_job *job, struct error *error)
 {
     if (!is_on_tpus(job) || !is_one_slice(job))
         return 0;
-    SCOPED_BUFFER hosts;
-    buffer_init(&hosts, SIZE_MAX / 2);
+    SCOPED_BUFFER hosts = BUFFER_INIT(SIZE_MAX / 2);
     append_hosts(job, &hosts);
     if (hosts.length > JOB_DOCUMENT_MAX)
         return error_set(error, ERROR_TOO_LARGE,
@@ -53,8 +52,7 @@ void environment_add_tpu(const struct training_job *job, enum role role, int64_t
 {
     if (!is_on_tpus(job) || !crew_has_rank(role))
         return;
-    SCOPED_BUFFER hosts;
-    buffer_init(&hosts, SIZE_MAX / 2);
+    SCOPED_BUFFER hosts = BUFFER_INIT(SIZE_MAX / 2);
     if (is_one_slice(job))
         append_hosts(job, &hosts);
     environment_add_number(list, WORKER_ID, is_one_slice(job) ? crew_rank(job, role, index) : 0);

@@ -189,8 +189,7 @@ static void add_settings(struct json *environment, const char *variable, const s
         json_set_string(settings, "region", storage->s3.region);
     if (storage->s3.secret_name)
         json_set_string(settings, "credentials", secrets);
-    SCOPED_BUFFER text;
-    buffer_init(&text, JOB_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_DOCUMENT_MAX);
     json_print(settings, &text, NULL);
     environment_add(environment, variable, buffer_text(&text));
 }

@@ -439,8 +439,7 @@ static void avoid_nodes(struct json *pod, const struct pod_builder *builder)
 {
     if (builder->avoided_node_count == 0)
         return;
-    SCOPED_BUFFER names;
-    buffer_init(&names, AVOIDED_TEXT_MAX);
+    SCOPED_BUFFER names = BUFFER_INIT(AVOIDED_TEXT_MAX);
     for (size_t i = 0; i < builder->avoided_node_count; i++)
         buffer_format(&names, "%s%s", i > 0 ? "," : "", builder->avoided_nodes[i]);
     struct json *annotations = json_set_object(json_member(pod, "metadata"), "annotations");

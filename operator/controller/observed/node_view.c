@@ -80,8 +80,7 @@ static bool has_sick_taint(const struct json *node)
 struct node_trouble *node_trouble_new(const struct json *node)
 {
     const char *name = json_string_at(node, "metadata.name", ""), *taint = removal_taint_of(node);
-    SCOPED_BUFFER conditions;
-    buffer_init(&conditions, CONDITIONS_TEXT_MAX);
+    SCOPED_BUFFER conditions = BUFFER_INIT(CONDITIONS_TEXT_MAX);
     collect_conditions(node, &conditions);
     const char *since = json_string(json_member(json_at(node, "metadata.annotations"), ANNOTATION_SICK_SINCE), NULL);
     bool sick_taint = has_sick_taint(node);

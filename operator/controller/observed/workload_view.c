@@ -68,8 +68,7 @@ static char *assignments_of(const struct json *workload)
             json_set_string(part, QUEUE_PART_WORKLOAD, json_string_at(workload, "metadata.name", ""));
     }
     add_updates(parts, workload);
-    SCOPED_BUFFER text;
-    buffer_init(&text, ASSIGNMENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ASSIGNMENTS_MAX);
     return json_print(parts, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
 }
 
@@ -179,7 +178,6 @@ char *flavor_view_new(const struct json *flavor)
         json_set(place, "nodeSelector", json_copy(labels));
     if (tolerations)
         json_set(place, "tolerations", json_copy(tolerations));
-    SCOPED_BUFFER text;
-    buffer_init(&text, ASSIGNMENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ASSIGNMENTS_MAX);
     return json_print(place, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
 }

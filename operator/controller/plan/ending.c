@@ -158,8 +158,7 @@ static void describe_end(const struct pod_view *pod, enum ending_kind kind, enum
 
 void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
 {
-    SCOPED_BUFFER words;
-    buffer_init(&words, 2 * FAILURE_LINE_MAX);
+    SCOPED_BUFFER words = BUFFER_INIT(2 * FAILURE_LINE_MAX);
     if (kind != ENDING_OUT_OF_MEMORY)
         failure_line_append(pod->termination_message, pod->exit_code, &words);
     bool says_why = words.length > 0 && pod->exit_code > 0 && !never_ran(pod);

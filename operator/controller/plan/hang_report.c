@@ -49,8 +49,7 @@ struct pod_stacks {
 
 static void add(struct planning *planning, struct pod_stacks *stacks, const char *pod, const char *message)
 {
-    SCOPED_BUFFER line;
-    buffer_init(&line, STACK_LINE_MAX);
+    SCOPED_BUFFER line = BUFFER_INIT(STACK_LINE_MAX);
     if (stacks->count == HUNG_PODS_MAX)
         return;
     bool printed = python_stack_append(message, &line);

@@ -124,8 +124,7 @@ static const char *action_of(const struct planning *planning, unsigned rule)
 static const char *describe(struct planning *planning, const struct verdict *verdict)
 {
     const struct slot *cause = verdict->cause;
-    SCOPED_BUFFER text;
-    buffer_init(&text, CONDITION_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CONDITION_MESSAGE_MAX);
     buffer_format(&text, "%s %" PRId64 ": ", role_name(cause->role), cause->index);
     if (cause->occupant)
         ending_describe(cause->occupant, verdict->ending.kind, planning->job->framework, &text);

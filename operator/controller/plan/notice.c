@@ -64,8 +64,7 @@ static struct notice notice_of(struct planning *planning, enum condition_type ty
     set_time(event, "time", condition->last_transition_ms);
     json_set_string(event, "datacontenttype", "application/json");
     json_set(event, "data", data_of(planning, condition));
-    SCOPED_BUFFER body;
-    buffer_init(&body, BODY_MAX);
+    SCOPED_BUFFER body = BUFFER_INIT(BODY_MAX);
     if (json_print(event, &body, NULL) < 0)
         return (struct notice){0};
     return (struct notice){.id = id, .body = planning_format(planning, "%s", buffer_text(&body)), .until_ms = until_ms};

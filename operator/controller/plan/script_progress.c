@@ -20,8 +20,7 @@ static const struct pod_view *finished_chief(const struct planning *planning)
 static void warn_of_flaw(struct planning *planning, const struct pod_view *pod, bool nothing_used,
                          const struct error *flaw)
 {
-    SCOPED_BUFFER words;
-    buffer_init(&words, FAILURE_LINE_MAX);
+    SCOPED_BUFFER words = BUFFER_INIT(FAILURE_LINE_MAX);
     failure_line_clean(flaw->message, strlen(flaw->message), FAILURE_LINE_MAX, &words);
     planning_event(planning, true, "ProgressUnreadable", "ReadProgress",
                    planning_format(planning, "%s report in the termination message of pod %s %s be used: %s",
@@ -46,9 +45,8 @@ static void read_report(struct planning *planning, const struct pod_view *pod)
 
 static void warn_of_log(struct planning *planning)
 {
-    SCOPED_BUFFER words;
+    SCOPED_BUFFER words = BUFFER_INIT(FAILURE_LINE_MAX);
     const char *flaw = planning->input->log.flaw;
-    buffer_init(&words, FAILURE_LINE_MAX);
     failure_line_clean(flaw, strlen(flaw), FAILURE_LINE_MAX, &words);
     planning->plan->reports_log_flaw = true;
     planning_event_of_action(

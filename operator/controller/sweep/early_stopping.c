@@ -99,8 +99,7 @@ int early_stopping_record(const struct training_sweep *sweep, int64_t steps, con
     int rung = early_stopping_rung(sweep, steps);
     if (rung < 0 || strlen(value) > DECIMAL_TEXT_MAX || !isnan(early_stopping_value(result, rung)))
         return -1;
-    SCOPED_BUFFER text;
-    buffer_init(&text, RUNGS_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(RUNGS_TEXT_MAX);
     int known = value_count(result);
     for (int i = 0; i <= rung || i < known; i++) {
         size_t length;

@@ -169,9 +169,8 @@ static int64_t position_in(const struct json *values, const struct json *wanted)
 
 char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(RECORD_MAX);
     SCOPED_FREE double *point = learned_point(sweep, trial);
-    buffer_init(&text, RECORD_MAX);
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         const struct json *values = sweep->parameters[i].values;
         SCOPED_JSON *value = value_in(sweep, i, trial, point);

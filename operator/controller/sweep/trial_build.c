@@ -119,8 +119,7 @@ static void fill_pause(const struct training_sweep *sweep, int64_t trial, const 
 static int check(const struct training_sweep *sweep, int64_t trial, struct json *object, struct error *error)
 {
     SCOPED(training_job_release) struct training_job job;
-    SCOPED_BUFFER values;
-    buffer_init(&values, VALUES_TEXT_MAX);
+    SCOPED_BUFFER values = BUFFER_INIT(VALUES_TEXT_MAX);
     if (training_job_parse(object, &job, error) == 0) {
         fill_pause(sweep, trial, &job, object);
         return 0;

@@ -30,8 +30,7 @@ static inline void object_anew(struct json *object)
 /* A file with one object; free with json_free. */
 static inline int object_read(const char *path, struct json **ret_object, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, OBJECT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(OBJECT_MAX);
     if (buffer_read_file(&text, path, error) < 0 ||
         json_parse(text.data, text.length, OBJECT_MAX, ret_object, error) < 0)
         return error_wrap(error, "%s", path);

@@ -8,8 +8,7 @@
 
 Test(buffer, is_empty_text_until_something_is_added)
 {
-    SCOPED_BUFFER buffer;
-    buffer_init(&buffer, 10);
+    SCOPED_BUFFER buffer = BUFFER_INIT(10);
     cr_expect_str_eq(buffer_text(&buffer), "");
     cr_expect(buffer.data == NULL);
     SCOPED_FREE char *taken = buffer_take(&buffer);
@@ -18,9 +17,8 @@ Test(buffer, is_empty_text_until_something_is_added)
 
 Test(buffer, appends_up_to_its_ceiling_and_not_a_byte_more)
 {
-    SCOPED_BUFFER buffer;
+    SCOPED_BUFFER buffer = BUFFER_INIT(10);
     struct error error = ERROR_INIT;
-    buffer_init(&buffer, 10);
     cr_expect(buffer_append_string(&buffer, "12345678", &error) == 0);
     cr_expect(buffer_append_string(&buffer, "9ab", &error) < 0);
     cr_expect(error.kind == ERROR_TOO_LARGE);
@@ -34,8 +32,7 @@ Test(buffer, appends_up_to_its_ceiling_and_not_a_byte_more)
 
 Test(buffer, grows_and_stays_terminated)
 {
-    SCOPED_BUFFER buffer;
-    buffer_init(&buffer, 100000);
+    SCOPED_BUFFER buffer = BUFFER_INIT(100000);
     for (int i = 0; i < 5000; i++)
         cr_assert(buffer_format(&buffer, "%d,", i % 10) == 0);
     cr_expect(buffer.length == 10000);
@@ -47,8 +44,7 @@ Test(buffer, grows_and_stays_terminated)
 
 Test(buffer, consumes_from_the_front)
 {
-    SCOPED_BUFFER buffer;
-    buffer_init(&buffer, 100);
+    SCOPED_BUFFER buffer = BUFFER_INIT(100);
     buffer_append_string(&buffer, "one two", NULL);
     buffer_consume(&buffer, 4);
     cr_expect_str_eq(buffer_text(&buffer), "two");
@@ -59,8 +55,7 @@ Test(buffer, consumes_from_the_front)
 
 Test(buffer, hands_its_memory_over)
 {
-    struct buffer buffer;
-    buffer_init(&buffer, 100);
+    struct buffer buffer = BUFFER_INIT(100);
     buffer_append(&buffer, "a\0b", 3, NULL);
     SCOPED_FREE char *taken = buffer_take(&buffer);
     cr_expect(memcmp(taken, "a\0b", 4) == 0);
@@ -73,9 +68,7 @@ Test(buffer, reads_files)
     SCOPED_CLOSE int file = mkstemp(path);
     cr_assert(file >= 0 && write(file, "0123456789", 10) == 10);
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER whole, small;
-    buffer_init(&whole, 10);
-    buffer_init(&small, 9);
+    SCOPED_BUFFER whole = BUFFER_INIT(10), small = BUFFER_INIT(9);
     cr_expect(buffer_read_file(&whole, path, &error) == 0);
     cr_expect_str_eq(buffer_text(&whole), "0123456789");
     cr_expect(buffer_read_file(&small, path, &error) < 0);

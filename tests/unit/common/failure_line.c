@@ -37,8 +37,7 @@ static const struct {
 Test(failure_line, the_line_that_names_the_error)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        SCOPED_BUFFER text;
-        buffer_init(&text, 4096);
+        SCOPED_BUFFER text = BUFFER_INIT(4096);
         failure_line_append(cases[i].message, cases[i].code, &text);
         cr_expect_str_eq(buffer_text(&text), cases[i].words, "%s: '%s'", cases[i].what, buffer_text(&text));
     }
@@ -47,8 +46,7 @@ Test(failure_line, the_line_that_names_the_error)
 Test(failure_line, long_lines_are_cut_at_their_end)
 {
     char message[3000];
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     memset(message, 'x', sizeof message);
     memcpy(message, "ValueError: ", 12);
     message[sizeof message - 1] = '\0';
@@ -61,8 +59,7 @@ Test(failure_line, long_lines_are_cut_at_their_end)
 Test(failure_line, a_line_that_the_kubelet_cut_is_not_quoted)
 {
     char message[2100];
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     memset(message, 'x', sizeof message);
     memcpy(message, "Error: half\n", 12);
     memcpy(message + sizeof message - 7, "\nlast\n", 7);

@@ -18,8 +18,7 @@ static struct json *parsed(const char *text)
 
 static void expect_text(const struct json *value, const char *text)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(CEILING);
     cr_assert(json_print(value, &out, NULL) == 0);
     cr_expect_str_eq(buffer_text(&out), text);
 }
@@ -58,8 +57,7 @@ Test(json, whole_numbers_have_no_exponent)
 Test(json, indents)
 {
     SCOPED_JSON *value = parsed("{\"a\":[1,{}],\"b\":[]}");
-    SCOPED_BUFFER out;
-    buffer_init(&out, CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(CEILING);
     cr_assert(json_print_indented(value, &out, NULL) == 0);
     cr_expect_str_eq(buffer_text(&out), "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");
 }
@@ -126,8 +124,7 @@ Test(json, bounds_size)
 Test(json, last_duplicate_wins)
 {
     expect_round_trip("{\"a\":1,\"b\":2,\"a\":{\"c\":3,\"c\":4}}", "{\"b\":2,\"a\":{\"c\":4}}");
-    SCOPED_BUFFER text;
-    buffer_init(&text, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
     for (int i = 0; i < 100; i++)
         buffer_format(&text, "%s\"k%d\":%d", i ? "," : "{", i % 50, i);
     buffer_append_string(&text, "}", NULL);

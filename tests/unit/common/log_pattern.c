@@ -38,9 +38,8 @@ Test(log_pattern, finds_groups)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error error = ERROR_INIT;
         struct log_pattern *pattern;
-        SCOPED_BUFFER found;
+        SCOPED_BUFFER found = BUFFER_INIT(FOUND_MAX);
         int64_t work = LOG_WORK_MAX;
-        buffer_init(&found, FOUND_MAX);
         cr_assert_eq(log_pattern_new(cases[i].expression, &pattern, &error), 0, "%s: %s", cases[i].what, error.message);
         cr_expect_eq(log_pattern_search(pattern, cases[i].text, strlen(cases[i].text), &work, note, &found, &error), 0);
         cr_expect_str_eq(buffer_text(&found), cases[i].found, "%s: %s", cases[i].what, buffer_text(&found));
@@ -85,9 +84,8 @@ Test(log_pattern, a_search_that_never_ends_is_given_up)
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
         struct error error = ERROR_INIT;
         struct log_pattern *pattern;
-        SCOPED_BUFFER found;
+        SCOPED_BUFFER found = BUFFER_INIT(FOUND_MAX);
         int64_t work = LOG_WORK_MAX, begun_ns = clock_monotonic_ns();
-        buffer_init(&found, FOUND_MAX);
         cr_assert_eq(log_pattern_new(expressions[i], &pattern, &error), 0);
         cr_expect_eq(log_pattern_search(pattern, line, sizeof line, &work, note, &found, &error), -1);
         cr_expect_eq(error.kind, ERROR_TOO_LARGE);
@@ -104,9 +102,8 @@ Test(log_pattern, the_end_of_a_long_line_counts)
     memcpy(line, "loss 1", 6);
     memcpy(line + sizeof line - 6, "loss 2", 6);
     struct log_pattern *pattern;
-    SCOPED_BUFFER found;
+    SCOPED_BUFFER found = BUFFER_INIT(FOUND_MAX);
     int64_t work = LOG_WORK_MAX;
-    buffer_init(&found, FOUND_MAX);
     cr_assert_eq(log_pattern_new("loss (?<loss>\\d)", &pattern, NULL), 0);
     cr_expect_eq(log_pattern_search(pattern, line, sizeof line, &work, note, &found, NULL), 0);
     cr_expect_str_eq(buffer_text(&found), "loss=2 ");

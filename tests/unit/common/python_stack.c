@@ -59,8 +59,7 @@ static const struct {
 Test(python_stack, the_main_threads_frames_are_found)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        SCOPED_BUFFER line;
-        buffer_init(&line, 4096);
+        SCOPED_BUFFER line = BUFFER_INIT(4096);
         cr_expect_eq(python_stack_append(cases[i].text, &line), cases[i].line != NULL, "%s", cases[i].what);
         cr_expect_str_eq(buffer_text(&line), cases[i].line ? cases[i].line : "", "%s", cases[i].what);
     }

@@ -11,8 +11,7 @@
 static void expect_yaml(const char *json, const char *yaml)
 {
     SCOPED_JSON *value = json_of(json);
-    SCOPED_BUFFER out;
-    buffer_init(&out, CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(CEILING);
     cr_assert(yaml_print(value, &out, NULL) == 0);
     if (yaml)
         cr_expect_str_eq(buffer_text(&out), yaml);
@@ -54,13 +53,11 @@ Test(yaml_print, quotes_what_would_read_as_something_else)
         json_set_string(object, "k", texts[i]);
         json_set_string(object, texts[i], "value");
         json_append_string(json_set_array(object, "list"), texts[i]);
-        SCOPED_BUFFER text;
-        buffer_init(&text, CEILING);
+        SCOPED_BUFFER text = BUFFER_INIT(CEILING);
         json_print(object, &text, NULL);
         expect_yaml(buffer_text(&text), NULL);
         SCOPED_JSON *alone = json_new_string(texts[i]); /* where it could end the document */
-        SCOPED_BUFFER line;
-        buffer_init(&line, CEILING);
+        SCOPED_BUFFER line = BUFFER_INIT(CEILING);
         json_print(alone, &line, NULL);
         expect_yaml(buffer_text(&line), NULL);
     }
@@ -71,8 +68,7 @@ Test(yaml_print, quotes_what_would_read_as_something_else)
 Test(yaml_print, stops_at_the_ceiling)
 {
     SCOPED_JSON *value = json_of("{\"a\":[1,2,3]}");
-    SCOPED_BUFFER out;
-    buffer_init(&out, 8);
+    SCOPED_BUFFER out = BUFFER_INIT(8);
     struct error error = ERROR_INIT;
     cr_expect(yaml_print(value, &out, &error) < 0 && error.kind == ERROR_TOO_LARGE);
 }

@@ -11,8 +11,7 @@ static void expect_json(const char *yaml, const char *json)
     struct error error = ERROR_INIT;
     SCOPED_JSON *documents = NULL;
     cr_assert(yaml_parse(yaml, strlen(yaml), CEILING, &documents, &error) == 0, "%s: %s", yaml, error.message);
-    SCOPED_BUFFER out;
-    buffer_init(&out, CEILING);
+    SCOPED_BUFFER out = BUFFER_INIT(CEILING);
     json_print(documents, &out, NULL);
     cr_expect_str_eq(buffer_text(&out), json);
 }
@@ -80,8 +79,7 @@ Test(yaml_read, refuses_with_line_and_column)
 /* Nine levels of ten aliases each: a billion nodes from a few hundred bytes. */
 Test(yaml_read, a_bomb_of_aliases_ends_at_the_node_ceiling)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
     buffer_append_string(&text, "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n", NULL);
     for (int i = 1; i < 9; i++) {
         buffer_format(&text, "a%d: &a%d [", i, i);
@@ -98,8 +96,7 @@ Test(yaml_read, a_bomb_of_aliases_ends_at_the_node_ceiling)
 /* Few values, but large ones: a thousand times 4 KiB. */
 Test(yaml_read, aliases_repeat_no_more_text_than_a_file_may_have)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
     buffer_append_string(&text, "a: &a [", NULL);
     for (int i = 0; i < 512; i++)
         buffer_append_string(&text, "xxxxxxxx", NULL);
@@ -116,8 +113,7 @@ Test(yaml_read, aliases_repeat_no_more_text_than_a_file_may_have)
 /* 240 bytes that are a million values when they are expanded. */
 Test(yaml_read, a_small_bomb_of_aliases_is_refused_early)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
     buffer_append_string(&text, "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n", NULL);
     for (int i = 1; i < 5; i++)
         buffer_format(&text, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1, i - 1,
@@ -128,8 +124,7 @@ Test(yaml_read, a_small_bomb_of_aliases_is_refused_early)
 /* Aliases inside aliases must not nest deeper than the parser itself may. */
 Test(yaml_read, a_ladder_of_aliases_ends_at_the_depth_limit)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
     buffer_append_string(&text, "a0: &a0 1\n", NULL);
     for (int i = 1; i < 200; i++)
         buffer_format(&text, "a%d: &a%d [[*a%d]]\n", i, i, i - 1);

@@ -77,9 +77,8 @@ Test(log_report, reads_the_newest_values)
         struct error error = ERROR_INIT;
         struct status_document report;
         int64_t work;
-        SCOPED_BUFFER words;
+        SCOPED_BUFFER words = BUFFER_INIT(1024);
         unsigned count = 0;
-        buffer_init(&words, 1024);
         while (count < PATTERNS_MAX && cases[i].patterns[count])
             count++;
         cr_expect_eq(
@@ -121,8 +120,7 @@ Test(log_report, a_log_full_of_progress_bars_is_no_trouble)
     struct error error = ERROR_INIT;
     struct status_document report;
     int64_t work;
-    SCOPED_BUFFER log;
-    buffer_init(&log, 65536);
+    SCOPED_BUFFER log = BUFFER_INIT(65536);
     for (int i = 1000; log.length < 65000; i++)
         buffer_format(&log, " 50%%|##### | %d/100000 [00:03<00:02, 80.48it/s]%s", i,
                       i % 9 ? "\r" : "\n{'loss': '2.5', 'epoch': 1}\n");

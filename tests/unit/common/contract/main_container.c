@@ -8,9 +8,8 @@
 
 static void expect(const char *containers, const char *name)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     SCOPED_JSON *pod = NULL;
-    buffer_init(&text, 4096);
     buffer_format(&text, "{\"spec\":{\"containers\":[%s]}}", containers);
     cr_assert_eq(json_parse(text.data, text.length, 4096, &pod, NULL), 0);
     cr_expect_str_eq(json_string_at(main_container(pod), "name", "none"), name);

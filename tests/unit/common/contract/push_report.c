@@ -138,10 +138,9 @@ Test(push_report, leaves_out_what_it_cannot_use_and_keeps_the_rest)
 
 Test(push_report, keeps_sixteen_metrics)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(PUSH_REPORT_MAX);
     struct status_document report;
     struct error flaw, error = ERROR_INIT;
-    buffer_init(&text, PUSH_REPORT_MAX);
     buffer_format(&text, "{\"trainerStatus\":{\"metrics\":[");
     for (int i = 0; i < 20; i++)
         buffer_format(&text, "%s{\"name\":\"m%d\",\"value\":%d}", i ? "," : "", i, i);

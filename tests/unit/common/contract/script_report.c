@@ -75,8 +75,7 @@ Test(script_report, what_is_read)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct status_document report;
         struct error flaw;
-        SCOPED_BUFFER words;
-        buffer_init(&words, 4096);
+        SCOPED_BUFFER words = BUFFER_INIT(4096);
         script_report_read(cases[i].message, &report, &flaw);
         describe(&report, &words);
         const char *read = buffer_text(&words);

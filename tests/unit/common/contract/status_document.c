@@ -30,8 +30,7 @@ static struct status_document sample(void)
 Test(status_document, leaves_unknown_numbers_out)
 {
     struct status_document document = sample();
-    SCOPED_BUFFER out;
-    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     cr_assert(status_document_print(&document, &out, NULL) == 0);
     cr_expect_str_eq(
         buffer_text(&out),
@@ -44,8 +43,7 @@ Test(status_document, leaves_unknown_numbers_out)
 Test(status_document, comes_back)
 {
     struct status_document document = sample(), read;
-    SCOPED_BUFFER out;
-    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     cr_assert(status_document_print(&document, &out, NULL) == 0);
     cr_assert(status_document_parse(out.data, out.length, &read, NULL) == 0);
     document.metric_count = 1;
@@ -104,8 +102,7 @@ Test(status_document, refuses_what_is_wrong_by_name)
 
 Test(status_document, bounds_metrics_and_size)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4 * STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(4 * STATUS_DOCUMENT_MAX);
     buffer_append_string(&text, "{\"metrics\":[", NULL);
     for (int i = 0; i <= STATUS_METRICS_MAX; i++)
         buffer_format(&text, "%s{\"name\":\"m%d\",\"value\":%d}", i ? "," : "", i, i);
@@ -124,8 +121,7 @@ Test(status_document, every_phase_comes_back)
         struct status_document document, read;
         status_document_init(&document);
         document.phase = (enum status_phase)phase;
-        SCOPED_BUFFER out;
-        buffer_init(&out, STATUS_DOCUMENT_MAX);
+        SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
         cr_assert(status_document_print(&document, &out, NULL) == 0);
         cr_expect(status_document_parse(out.data, out.length, &read, NULL) == 0 && read.phase == document.phase);
     }
@@ -134,8 +130,7 @@ Test(status_document, every_phase_comes_back)
 Test(status_document, saves_that_fail)
 {
     struct status_document document = sample(), read;
-    SCOPED_BUFFER out;
-    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    SCOPED_BUFFER out = BUFFER_INIT(STATUS_DOCUMENT_MAX);
     document.failed_saves = 3;
     document.refused_per_minute = 4872;
     snprintf(document.refused_from, sizeof document.refused_from, "10.1.2.3");

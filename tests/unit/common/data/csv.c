@@ -19,8 +19,7 @@ static void expect_rows(const char *text, const char *wanted)
     struct csv csv;
     struct error error = ERROR_INIT;
     int result;
-    SCOPED_BUFFER rows;
-    buffer_init(&rows, 4096);
+    SCOPED_BUFFER rows = BUFFER_INIT(4096);
     start(&csv, text);
     while ((result = csv_next(&csv, &error)) > 0) {
         buffer_format(&rows, "%lld:", (long long)csv.line);

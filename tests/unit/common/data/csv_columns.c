@@ -80,8 +80,7 @@ Test(csv_columns, words_are_kept)
 {
     struct csv_columns columns, known;
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     cr_assert_eq(read_table(table, &plain, &columns, &error), 0, "%s", error.message);
     SCOPED_JSON *words = csv_columns_words(&columns);
     cr_assert_eq(json_print(words, &text, NULL), 0);
@@ -149,8 +148,7 @@ Test(csv_columns, columns_that_are_left_out)
 Test(csv_columns, all_problems_are_told_at_once)
 {
     static const struct csv_choice worker = {.skip_before = "data.skipColumns: [", .skip_after = "]"};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     buffer_append_string(&text, "name,age,the deck,ticket,kind\n", NULL);
     for (int i = 0; i < 130; i++)
         buffer_format(&text, "n%d,%s,%s,%s,%c\n", i % 100, i == 3 ? "" : "1", i > 127 ? "NA" : "x",
@@ -170,8 +168,7 @@ Test(csv_columns, all_problems_are_told_at_once)
 
 Test(csv_columns, dates_and_decimal_commas_are_told_from_texts)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     buffer_append_string(&text, "day;income;text;kind\n", NULL);
     for (int i = 0; i < 100; i++)
         buffer_format(&text, "2026-%02d-%02d;%d,%d;%d,5,1;%c\n", 1 + i / 28, 1 + i % 28, i, i % 10, i % 9, "ab"[i % 2]);

@@ -9,9 +9,8 @@
 
 static void check_texts(const char *lines, const char *wanted, const char *words)
 {
-    SCOPED_BUFFER texts;
+    SCOPED_BUFFER texts = BUFFER_INIT(1000);
     struct error error = ERROR_INIT;
-    buffer_init(&texts, 1000);
     int result = json_lines_texts((const uint8_t *)lines, strlen(lines), &texts, &error);
     cr_expect_eq(result, words ? -1 : 0, "%s: %s", lines, error.message);
     if (words)
@@ -32,9 +31,8 @@ Test(json_lines, lines_that_are_no_texts_are_named)
     check_texts("{\"text\": \"a\"}\n{\"text\": 3}", NULL, "line 2 has no string \"text\"");
     check_texts("{\"text\": \"a\"}\n\n[1]", NULL, "line 3 is a JSON array; each line must be an object");
     check_texts("{\"text\": \"a\"", NULL, "line 1 is not JSON");
-    SCOPED_BUFFER few;
+    SCOPED_BUFFER few = BUFFER_INIT(3);
     struct error error = ERROR_INIT;
-    buffer_init(&few, 3);
     cr_expect_eq(json_lines_texts((const uint8_t *)"{\"text\": \"long\"}", 16, &few, &error), -1);
     cr_expect(error.kind == ERROR_TOO_LARGE && strstr(error.message, "line 1"), "%s", error.message);
 }
@@ -76,8 +74,7 @@ Test(json_lines, names_and_first_lines_tell_what_they_are)
 
 static int next(struct csv *csv, struct error *error, const char *wanted)
 {
-    SCOPED_BUFFER row;
-    buffer_init(&row, 1000);
+    SCOPED_BUFFER row = BUFFER_INIT(1000);
     int result = csv_next(csv, error);
     for (unsigned i = 0; result > 0 && i < csv->count; i++)
         buffer_format(&row, "%s%.*s", i > 0 ? "|" : "", (int)csv->fields[i].length, csv->fields[i].text);

@@ -89,8 +89,7 @@ Test(npy, a_header_is_padded_and_reads_back)
         size_t count = rank == 0 ? 1 : rank == 3 ? 6 : 3;
         struct npy npy;
         struct error error = ERROR_INIT;
-        SCOPED_BUFFER file;
-        buffer_init(&file, 1024);
+        SCOPED_BUFFER file = BUFFER_INIT(1024);
         cr_assert_eq(npy_append_header(&file, &written, &error), 0, "%s", error.message);
         cr_expect_eq(file.length % 64, 0);
         cr_assert_eq(buffer_append(&file, elements, count * sizeof *elements, &error), 0);

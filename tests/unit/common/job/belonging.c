@@ -91,9 +91,7 @@ static const struct {
 
 static void expect_text(const struct belonging *belonging, const char *message, const char *cel)
 {
-    SCOPED_BUFFER own_message, own_cel;
-    buffer_init(&own_message, BELONGING_MESSAGE_MAX);
-    buffer_init(&own_cel, BELONGING_CEL_MAX);
+    SCOPED_BUFFER own_message = BUFFER_INIT(BELONGING_MESSAGE_MAX), own_cel = BUFFER_INIT(BELONGING_CEL_MAX);
     belonging_message(belonging, &own_message);
     belonging_cel(belonging, &own_cel);
     cr_expect_str_eq(buffer_text(&own_message), message);
@@ -102,8 +100,7 @@ static void expect_text(const struct belonging *belonging, const char *message, 
 
 static void expect_texts(void *context, const struct belonging *belonging)
 {
-    SCOPED_BUFFER path;
-    buffer_init(&path, FIELD_PATH_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(FIELD_PATH_MAX);
     belonging_path(belonging, &path);
     bool layers = belonging->type == &layer_type_type && strcmp(buffer_text(&path), "statistics") == 0;
     for (size_t i = 0; !layers && i < sizeof texts / sizeof *texts; i++) {

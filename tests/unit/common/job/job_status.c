@@ -69,8 +69,7 @@ Test(job_status, keeps_conditions_of_others)
     job_status_read(object, &status, &arena);
     status.conditions[CONDITION_RUNNING].status = CONDITION_ABSENT;
     SCOPED_JSON *again = job_status_to_json(&status);
-    SCOPED_BUFFER printed;
-    buffer_init(&printed, 4096);
+    SCOPED_BUFFER printed = BUFFER_INIT(4096);
     cr_assert_eq(json_print(json_at(again, "conditions"), &printed, NULL), 0);
     SCOPED_FREE char *expected = memory_format("[%s]", theirs);
     cr_assert_str_eq(buffer_text(&printed), expected);

@@ -44,8 +44,7 @@ static void put(const char *name, const void *bytes, size_t length)
 
 static void put_array(const char *name, struct npy npy, const void *values, size_t length)
 {
-    SCOPED_BUFFER file;
-    buffer_init(&file, 1 << 16);
+    SCOPED_BUFFER file = BUFFER_INIT(1 << 16);
     cr_assert_eq(npy_append_header(&file, &npy, NULL), 0);
     cr_assert_eq(buffer_append(&file, values, length, NULL), 0);
     put(name, file.data, file.length);
@@ -66,10 +65,9 @@ static void put_table(const char *values, const char *labels)
 static struct json *job_for(const char *wanted)
 {
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     struct data_shape shape;
     struct error error = ERROR_INIT;
-    buffer_init(&text, 1 << 16);
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
     cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), 0, "%s",
                  error.message);
@@ -237,8 +235,7 @@ static void put_text(const char *name, const char *text)
 /* A table whose label is the row's number modulo `different`, in that format. */
 static void put_rows(int rows, int different, const char *format)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     buffer_append_string(&text, "a,b\n", NULL);
     for (int i = 0; i < rows; i++) {
         SCOPED_FREE char *label = memory_format("%d%s", i % different, format);

@@ -16,10 +16,9 @@
 /* The printed text parses to the same job. */
 static void check_print(const struct json *job, const char *what)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     SCOPED_JSON *documents = NULL;
     struct error error = ERROR_INIT;
-    buffer_init(&text, 1 << 16);
     job_print(job, &text);
     cr_assert_eq(yaml_parse(buffer_text(&text), text.length, 1 << 16, &documents, &error), 0, "%s: %s\n%s", what,
                  error.message, buffer_text(&text));

@@ -16,8 +16,7 @@ Test(job_describe, all_there_is)
     SCOPED_JSON *events = json_of("[{'metadata':{'creationTimestamp':'2026-11-20T14:00:10Z'},'type':'Warning','reason':"
                                   "'PodDisrupted','note':'worker 0: was deleted','regarding':{'name':'digits'}}]");
     struct why_input input = {.job = job, .pods = pods, .events = events, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, DESCRIPTION_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
     job_describe(&input, &text);
     cr_expect_str_eq(buffer_text(&text),
                      "Name          digits\n"
@@ -64,8 +63,7 @@ Test(job_describe, shares_are_told_as_per_cent)
         json_of("{'status':{'progress':{'step':5,'goodput':'0.959315','metrics':[{'name':'loss','value':'0.25'},"
                 "{'name':'validationAccuracy','value':'0.95'},{'name':'accuracy','value':'nan'}]}}}");
     struct why_input input = {.job = job, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, DESCRIPTION_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
     job_describe(&input, &text);
     cr_expect_not_null(strstr(buffer_text(&text), "  loss                     0.25\n"
                                                   "  validationAccuracy       95.0 %\n"
@@ -78,8 +76,7 @@ Test(job_describe, metrics_alone)
 {
     SCOPED_JSON *job = json_of("{'status':{'progress':{'metrics':[{'name':'bleu','value':'27.4'}]}}}");
     struct why_input input = {.job = job, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, DESCRIPTION_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
     job_describe(&input, &text);
     cr_expect_not_null(strstr(buffer_text(&text), "\nProgress\n  bleu                     27.4\n"), "%s",
                        buffer_text(&text));

@@ -60,8 +60,7 @@ Test(job_evidence, the_order_of_the_queue_in_which_the_job_waits)
     cr_assert_not_null(evidence.pending);
     cr_expect_eq(queues_asked(), 2);
     struct why_input input = job_evidence_input(&evidence);
-    SCOPED_BUFFER text;
-    buffer_init(&text, WHY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
     why_print(&input, &text);
     cr_expect_str_eq(buffer_text(&text), "digits waits for its queue to admit it: m; it is number 3 in its LocalQueue "
                                          "and number 7 in the ClusterQueue");

@@ -9,8 +9,7 @@ static void expect(const char *wanted_text, const char *present_text, const char
 {
     SCOPED_JSON *wanted = json_of(wanted_text), *present = json_of(present_text), *expected = json_of(patch_text);
     SCOPED_JSON *patch = job_patch(wanted, present);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     json_print(patch, &text, NULL);
     cr_expect(json_equal(patch, expected), "%s", buffer_text(&text));
 }

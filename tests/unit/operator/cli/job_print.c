@@ -7,8 +7,7 @@
 static void check(const char *text, const char *expected)
 {
     SCOPED_JSON *job = NULL;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 1 << 16);
+    SCOPED_BUFFER out = BUFFER_INIT(1 << 16);
     cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &job, NULL), 0, "%s", text);
     job_print(job, &out);
     cr_expect_str_eq(buffer_text(&out), expected, "%s", buffer_text(&out));

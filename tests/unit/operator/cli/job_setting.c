@@ -24,11 +24,10 @@ static const char before[] =
 static void check(const char *settings, const char *path, const char *expected)
 {
     SCOPED_JSON *job = parse(before);
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     struct error error = ERROR_INIT;
     char copy[512];
     char *rest = NULL;
-    buffer_init(&text, 1 << 16);
     snprintf(copy, sizeof copy, "%s", settings);
     for (char *one = strtok_r(copy, "\n", &rest); one; one = strtok_r(NULL, "\n", &rest))
         cr_assert_eq(job_setting_apply(job, one, &error), 0, "%s: %s", one, error.message);
@@ -132,9 +131,8 @@ static void expect_in_sweep(const char *setting, const char *expected)
 {
     SCOPED_JSON *sweep =
         parse("{\"kind\":\"TrainingSweep\",\"spec\":{\"parameters\":[{\"path\":\"a\",\"values\":[1,2]}]}}");
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     struct error error = ERROR_INIT;
-    buffer_init(&text, 1 << 16);
     if (job_setting_apply(sweep, setting, &error) == 0) {
         cr_assert_eq(json_print(json_member(sweep, "spec"), &text, NULL), 0);
         cr_expect(strstr(buffer_text(&text), expected), "%s: %s", setting, buffer_text(&text));

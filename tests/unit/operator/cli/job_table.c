@@ -12,9 +12,8 @@
 static void expect(const char *jobs, struct command_line line, bool single, const char *expected)
 {
     SCOPED_JSON *list = json_of(jobs);
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     struct error error = ERROR_INIT;
-    buffer_init(&text, 65536);
     cr_assert_eq(jobs_print(list, &line, single, JOB_NOW, &text, &error), 0, "%s", error.message);
     cr_expect_str_eq(buffer_text(&text), expected);
 }

@@ -339,8 +339,7 @@ Test(job_view, the_newest_evaluation_counts)
     job_view_take_log(&view, "validation after step 1800: loss 0.0625, accuracy 98.30 %", 6);
     job_view_take_job(&view, late);
     cr_assert_float_eq(view.accuracy, 0.983, 1e-9);
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     view_print_line(&view, &text);
     cr_assert(strstr(buffer_text(&text), "held out 98.3 %"), "%s", buffer_text(&text));
     job_view_release(&view);
@@ -349,8 +348,7 @@ Test(job_view, the_newest_evaluation_counts)
 Test(job_view, a_language_model_has_a_perplexity)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     job_view_init(&view, "default", "bytes");
     job_view_take_log(&view, "step 1/4  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 tokens/s  3s left", 1);
     job_view_take_log(&view, "validation after step 1: loss 2.0000, perplexity 7.39", 2);
@@ -442,8 +440,7 @@ Test(job_view, the_curve_of_a_job_that_is_over_is_in_the_order_of_steps)
 Test(job_view, a_step_of_an_unknown_number)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     job_view_init(&view, "default", "digits");
     SCOPED_JSON *job = json_of("{'status':{'progress':{'step':7,'metrics':[{'name':'loss','value':'0.5'}]}}}");
     job_view_take_job(&view, job);
@@ -456,8 +453,7 @@ Test(job_view, a_step_of_an_unknown_number)
 Test(job_view, the_loss_of_a_script_follows_its_status)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     job_view_init(&view, "default", "digits");
     for (int step = 1; step <= 3; step++) {
         SCOPED_FREE char *words =
@@ -477,8 +473,7 @@ Test(job_view, the_loss_of_a_script_follows_its_status)
 Test(job_view, numbers_line_and_curve)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     job_view_init(&view, "default", "digits");
     job_view_take_log(&view, "step 1/4  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s  3s left", 1);
     job_view_take_log(&view, "step 2/4  loss 0.5  |g| 1  lr 1e-3  1 ms  1234 examples/s  2s left", 2);

@@ -12,8 +12,7 @@ static void expect(struct command_line line, const char *job, const char *pods, 
 {
     SCOPED_JSON *job_object = json_of(job);
     SCOPED_JSON *pod_list = json_of(pods);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     log_absent_print(&line, job_object, pod_list, &text);
     cr_expect_str_eq(buffer_text(&text), expected);
 }

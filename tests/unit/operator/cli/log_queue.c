@@ -14,8 +14,7 @@ static void take(struct log_stream *stream, const char *text, int64_t now_ms)
 /* Expects the text of all lines that are due by then. */
 static void expect(struct log_queue *queue, int64_t now_ms, const char *expected)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
+    SCOPED_BUFFER out = BUFFER_INIT(65536);
     while (log_queue_next(queue, now_ms, &out))
         continue;
     cr_expect_str_eq(buffer_text(&out), expected);
@@ -84,9 +83,7 @@ Test(log_queue, holds_a_limited_amount)
 {
     struct log_queue *queue = log_queue_new(&style);
     struct log_stream *a = log_queue_open(queue, "a");
-    SCOPED_BUFFER line, out;
-    buffer_init(&line, LOG_LINE_MAX);
-    buffer_init(&out, 2 * LOG_LINE_MAX);
+    SCOPED_BUFFER line = BUFFER_INIT(LOG_LINE_MAX), out = BUFFER_INIT(2 * LOG_LINE_MAX);
     log_queue_open(queue, "b");
     for (size_t i = 0; i + 1 < LOG_LINE_MAX; i++)
         buffer_append_byte(&line, 'x', NULL);
@@ -105,9 +102,7 @@ Test(log_queue, a_line_that_is_too_long_comes_in_pieces)
 {
     struct log_queue *queue = log_queue_new(&style);
     struct log_stream *a = log_queue_open(queue, "a");
-    SCOPED_BUFFER line, out;
-    buffer_init(&line, 4 * LOG_LINE_MAX);
-    buffer_init(&out, 8 * LOG_LINE_MAX);
+    SCOPED_BUFFER line = BUFFER_INIT(4 * LOG_LINE_MAX), out = BUFFER_INIT(8 * LOG_LINE_MAX);
     buffer_append_string(&line, "2026-11-20T14:00:02Z ", NULL);
     for (size_t i = 0; i < 5 * LOG_LINE_MAX / 2; i++)
         buffer_append_byte(&line, "\r#"[i % 2], NULL);

@@ -24,10 +24,8 @@ static void check(const char *before, const char *after, const char *lines)
     SCOPED_JSON *expected = parse(after);
     SCOPED_JSON *job = NULL;
     SCOPED_JSON *notes = json_new_array();
-    SCOPED_BUFFER text;
-    SCOPED_BUFFER said;
-    buffer_init(&text, CEILING);
-    buffer_init(&said, CEILING);
+    SCOPED_BUFFER text = BUFFER_INIT(CEILING);
+    SCOPED_BUFFER said = BUFFER_INIT(CEILING);
     cr_assert(migration_translate(json_first(documents), &job, notes), "%s", before);
     cr_assert_eq(yaml_print(job, &text, NULL), 0);
     cr_expect(json_equal(job, json_first(expected)), "%s\nbecame\n%s", before, buffer_text(&text));

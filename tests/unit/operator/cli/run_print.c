@@ -25,8 +25,7 @@ static struct run_entry entry_of(const char *name, enum run_state state)
 
 static void expect_bytes(int64_t bytes, const char *expected)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 64);
+    SCOPED_BUFFER out = BUFFER_INIT(64);
     run_print_bytes(bytes, &out);
     cr_expect_str_eq(buffer_text(&out), expected);
 }
@@ -51,8 +50,7 @@ Test(run_print, the_table_has_a_line_for_each_run_with_a_record)
     entries[1].record.loss = 0.5;
     snprintf(entries[2].trouble, sizeof entries[2].trouble, "it is damaged");
     struct run_list list = {entries, 3};
-    SCOPED_BUFFER out;
-    buffer_init(&out, 4096);
+    SCOPED_BUFFER out = BUFFER_INIT(4096);
     run_print_table(&list, bytes, true, 1060000, &out);
     cr_expect_str_eq(buffer_text(&out),
                      "NAME   KIND   STATE       STEP   LOSS     HELD OUT   ENDED     DISK     DIRECTORY\n"
@@ -82,8 +80,7 @@ Test(run_print, two_runs_are_compared_field_by_field)
     SCOPED_JSON *one = parse("{\"spec\":{\"rate\":\"0.1\",\"steps\":5,\"list\":[{\"a\":1},2],\"same\":{\"x\":[1]}}}");
     SCOPED_JSON *other = parse(
         "{\"spec\":{\"rate\":0.1,\"steps\":7,\"list\":[{\"a\":1},2,3],\"same\":{\"x\":[1]},\"new\":{\"b\":true}}}");
-    SCOPED_BUFFER out;
-    buffer_init(&out, 4096);
+    SCOPED_BUFFER out = BUFFER_INIT(4096);
     left.record.accuracy = 0.5;
     run_print_comparison(&left, one, &right, other, &out);
     cr_expect_str_eq(buffer_text(&out), "               left        right\n"

@@ -27,8 +27,7 @@ TestSuite(run_record, .init = setup, .fini = teardown);
 static void put(const char *name, const char *text)
 {
     SCOPED_FREE char *path = memory_format("%s/%s", work, name);
-    SCOPED_BUFFER file;
-    buffer_init(&file, 4096);
+    SCOPED_BUFFER file = BUFFER_INIT(4096);
     buffer_append_string(&file, text, NULL);
     cr_assert_eq(buffer_write_file(&file, path, NULL), 0);
 }
@@ -93,8 +92,7 @@ Test(run_record, odd_members_are_as_if_they_were_not_there)
 
 static void expect_score(const struct run_record *record, const char *expected)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 256);
+    SCOPED_BUFFER out = BUFFER_INIT(256);
     run_record_score(record, &out);
     cr_expect_str_eq(buffer_text(&out), expected);
 }

@@ -38,8 +38,7 @@ Test(summary, says_how_well_and_where)
 {
     struct job_view view;
     SCOPED_JSON *document = job();
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_EVENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
     setenv("HOME", "/home/ada", 1);
     finished(&view, "Succeeded");
     job_view_take_log(&view, "validation after step 2: loss 0.0625, accuracy 98.30 %", 3600);
@@ -61,8 +60,7 @@ Test(summary, a_language_model_is_told_by_its_perplexity)
 {
     struct job_view view;
     SCOPED_JSON *document = job();
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_EVENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
     finished(&view, "Succeeded");
     job_view_take_log(&view, "validation after step 2: loss 2.0000, perplexity 7.39", 3600);
     struct storage_place cluster = {.state = NULL};
@@ -77,8 +75,7 @@ Test(summary, a_mean_squared_error_is_told_as_it_is)
 {
     struct job_view view;
     SCOPED_JSON *document = parse("{\"spec\":{\"coxswain\":{\"model\":{\"loss\":\"MeanSquaredError\"}}}}");
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_EVENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
     job_view_init(&view, "default", "digits");
     job_view_take_job(&view, document);
     job_view_take_log(&view, "validation after step 2: loss 2.0000", 3600);
@@ -95,8 +92,7 @@ Test(summary, a_failure_has_its_reason)
 {
     struct job_view view;
     SCOPED_JSON *document = job();
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_EVENTS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
     job_view_init(&view, "default", "digits");
     snprintf(view.state, sizeof view.state, "Failed");
     snprintf(view.message, sizeof view.message, "worker 0 exited with code 65");

@@ -78,8 +78,7 @@ Test(sweep_best, a_status_that_is_not_of_this_spec)
 Test(sweep_best, yaml_says_which_trial_it_was)
 {
     struct training_sweep sweep = sweep_of(SWEEP_RUNS);
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
+    SCOPED_BUFFER out = BUFFER_INIT(65536);
     cr_assert_eq(sweep_best_print(&sweep, &out, NULL), 0);
     cr_expect(strstr(buffer_text(&out), "# Trial s-0, the best of the sweep s: validationLoss 0.25.\napiVersion: ") ==
               buffer_text(&out));
@@ -99,8 +98,7 @@ Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
                  "coxswain.training.optimizer.learningRate, value: "
                  "'0.5'}]}}\n");
     SCOPED_JSON *job = NULL;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.init.path", ""), "s-5-12345678");
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.checkpoint.path", ""), "s-5-12345678-best");

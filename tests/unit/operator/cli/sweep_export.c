@@ -6,8 +6,7 @@
 Test(sweep_export, csv_with_quotes_where_they_are_needed)
 {
     struct scene scene;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 65536);
+    SCOPED_BUFFER out = BUFFER_INIT(65536);
     scene_init(&scene);
     cr_assert_eq(sweep_export_csv(&scene.view, &out, NULL), 0);
     cr_expect_str_eq(buffer_text(&out),
@@ -36,8 +35,7 @@ Test(sweep_export, seconds_of_short_trials)
                                                  trials[i].end);
         struct trial_line *trial = trial_of(&sweep, 0, "0.5", "one", status);
         struct sweep_view view = {.sweep = &sweep};
-        SCOPED_BUFFER out;
-        buffer_init(&out, 65536);
+        SCOPED_BUFFER out = BUFFER_INIT(65536);
         sweep_view_add(&view, trial);
         cr_assert_eq(sweep_export_csv(&view, &out, NULL), 0);
         cr_expect_str_eq(strchr(buffer_text(&out), '\n') + 1, trials[i].line, "%s", buffer_text(&out));
@@ -50,9 +48,8 @@ Test(sweep_export, seconds_of_short_trials)
 Test(sweep_export, json_with_numbers_as_numbers)
 {
     struct scene scene;
-    SCOPED_BUFFER out;
+    SCOPED_BUFFER out = BUFFER_INIT(65536);
     SCOPED_JSON *list = NULL;
-    buffer_init(&out, 65536);
     scene_init(&scene);
     cr_assert_eq(sweep_export_json(&scene.view, &out, NULL), 0);
     cr_assert_eq(json_parse(buffer_text(&out), out.length, 65536, &list, NULL), 0);
@@ -70,9 +67,8 @@ Test(sweep_export, json_with_numbers_as_numbers)
 Test(sweep_export, what_does_not_fit_is_an_error)
 {
     struct scene scene;
-    SCOPED_BUFFER out;
+    SCOPED_BUFFER out = BUFFER_INIT(150);
     struct error error = ERROR_INIT;
-    buffer_init(&out, 150);
     scene_init(&scene);
     cr_expect_lt(sweep_export_csv(&scene.view, &out, &error), 0);
     cr_expect_eq(error.kind, ERROR_TOO_LARGE);

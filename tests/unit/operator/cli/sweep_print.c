@@ -43,8 +43,7 @@ Test(sweep_print, progress_on_one_line)
 
 Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
 {
-    SCOPED_BUFFER narrow;
-    buffer_init(&narrow, 65536);
+    SCOPED_BUFFER narrow = BUFFER_INIT(65536);
     sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
     cr_expect(strstr(buffer_text(&out), "s  Random, 2 trials at a time  Running\n"), "%s", buffer_text(&out));
     cr_expect(strstr(buffer_text(&out), "\nbest  s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"));
@@ -92,8 +91,7 @@ Test(sweep_print, paused_trials_are_counted_and_not_listed)
         SWEEP_SPEC "status: {trials: {total: 2, running: 1, paused: 1}, results: [{state: Running}, {state: Paused, "
                    "objective: '2', step: 20}]}\n");
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
-    SCOPED_BUFFER block;
-    buffer_init(&block, 65536);
+    SCOPED_BUFFER block = BUFFER_INIT(65536);
     sweep_view_complete(&view);
     sweep_print_table(&view, &out);
     cr_expect_not_null(strstr(buffer_text(&out), "1       Paused"), "%s", buffer_text(&out));

@@ -7,8 +7,7 @@ Test(text_table, columns_are_as_wide_as_their_longest_cells)
 {
     static const char *const cells[] = {"A", "B", NULL, "long", "", "end"};
     SCOPED(text_table_release) struct text_table table;
-    SCOPED_BUFFER out;
-    buffer_init(&out, 4096);
+    SCOPED_BUFFER out = BUFFER_INIT(4096);
     text_table_init(&table, 3);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         text_table_add(&table, cells[i]);

@@ -24,8 +24,7 @@ Test(top_table, the_fastest_first_with_the_curve_of_its_loss)
     take(&rows[1], "fast", 200, "0.1", "12345.6");
     take(&rows[1], "fast", 200, "0.1", "12345.6");
     top_table_sort(rows, 2);
-    SCOPED_BUFFER text;
-    buffer_init(&text, TOP_TEXT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TOP_TEXT_MAX);
     top_table_print(rows, 2, 100, false, &text);
     cr_expect_str_eq(buffer_text(&text), "NAME  STATE        READY    DONE   EXAMPLES/S     LEFT      LOSS\n"
                                          "fast  Running        2/2    50 %       12,346      90s    0.1000  █▁\n"

@@ -49,8 +49,7 @@ Test(view_print, no_line_of_the_block_is_wider_than_the_terminal)
 {
     for (unsigned width = 1; width <= 120; width++) {
         struct job_view view;
-        SCOPED_BUFFER text;
-        buffer_init(&text, VIEW_PRINT_MAX);
+        SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
         fill(&view);
         view_print_block(&view, width, true, &text);
         cr_assert_leq(widest(buffer_text(&text)), width);
@@ -61,8 +60,7 @@ Test(view_print, no_line_of_the_block_is_wider_than_the_terminal)
 Test(view_print, the_block_tells_all)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     fill(&view);
     view_print_block(&view, 120, false, &text);
     cr_assert_null(strchr(buffer_text(&text), '\033'), "no colours asked for");
@@ -77,8 +75,7 @@ Test(view_print, the_block_tells_all)
 Test(view_print, no_time_is_left_after_the_last_step)
 {
     struct job_view view;
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     fill(&view);
     view_print_line(&view, &text);
     cr_expect(strstr(buffer_text(&text), "63s left"), "%s", buffer_text(&text));
@@ -91,8 +88,7 @@ Test(view_print, no_time_is_left_after_the_last_step)
 
 Test(view_print, long_lines_are_broken_at_spaces)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, VIEW_PRINT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_PRINT_MAX);
     view_print_wrapped("short\nchief: aaa bbb ccc ddd eee\nunbreakable-unbreakable\n", 15, 4, &text);
     cr_assert_str_eq(buffer_text(&text), "short\nchief: aaa bbb\n    ccc ddd eee\nunbreakable-unb\n    reakable\n");
 }
@@ -101,9 +97,7 @@ Test(view_print, long_lines_are_broken_at_spaces)
 Test(view_print, one_loss_of_0_leaves_the_scale)
 {
     double losses[40];
-    SCOPED_BUFFER with, without;
-    buffer_init(&with, VIEW_PRINT_MAX);
-    buffer_init(&without, VIEW_PRINT_MAX);
+    SCOPED_BUFFER with = BUFFER_INIT(VIEW_PRINT_MAX), without = BUFFER_INIT(VIEW_PRINT_MAX);
     for (unsigned i = 0; i < 40; i++)
         losses[i] = 2.0 / (i + 1);
     view_print_losses(losses, 39, 40, &without);

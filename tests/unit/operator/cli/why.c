@@ -12,8 +12,7 @@ static void expect_with(const char *job, const char *pods, const char *events, c
     SCOPED_JSON *sweep_object = json_of(sweep);
     struct why_input input = {
         .job = job_object, .pods = pod_list, .events = event_list, .sweep = sweep_object, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, WHY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
     why_print(&input, &text);
     cr_expect_str_eq(buffer_text(&text), expected);
 }
@@ -41,8 +40,7 @@ Test(why, a_run_that_was_interrupted)
                                "'progress':{'step':5,'totalSteps':1000}}}");
     SCOPED_JSON *over = json_of("{'status':{'conditions':[{'type':'Succeeded','status':'True'}]}}");
     struct why_input input = {.job = job, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, WHY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
     job_mark_interrupted(job);
     job_mark_interrupted(over);
     why_print(&input, &text);
@@ -78,8 +76,7 @@ Test(why, its_place_in_the_queue)
         json_of("{'items':[{'metadata':{'name':'other'},'positionInClusterQueue':0,'positionInLocalQueue':0},"
                 "{'metadata':{'name':'digits'},'positionInClusterQueue':11,'positionInLocalQueue':1}]}");
     struct why_input input = {.job = job, .pending = pending, .now_ms = JOB_NOW};
-    SCOPED_BUFFER text;
-    buffer_init(&text, WHY_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
     why_print(&input, &text);
     cr_expect_str_eq(buffer_text(&text), "digits waits for its queue to admit it: waiting in queue research; it is "
                                          "number 2 in its LocalQueue and number 12 in the ClusterQueue");

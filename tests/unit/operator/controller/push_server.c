@@ -31,8 +31,7 @@ static char *secret_text(const char *certificate_pem, const char *key_pem)
 {
     static const char token_key[HMAC_BYTES] = "0123456789";
     SCOPED_JSON *object = json_new_object();
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     json_set_string(json_set_object(object, "metadata"), "name", PUSH_SECRET_NAME);
     set_data(object, "ca.crt", certificate_pem, strlen(certificate_pem));
     set_data(object, "ca.key", key_pem, strlen(key_pem));

@@ -8,8 +8,7 @@ TestSuite(client, .fini = fixture_stop, .timeout = 120);
 static long pending(void)
 {
     static const char name[] = "\ncoxswain_kube_requests_pending ";
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     cr_assert_eq(kube_client_write_metrics(client, &text, NULL), 0);
     const char *line = strstr(buffer_text(&text), name);
     cr_assert_not_null(line);
@@ -43,8 +42,7 @@ Test(client, an_object_is_read)
     cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
     cr_assert_str_eq(answer.name, "p");
     cr_assert_str_eq(server.log[0], "GET /api/v1/namespaces/n/pods/p");
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     cr_assert_eq(kube_client_write_metrics(client, &text, NULL), 0);
     cr_assert_not_null(
         strstr(buffer_text(&text), "coxswain_kube_requests_total{verb=\"get\",resource=\"pods\",code=\"200\"} 1\n"));
@@ -53,8 +51,7 @@ Test(client, an_object_is_read)
 
 static void give_odd_pod(struct scripted_request *request)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     buffer_append_string(&text, "{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"\\u0000\"},\"managedFields\":[",
                          NULL);
     for (int i = 0; i < 1000; i++)
@@ -256,8 +253,7 @@ static int plugin_client(const char *runs, const char *status, const struct kube
 
 static size_t runs_in(const char *path)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     return buffer_read_file(&text, path, NULL) < 0 ? 0 : text.length / strlen("run\n");
 }
 

@@ -86,8 +86,7 @@ static void store_write(struct scripted_request *request, int status)
     char version[16];
     snprintf(version, sizeof version, "%d", ++store.version);
     json_set_string(json_set_object(record, "metadata"), "resourceVersion", version);
-    SCOPED_BUFFER text;
-    buffer_init(&text, sizeof store.record);
+    SCOPED_BUFFER text = BUFFER_INIT(sizeof store.record);
     json_print(record, &text, NULL);
     memcpy(store.record, buffer_text(&text), text.length + 1);
     json_free(record);

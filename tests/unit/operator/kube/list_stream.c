@@ -86,11 +86,10 @@ Test(list_stream, an_item_has_a_ceiling)
 
 Test(list_stream, an_item_that_nests_deep_or_holds_nul_ends_nothing)
 {
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     SCOPED_JSON *envelope = NULL;
     struct error error = ERROR_INIT;
     struct list_stream stream;
-    buffer_init(&text, 65536);
     buffer_append_string(&text, "{\"items\":[{\"n\":\"a\\u0000\",\"x\":", NULL);
     for (int i = 0; i < 1000; i++)
         buffer_append_string(&text, "{\"y\":", NULL);

@@ -6,8 +6,7 @@
 
 static void check(const char *before, const char *after)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     buffer_append_string(&text, before, NULL);
     object_text_prepare(&text);
     cr_assert_str_eq(buffer_text(&text), after);

@@ -82,8 +82,7 @@ Test(watch_stream, an_event_has_a_ceiling_but_the_stream_has_none)
 Test(watch_stream, the_innermost_part_of_a_deep_object_is_left_out)
 {
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     buffer_append_string(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"},\"x\":", NULL);
     for (int i = 0; i < 1000; i++)
         buffer_append_string(&text, i % 2 ? "[1,\"}\"," : "{\"]\":", NULL);
@@ -102,8 +101,7 @@ Test(watch_stream, the_innermost_part_of_a_deep_object_is_left_out)
 Test(watch_stream, what_an_api_server_stores_is_no_more_than_can_be_read)
 {
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER text;
-    buffer_init(&text, KUBE_OBJECT_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(KUBE_OBJECT_MAX);
     buffer_append_string(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"},\"x\":\"", NULL);
     for (int i = 0; i < 1200000; i++)
         buffer_append_string(&text, "\\u003c", NULL);

@@ -53,8 +53,7 @@ static int apply(const char *manager, bool force, const char *config_text)
 
 static void expect_status(const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 16);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     cr_assert_eq(json_print(json_member(object, "status"), &text, NULL), 0);
     cr_assert_str_eq(buffer_text(&text), expected);
 }
@@ -120,8 +119,7 @@ Test(apply, what_names_the_object_is_nobodys)
                        "\"status\":{\"numbers\":[1]}}"),
                  0);
     const struct json *fields = json_member(json_first(json_at(object, "metadata.managedFields")), "fieldsV1");
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 16);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     json_print(fields, &text, NULL);
     cr_assert_str_eq(buffer_text(&text), "{\"f:status\":{\"f:numbers\":{}}}");
 }

@@ -12,8 +12,7 @@ static const char text[] =
 static void expect(const char *path, const char *expected)
 {
     SCOPED_JSON *root = NULL;
-    SCOPED_BUFFER found;
-    buffer_init(&found, 256);
+    SCOPED_BUFFER found = BUFFER_INIT(256);
     cr_assert_eq(json_parse(text, sizeof text - 1, sizeof text, &root, NULL), 0);
     const struct json *value = json_path_first(root, path);
     if (value)

@@ -56,10 +56,8 @@ Test(node_hosts, the_file)
     SCOPED_JSON *self = pod_make("lab", "w-0", "127.70.0.1", "true", "Running", "True");
     SCOPED_JSON *peer = pod_make("lab", "w-1", "127.70.0.2", "true", "Running", "True");
     const struct json *services[] = {service}, *pods[] = {self, peer};
-    SCOPED_BUFFER published;
-    SCOPED_BUFFER text;
-    buffer_init(&published, HOSTS_FILE_MAX);
-    buffer_init(&text, HOSTS_FILE_MAX);
+    SCOPED_BUFFER published = BUFFER_INIT(HOSTS_FILE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(HOSTS_FILE_MAX);
     hosts_published(&published, "lab", services, 1, pods, 2);
     hosts_write(&text, self, &published);
     cr_assert_str_eq(buffer_text(&text),
@@ -74,8 +72,7 @@ Test(node_hosts, short_names_only_within_the_namespace)
     SCOPED_JSON *service = service_make(true);
     SCOPED_JSON *pod = pod_make("lab", "w-0", "127.70.0.1", "true", "Running", "True");
     const struct json *services[] = {service}, *pods[] = {pod};
-    SCOPED_BUFFER published;
-    buffer_init(&published, HOSTS_FILE_MAX);
+    SCOPED_BUFFER published = BUFFER_INIT(HOSTS_FILE_MAX);
     hosts_published(&published, "other", services, 1, pods, 1);
     cr_assert_str_eq(buffer_text(&published),
                      "127.70.0.1\tw-0.digits.lab.svc.cluster.local w-0.digits.lab.svc w-0.digits.lab\n");

@@ -30,8 +30,7 @@ static void write_text(struct fixture *fixture, enum process_stream stream, cons
 
 static void check(const struct fixture *fixture, const struct pod_log_query *query, const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     struct error error = ERROR_INIT;
     cr_assert_eq(container_log_read(fixture->path, query, &text, &error), 0, "%s", error.message);
     cr_assert_str_eq(buffer_text(&text), expected);
@@ -86,8 +85,7 @@ Test(node_log, since_and_timestamps)
     query.since_ms = clock_now_ms() - 60000;
     check(&fixture, &query, "line\n");
     query.timestamps = true;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     cr_assert_eq(container_log_read(fixture.path, &query, &text, NULL), 0);
     int64_t written_ms;
     text.data[30] = '\0';
@@ -115,8 +113,7 @@ Test(node_log, long_lines_are_kept_in_parts)
 Test(node_log, no_file_no_log)
 {
     struct pod_log_query query = everything();
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     struct error error = ERROR_INIT;
     cr_assert_eq(container_log_read("/tmp/no-such-log", &query, &text, &error), -1);
     cr_assert_eq(error.kind, ERROR_NOT_FOUND);

@@ -68,8 +68,7 @@ Test(pod_fields, what_a_pod_does_not_have_is_named_and_dropped)
         SCOPED_JSON *unknown = json_new_array();
         SCOPED_JSON *pod = json_of(rows[i].pod);
         SCOPED_FREE char *wrong = pod_fields_check(pod, unknown);
-        SCOPED_BUFFER text;
-        buffer_init(&text, 4096);
+        SCOPED_BUFFER text = BUFFER_INIT(4096);
         for (const struct json *path = json_first(unknown); path; path = json_next(path))
             buffer_format(&text, "%s%s", text.length ? " " : "", json_string(path, ""));
         cr_expect_str_eq(buffer_text(&text), rows[i].unknown);

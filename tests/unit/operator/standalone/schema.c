@@ -21,8 +21,7 @@ static const char schema_text[] =
 static void expect_causes(const char *value_text, const char *expected)
 {
     SCOPED_JSON *schema = json_of(schema_text), *value = json_of(value_text), *causes = json_new_array();
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     schema_validate(schema, value, causes);
     for (const struct json *cause = json_first(causes); cause; cause = json_next(cause))
         buffer_format(&text, "%s: %s\n", json_string_at(cause, "field", ""), json_string_at(cause, "message", ""));

@@ -39,11 +39,10 @@ TestSuite(disk_file, .init = prepare, .fini = give_back);
 static void expect_written(const struct disk_file_span *spans, unsigned count, enum disk_file_way way)
 {
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER found;
+    SCOPED_BUFFER found = BUFFER_INIT(2 * BYTES);
     uint32_t crc, crc_read;
     int64_t size, size_read;
     size_t at = 0;
-    buffer_init(&found, 2 * BYTES);
     cr_assert_eq(disk_file_write(path, spans, count, way, &crc, &size, &error), 0, "%s", error.message);
     cr_assert_eq(buffer_read_file(&found, path, &error), 0, "%s", error.message);
     cr_assert_eq((int64_t)found.length, size);

@@ -252,8 +252,7 @@ static void bring_back(const char *directory)
 
 static void read_shard(const char *path, char **ret_bytes, long *ret_length)
 {
-    struct buffer bytes;
-    buffer_init(&bytes, 1 << 20);
+    struct buffer bytes = BUFFER_INIT(1 << 20);
     cr_assert_eq(buffer_read_file(&bytes, path, NULL), 0);
     *ret_length = (long)bytes.length;
     *ret_bytes = buffer_take(&bytes);

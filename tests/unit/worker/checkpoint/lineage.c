@@ -154,8 +154,7 @@ Test(lineage, a_damaged_record_hides_nothing)
     char path[TEST_PATH_MAX];
     run_chief(directory, 1, false, (int64_t[]){10, 20, -1});
     snprintf(path, sizeof path, "%s/incarnation-1.json", directory);
-    SCOPED_BUFFER text;
-    buffer_init(&text, INCARNATION_RECORD_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(INCARNATION_RECORD_BYTES_MAX);
     cr_assert_eq(buffer_read_file(&text, path, NULL), 0);
     for (size_t bit = 0; bit < 8 * text.length; bit += 5) {
         text.data[bit / 8] ^= (char)(1 << bit % 8);

@@ -48,9 +48,8 @@ Test(manifest, the_scale_of_losses_is_there_where_they_are_scaled)
     struct manifest manifest = {
         .loss_scale = 32768, .good_steps = 41, .skipped_steps = 1, .files = &file, .file_count = 1};
     for (int scaled = 1; scaled >= 0; scaled--) {
-        SCOPED_BUFFER text;
+        SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_BYTES_MAX);
         struct manifest read;
-        buffer_init(&text, MANIFEST_BYTES_MAX);
         if (!scaled)
             manifest.loss_scale = manifest.good_steps = manifest.skipped_steps = 0;
         cr_assert_eq(manifest_print(&manifest, &text, NULL), 0);
@@ -87,8 +86,7 @@ Test(manifest, every_truncation_is_noticed)
 /* With a digest that fits, so that the fields themselves are judged. */
 static void expect_refusal(const char *body, const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_BYTES_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_BYTES_MAX);
     buffer_append_string(&text, body, NULL);
     uint32_t crc = crc32c(0, text.data, text.length);
     buffer_format(&text, ",\"digest\":\"%08x\"}", crc);
@@ -131,8 +129,7 @@ Test(manifest, forged_fields_are_refused)
     static const char *const values[] = {"1e18", "1.5", "-1", "\"1\"", "true", "null", "[1]"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
-            SCOPED_BUFFER text;
-            buffer_init(&text, MANIFEST_BYTES_MAX);
+            SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_BYTES_MAX);
             buffer_append_string(&text, "{\"format\":\"coxswain-checkpoint\",\"version\":2", NULL);
             for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
                 buffer_format(&text, ",\"%s\":%s", names[n], n == i ? values[k] : "1");

@@ -33,8 +33,7 @@ static char *victim_of(const char *directory)
 static void expect_unharmed(const char *victim)
 {
     SCOPED_FREE char *file = file_path_join(victim, "rank-00000.safetensors");
-    SCOPED_BUFFER text;
-    buffer_init(&text, 100);
+    SCOPED_BUFFER text = BUFFER_INIT(100);
     cr_expect(buffer_read_file(&text, file, NULL) == 0);
     cr_expect_str_eq(buffer_text(&text), "precious");
 }

@@ -938,8 +938,7 @@ Test(collective, a_few_missing_ranks_are_named_and_the_rest_counted)
 {
     static struct collective_peer peers[CREW_SIZE_MAX];
     bool which[CREW_SIZE_MAX];
-    SCOPED_BUFFER text;
-    buffer_init(&text, ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(ERROR_MESSAGE_MAX);
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++) {
         snprintf(peers[i].address, sizeof(peers[i].address), "2001:db8:1234:5678:9abc:def0:1234:%x", i);
         snprintf(peers[i].name, sizeof(peers[i].name), "worker %u", i);

@@ -31,8 +31,7 @@ static struct coordination_message world_of(unsigned size)
 Test(message, comes_back_as_it_was_sent)
 {
     struct coordination_message message = world_of(CREW_SIZE_MAX), back;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     cr_assert_eq(coordination_message_encode(&message, &bytes, NULL), 0);
     cr_assert_eq(coordination_message_decode(bytes.data, bytes.length, &back, NULL), 0);
     cr_assert_eq(memcmp(&message, &back, sizeof(message)), 0);
@@ -41,8 +40,7 @@ Test(message, comes_back_as_it_was_sent)
 Test(message, every_damage_is_found)
 {
     struct coordination_message message = world_of(3), back;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     cr_assert_eq(coordination_message_encode(&message, &bytes, NULL), 0);
     for (size_t i = 0; i < bytes.length; i++) {
         bytes.data[i] ^= 0x10;

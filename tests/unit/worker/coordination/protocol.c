@@ -30,8 +30,7 @@ static void foreign_bytes(enum coordination_message_type type, struct buffer *by
 
 static void say_foreign(struct rpc_stream *stream, enum coordination_message_type type)
 {
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     foreign_bytes(type, &bytes);
     rpc_stream_send(stream, bytes.data, bytes.length);
 }
@@ -56,10 +55,9 @@ static struct member *member_of(unsigned rank, char chief[LOOPBACK_HOST_MAX], ch
 
 Test(protocol, another_one_is_told_apart_from_damage)
 {
-    SCOPED_BUFFER bytes;
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     struct coordination_message message;
     struct error error = ERROR_INIT;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
     foreign_bytes(COORDINATION_JOIN, &bytes);
     cr_assert_eq(coordination_message_decode(bytes.data, bytes.length, &message, &error), -1);
     cr_assert_eq(error.kind, ERROR_UNSUPPORTED);
@@ -190,8 +188,7 @@ static void pretend(void *context)
     static const struct rpc_stream_events events = {.message = hear_verdict, .closed = verdict_closed};
     struct pretender *pretender = context;
     struct rpc_stream *stream;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     cr_assert_eq(coordination_message_encode(&pretender->join, &bytes, NULL), 0);
     if (rpc_stream_open(pretender->rpc, pretender->chief, PORT, CREW_METHOD_JOIN, 30000, &events, pretender, &stream,
                         NULL) == 0)

@@ -38,8 +38,7 @@ static void say(struct rpc_stream *stream, const struct played_chief *chief, enu
     snprintf(message.job_uid, sizeof(message.job_uid), "%s", chief->job_uid);
     snprintf(message.peer.address, sizeof(message.peer.address), "%s", chief->address);
     message.peer.port = PORT;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(COORDINATION_MESSAGE_MAX);
     cr_assert_eq(coordination_message_encode(&message, &bytes, NULL), 0);
     rpc_stream_send(stream, bytes.data, bytes.length);
 }

@@ -42,8 +42,7 @@ Test(class_report, takes_probabilities_and_infinite_losses)
     cr_expect_float_eq(report.worst[2].loss, log(4), 1e-6);
     SCOPED_JSON *document = json_new_object();
     class_report_set(&report, document);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 10000);
+    SCOPED_BUFFER text = BUFFER_INIT(10000);
     cr_assert_eq(json_print(document, &text, NULL), 0);
     cr_expect(strstr(buffer_text(&text), "\"loss\":null"), "%s", buffer_text(&text));
     class_report_release(&report);

@@ -38,8 +38,7 @@ Test(predict, leaves_probabilities_as_they_are)
 Test(picture, has_a_shade_for_each_value)
 {
     const float pixels[] = {0, 0.5f, 1, 1, 0, 0};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1000);
+    SCOPED_BUFFER text = BUFFER_INIT(1000);
     picture_print(pixels, (const int64_t[]){2, 3, 1}, &text);
     cr_assert_str_eq(buffer_text(&text), "  ++@@\n@@\n", "%s", buffer_text(&text));
 }
@@ -47,8 +46,7 @@ Test(picture, has_a_shade_for_each_value)
 Test(picture, with_one_value_is_blank)
 {
     const float pixels[] = {7, 7};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1000);
+    SCOPED_BUFFER text = BUFFER_INIT(1000);
     picture_print(pixels, (const int64_t[]){1, 2, 1}, &text);
     cr_assert_str_eq(buffer_text(&text), "\n");
 }
@@ -56,8 +54,7 @@ Test(picture, with_one_value_is_blank)
 Test(picture, averages_colours_and_reduces_what_is_wide)
 {
     float pixels[2 * 2 * PICTURE_SIDE * 2];
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1000);
+    SCOPED_BUFFER text = BUFFER_INIT(1000);
     for (int i = 0; i < 2 * 2 * PICTURE_SIDE * 2; i++)
         pixels[i] = (float)(i % 2);
     pixels[0] = pixels[1] = 0;

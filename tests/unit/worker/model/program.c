@@ -137,8 +137,7 @@ Test(program, a_document_without_predict_has_no_output)
 {
     struct program *program;
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     buffer_format(&text, "%s", GOOD);
     memcpy(strstr(text.data, "predict"), "foresee", 7);
     cr_assert_eq(program_parse(buffer_text(&text), text.length, &program, &error), 0, "%s", error.message);

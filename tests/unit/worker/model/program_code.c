@@ -180,8 +180,7 @@ Test(program_code, of_code_that_cannot_be_loaded_nothing_is_kept)
 {
     struct program *program = open_program();
     struct error error = ERROR_INIT;
-    SCOPED_BUFFER code;
-    buffer_init(&code, 4096);
+    SCOPED_BUFFER code = BUFFER_INIT(4096);
     cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
     cr_assert_eq(program_serialise(program, &code, &error), 0, "%s", error.message);
     program_free(program);

@@ -390,8 +390,7 @@ struct stranger {
 /* Its answer comes after the one to what was said before, if there is one. */
 static void say_foreign(struct rpc_stream *stream)
 {
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, PS_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(PS_MESSAGE_MAX);
     cr_assert(ps_message_encode(&(struct ps_message){.type = PS_BEAT}, &bytes, NULL) == 0);
     foreign_message(bytes.data, bytes.length);
     rpc_stream_send(stream, bytes.data, bytes.length);

@@ -76,8 +76,7 @@ struct scene {
 /* As a process of another version says it. */
 static void say_foreign(struct rpc_stream *stream, enum ps_message_type type)
 {
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, PS_MESSAGE_MAX);
+    SCOPED_BUFFER bytes = BUFFER_INIT(PS_MESSAGE_MAX);
     cr_assert_eq(ps_message_encode(&(struct ps_message){.type = type}, &bytes, NULL), 0);
     foreign_message(bytes.data, bytes.length);
     rpc_stream_send(stream, bytes.data, bytes.length);

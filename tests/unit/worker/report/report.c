@@ -138,8 +138,7 @@ static unsigned drawn(const char *directory, const char *tag, float values[], un
     char pattern[64];
     glob_t found;
     unsigned count = 0;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, 1 << 20);
+    SCOPED_BUFFER bytes = BUFFER_INIT(1 << 20);
     snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
     cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
     cr_assert_eq(buffer_read_file(&bytes, found.gl_pathv[0], NULL), 0);

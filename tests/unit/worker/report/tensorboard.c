@@ -103,8 +103,7 @@ Test(tensorboard, events_decode)
     snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
     cr_assert_eq(glob(pattern, 0, NULL, &found), 0);
     cr_assert_eq(found.gl_pathc, 1);
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, 1 << 20);
+    SCOPED_BUFFER bytes = BUFFER_INIT(1 << 20);
     cr_assert_eq(buffer_read_file(&bytes, found.gl_pathv[0], NULL), 0);
     struct reader file = {(unsigned char *)bytes.data, (unsigned char *)bytes.data + bytes.length};
 
@@ -167,8 +166,7 @@ static int64_t count_events(const char *directory)
 {
     char pattern[64];
     glob_t found;
-    SCOPED_BUFFER bytes;
-    buffer_init(&bytes, 64 << 20);
+    SCOPED_BUFFER bytes = BUFFER_INIT(64 << 20);
     snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
     cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
     cr_assert_eq(buffer_read_file(&bytes, found.gl_pathv[0], NULL), 0);

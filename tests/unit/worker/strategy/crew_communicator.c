@@ -20,8 +20,7 @@ static void fill(struct crew_device devices[SIZE], struct collective_peer peers[
 static void expect_of(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
                       const char *words)
 {
-    SCOPED_BUFFER why;
-    buffer_init(&why, 1024);
+    SCOPED_BUFFER why = BUFFER_INIT(1024);
     bool fits = crew_devices_fit(devices, each, peers, SIZE, &why);
     if (words == NULL)
         cr_expect(fits, "%s", buffer_text(&why));

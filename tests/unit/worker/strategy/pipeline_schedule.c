@@ -155,8 +155,7 @@ static void expect_order(const char *stages, unsigned stage, const char *order)
 {
     struct row row;
     struct pipeline_timetable timetable;
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1024);
+    SCOPED_BUFFER text = BUFFER_INIT(1024);
     make_row(&row, stages, 4);
     pipeline_timetable_init(&timetable, &row.course, 4, false);
     for (unsigned i = 0; i < timetable.counts[stage]; i++)
@@ -184,8 +183,7 @@ Test(pipeline_schedule, the_picture_shows_which_stage_waited)
     const struct pipeline_span first[] = {{{PIPELINE_FORWARD, 0, 0}, 0, 10}, {{PIPELINE_BACKWARD, 0, 0}, 30, 40}};
     const struct pipeline_span second[] = {{{PIPELINE_FORWARD, 0, 1}, 10, 20}, {{PIPELINE_BACKWARD, 0, 1}, 20, 30}};
     const struct pipeline_trace traces[] = {{first, 2}, {second, 2}};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1024);
+    SCOPED_BUFFER text = BUFFER_INIT(1024);
     pipeline_picture(traces, 2, 8, &text);
     cr_expect_str_eq(buffer_text(&text), "stage 0   |00....aa|\nstage 1   |..00aa..|\n");
     cr_expect_float_eq(pipeline_bubble(traces, 2), 0.5, 1e-9);

@@ -433,9 +433,7 @@ static void hear_stall(void *context, const char *text)
 static int open_job(struct worker *worker, struct error *error)
 {
     const struct cell *cell = worker->cell;
-    SCOPED_BUFFER blocks, text;
-    buffer_init(&blocks, JOB_MAX);
-    buffer_init(&text, JOB_MAX);
+    SCOPED_BUFFER blocks = BUFFER_INIT(JOB_MAX), text = BUFFER_INIT(JOB_MAX);
     for (unsigned i = 0; i < cell->norms; i++)
         buffer_format(&blocks, "{\"type\":\"Conv2D\",\"filters\":2,\"kernel\":1},"
                                "{\"type\":\"BatchNorm\",\"statistics\":\"Global\"},");

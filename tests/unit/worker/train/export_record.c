@@ -93,12 +93,11 @@ Test(export_record, another_jobs_record_and_one_of_another_step_say_nothing, .ti
 Test(export_record, a_damaged_or_cut_record_says_nothing, .timeout = 60)
 {
     static struct scene scene;
-    SCOPED_BUFFER text;
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     char path[TEST_PATH_MAX + 16];
     set_up(&scene);
     export_values(&scene);
     snprintf(path, sizeof path, "%s/export.json", scene.directory);
-    buffer_init(&text, 4096);
     cr_assert_eq(buffer_read_file(&text, path, NULL), 0);
     for (size_t i = 0; i < text.length; i++) {
         cr_assert_eq(file_write(path, text.data, i, NULL), 0);

@@ -37,8 +37,7 @@ static struct json *written(enum preset preset, enum export_names names, const c
     struct json *config = NULL;
     struct error error = ERROR_INIT;
     char path[96];
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     snprintf(path, sizeof path, "%s/%s", place, name);
     cr_assert_eq(hugging_face_write_config(&job, path, &error), 0, "%s", error.message);
     if (access(config_path, F_OK) < 0)

@@ -38,8 +38,7 @@ Test(xla_options, a_cpu_takes_the_place_of_tpus_only)
 /* Code that was compiled with other settings is not taken from the cache (compilation.h). */
 Test(xla_options, what_changes_compiled_code_is_told)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     unsetenv("XLA_FLAGS");
     unsetenv("LIBTPU_INIT_ARGS");
     xla_append_settings(&text);

@@ -62,8 +62,7 @@ Test(log_reader, the_values_of_a_log_are_kept)
 /* Two hundred lines without what the expression ends with. */
 static void long_lines(struct scripted_request *request)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 65536);
+    SCOPED_BUFFER text = BUFFER_INIT(65536);
     for (int i = 0; i < 200; i++)
         buffer_format(&text, "step %d of the training of a model with many parameters on many devices\n", i);
     scripted_reply(request, 200, buffer_text(&text));

@@ -61,8 +61,7 @@ Test(notifier, posts_an_event_and_calls_done_once)
     cr_assert(post("b", 60000));
     LOOP_UNTIL(delivered == 2);
     cr_assert_eq(server.requests, 2);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     notifier_write_metrics(notifier, &text);
     cr_assert(strstr(buffer_text(&text), "{result=\"delivered\"} 2\n"));
     stop();

@@ -32,8 +32,7 @@ static void expect(const char *spec, enum role role, int64_t index, const char *
     SCOPED_FREE char *document = NULL;
     cr_assert_eq(environment_document(&job, &document, &error), 0, "%s", error.message);
     SCOPED_JSON *list = environment_build(&job, role, index, document);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 20);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     for (const struct json *item = json_first(list); item; item = json_next(item))
         buffer_format(&text, "%s=%s\n", json_string_at(item, "name", ""),
                       json_string_at(item, "value", json_string_at(item, "valueFrom.fieldRef.fieldPath", "?")));

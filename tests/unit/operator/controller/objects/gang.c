@@ -168,8 +168,7 @@ static struct training_job parse(const char *text)
 
 static void expect_spec(const struct json *object, const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 16);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     cr_assert_eq(json_print(json_member(object, "spec"), &text, NULL), 0);
     cr_assert_str_eq(buffer_text(&text), expected);
 }

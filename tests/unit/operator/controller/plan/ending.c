@@ -141,8 +141,7 @@ Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
     scene_end_pod(&scene, pod, 65);
     pod->init_container = "fetch";
     pod->termination_message = "no route to host";
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     for (int framework = FRAMEWORK_COXSWAIN; framework <= FRAMEWORK_PYTORCH; framework++) {
         struct ending ending = ending_classify(pod, (enum framework)framework, START_FAILURE_MS, T);
         cr_expect_eq(ending.kind, ENDING_FAILURE, "%d: %s", framework, ending_reason(ending.kind));
@@ -180,8 +179,7 @@ Test(ending, describes_code_meaning_and_failure_line)
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
     scene_end_pod(&scene, pod, 65);
     pod->termination_message = "images.gz: truncated at byte 12\n";
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     ending_describe(pod, ENDING_PERMANENT, FRAMEWORK_COXSWAIN, &text);
     cr_assert_str_eq(buffer_text(&text),
                      "images.gz: truncated at byte 12 (pod digits-worker-1-4, exit code 65: the training data is "
@@ -198,8 +196,7 @@ Test(ending, a_traceback_is_told_by_its_last_line)
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
     scene_end_pod(&scene, pod, 1);
     pod->termination_message = "Traceback (most recent call last):\n    g()\nValueError: 7 is odd\n";
-    SCOPED_BUFFER text;
-    buffer_init(&text, CONDITION_MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(CONDITION_MESSAGE_MAX);
     ending_describe(pod, ENDING_FAILURE, FRAMEWORK_PYTORCH, &text);
     cr_assert_str_eq(buffer_text(&text), "ValueError: 7 is odd (pod digits-worker-1-4, exit code 1)");
     buffer_clear(&text);

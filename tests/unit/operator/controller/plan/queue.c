@@ -363,8 +363,7 @@ Test(queue, a_job_that_is_scaled_while_it_waits_keeps_its_workload)
 static void expect_size(int64_t workers, int64_t least, const char *expected)
 {
     SCOPED_JSON *size = queue_build_size(&scene.job, "v1beta2", "digits", workers, least);
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     cr_assert_eq(json_print(json_at(size, "spec"), &text, NULL), 0);
     cr_assert_str_eq(buffer_text(&text), expected);
     cr_assert_str_eq(json_string_at(size, "metadata.name", ""), "digits");
@@ -654,8 +653,7 @@ static const char *flavor(void *context, const char *name)
 
 static void expect(const struct json *json, const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 16);
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
     cr_assert_eq(json_print(json, &text, NULL), 0);
     cr_assert_str_eq(buffer_text(&text), expected);
 }

@@ -91,8 +91,7 @@ static void expect_actions(const struct scene *scene, const char *expected)
                                         [SWEEP_SUSPEND_TRIAL] = "suspend",
                                         [SWEEP_RESUME_TRIAL] = "resume",
                                         [SWEEP_DELETE] = "delete"};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     for (size_t i = 0; i < scene->plan.action_count; i++)
         buffer_format(&text, "%s%s %d", i > 0 ? ", " : "", words[scene->plan.actions[i].type],
                       (int)scene->plan.actions[i].trial);
@@ -107,8 +106,7 @@ static void expect_set(const char *found, const char *expected)
 /* "Succeeded Running": of each result */
 static void expect_states(const struct scene *scene, const char *expected)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 4096);
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
     for (unsigned i = 0; i < scene->plan.status.result_count; i++)
         buffer_format(&text, "%s%s", i > 0 ? " " : "", sweep_trial_state_words[scene->plan.status.results[i].state]);
     cr_expect_str_eq(buffer_text(&text), expected, "%s, not %s", buffer_text(&text), expected);
@@ -316,8 +314,7 @@ Test(sweep_plan, the_longest_results_fit_into_an_object)
 {
     static struct trial_record results[SWEEP_TRIALS_MAX];
     struct sweep_status status = {.results = results, .result_count = SWEEP_TRIALS_MAX};
-    SCOPED_BUFFER text;
-    buffer_init(&text, 16 * 1024 * 1024);
+    SCOPED_BUFFER text = BUFFER_INIT(16 * 1024 * 1024);
     for (int i = 0; i < SWEEP_TRIALS_MAX; i++)
         results[i] = (struct trial_record){.state = TRIAL_SUCCEEDED, .objective = "-1.2345678901234567e-100"};
     SCOPED_JSON *object = sweep_status_to_json(&status);
