@@ -321,6 +321,9 @@ $(eval $(call test_program_rules,faultproxy,$(faultproxy_sources),))
 TOOLS := $(BUILD)/tests/faultproxy
 endif
 
+$(eval $(call test_program_rules,corpus-expand,tests/corpus/expand.c,))
+TOOLS += $(BUILD)/tests/corpus-expand
+
 clock_shift := $(BUILD)/tests/clock-shift.so
 slow_disk := $(BUILD)/tests/slow-disk.so
 TOOLS += $(clock_shift) $(slow_disk)
@@ -483,7 +486,7 @@ gpu-profile: $(BUILD)/tests/gpu-bench ## with CUDA=1: where a step's time goes, 
 	@$< $(GPU_PROFILE) 0 0.9 profile
 
 .PHONY: check-cluster check-kueue check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
-check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
+check-cluster: all $(BUILD)/tests/corpus-expand ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
 check-kueue: all ## jobs in the queues of the real Kueue manager, built from its Go module

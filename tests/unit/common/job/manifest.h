@@ -22,8 +22,7 @@ static inline struct json *manifest_value(const char *yaml)
 
 static inline void expect_printed(const struct json *value, const char *text)
 {
-    SCOPED_BUFFER out;
-    buffer_init(&out, 1024 * 1024);
+    SCOPED_BUFFER out = BUFFER_INIT(1024 * 1024);
     cr_assert(json_print(value, &out, NULL) == 0);
     cr_expect_str_eq(buffer_text(&out), text);
 }
