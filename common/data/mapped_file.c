@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/lock.h"
 #include "common/memory.h"
 
 /* The entries are in a static table, so that the signal handler finds them without a lock. */
@@ -116,23 +117,20 @@ static int open_locked(int descriptor, const char *path, struct mapped_file **re
 
 int mapped_file_open(int descriptor, const char *path, struct mapped_file **ret_file, struct error *error)
 {
-    pthread_mutex_lock(&lock);
-    int result = open_locked(descriptor, path, ret_file, error);
-    pthread_mutex_unlock(&lock);
-    return result;
+    SCOPED_LOCK(&lock);
+    return open_locked(descriptor, path, ret_file, error);
 }
 
 void mapped_file_close(struct mapped_file *file)
 {
     if (file == NULL)
         return;
-    pthread_mutex_lock(&lock);
+    SCOPED_LOCK(&lock);
     munmap((void *)atomic_load(&file->begin), file->length);
     atomic_store(&file->end, 0);
     atomic_store(&file->begin, 0);
     free(file->path);
     file->path = NULL;
-    pthread_mutex_unlock(&lock);
 }
 
 const uint8_t *mapped_file_bytes(const struct mapped_file *file)

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/bucket_shards.h"
@@ -281,10 +282,9 @@ struct progress {
 static int copy_tensors(struct checkpoint_store *store, struct error *error)
 {
     int result = snapshot_copy(&store->snapshot, error);
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     store->copying = false;
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
     return result;
 }
 
@@ -439,10 +439,9 @@ void checkpoint_expect(struct checkpoint_store *store, size_t bytes)
 {
     if (start_thread(store, NULL) < 0)
         return;
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     store->expected = bytes;
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
 }
 
 static void copy_manifest(struct checkpoint_store *store, const struct manifest *manifest)
@@ -461,20 +460,18 @@ static void copy_manifest(struct checkpoint_store *store, const struct manifest 
 
 bool checkpoint_is_busy(struct checkpoint_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     bool busy = store->busy;
-    pthread_mutex_unlock(&store->mutex);
     return busy;
 }
 
 /* Whether a save is running; then the one that is asked for is counted as skipped. */
 static bool is_skipped(struct checkpoint_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     bool busy = store->busy;
     if (busy)
         store->counts.skipped++;
-    pthread_mutex_unlock(&store->mutex);
     return busy;
 }
 
@@ -526,14 +523,13 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
 
 void checkpoint_fence(struct checkpoint_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     if (store->copying) {
         int64_t started = clock_monotonic_ns();
         while (store->copying)
             pthread_cond_wait(&store->changed, &store->mutex);
         store->counts.last_stall_ns += clock_monotonic_ns() - started;
     }
-    pthread_mutex_unlock(&store->mutex);
 }
 
 int checkpoint_wait(struct checkpoint_store *store, struct error *error)
@@ -559,17 +555,15 @@ int checkpoint_store_result(struct checkpoint_store *store, struct error *error)
 
 struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     struct checkpoint_counts counts = store->counts;
-    pthread_mutex_unlock(&store->mutex);
     return counts;
 }
 
 void checkpoint_store_forget_step(struct checkpoint_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    SCOPED_LOCK(&store->mutex);
     store->counts.committed_step = -1;
-    pthread_mutex_unlock(&store->mutex);
 }
 
 /* ---- shards that other processes write */

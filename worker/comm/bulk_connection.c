@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/endpoint.h"
 #include "worker/comm/handshake.h"
@@ -248,10 +249,8 @@ enum bulk_connection_state bulk_connection_state(struct bulk_connection *connect
 
 bool bulk_connection_is_ready(struct bulk_connection *connection)
 {
-    pthread_mutex_lock(&connection->lock);
-    bool ready = connection->phase == BULK_OPEN && connection->load == LOAD_NONE && !connection->link.closed;
-    pthread_mutex_unlock(&connection->lock);
-    return ready;
+    SCOPED_LOCK(&connection->lock);
+    return connection->phase == BULK_OPEN && connection->load == LOAD_NONE && !connection->link.closed;
 }
 
 bool bulk_connection_is_busy(struct bulk_connection *connection)
@@ -335,7 +334,7 @@ struct bulk_connection *bulk_connection_expect(struct bulk_connections *connecti
 /* A token is good for one connection. */
 static bool seat(struct bulk_connection *connection, struct arrival *arrival)
 {
-    pthread_mutex_lock(&connection->lock);
+    SCOPED_LOCK(&connection->lock);
     bool is_its =
         connection->phase == BULK_WAITING && !connection->dropped && connection->token == arrival->greeting.nonce;
     if (is_its) {
@@ -345,7 +344,6 @@ static bool seat(struct bulk_connection *connection, struct arrival *arrival)
         link_init(&arrival->link);
         set_phase(connection, BULK_OPEN);
     }
-    pthread_mutex_unlock(&connection->lock);
     return is_its;
 }
 
@@ -439,10 +437,9 @@ static void watch_all(struct watch *watch, struct bulk_connections *connections)
     *watch_add(watch) = (struct pollfd){.fd = connections->bell, .events = POLLIN};
     *watch_add(watch) = (struct pollfd){.fd = connections->endpoint ? endpoint_descriptor(connections->endpoint) : -1,
                                         .events = POLLIN};
-    pthread_mutex_lock(&connections->lock);
+    SCOPED_LOCK(&connections->lock);
     for (struct bulk_connection *connection = connections->first; connection != NULL; connection = connection->next)
         watch_connection(watch, connection);
-    pthread_mutex_unlock(&connections->lock);
 }
 
 static void advance_watched(const struct watch *watch)
@@ -476,9 +473,8 @@ static void sweep(struct bulk_connections *connections)
 
 static bool is_stopping(struct bulk_connections *connections)
 {
-    pthread_mutex_lock(&connections->lock);
+    SCOPED_LOCK(&connections->lock);
     bool stopping = connections->stopping;
-    pthread_mutex_unlock(&connections->lock);
     return stopping;
 }
 

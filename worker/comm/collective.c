@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/collective_parts.h"
 #include "worker/comm/mesh.h"
@@ -44,19 +45,17 @@ void collective_abort(struct collective *group, enum error_kind kind, const char
 void collective_break_off(struct collective *group, enum error_kind kind, const char *reason)
 {
     collective_abort(group, kind, reason);
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     for (unsigned rank = 0; rank < group->setting.size; rank++)
         if (group->lanes[rank].link.socket >= 0)
             shutdown(group->lanes[rank].link.socket, SHUT_RDWR);
-    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_failure(struct collective *group, struct error *error)
 {
-    pthread_mutex_lock(&group->abort_lock);
+    SCOPED_LOCK(&group->abort_lock);
     if (error != NULL)
         *error = group->failure;
-    pthread_mutex_unlock(&group->abort_lock);
     return -1;
 }
 
@@ -124,7 +123,7 @@ enum launch {
 static collective_ticket start_all_reduce(struct collective *group, const float *const *contributions, float *result,
                                           size_t elements, enum launch launch)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     struct request *request = request_new(group, elements);
     request->has_no_deadline = launch == LAUNCH_TO_WAIT_LONG;
     request->result = result;
@@ -132,7 +131,6 @@ static collective_ticket start_all_reduce(struct collective *group, const float 
            group->setting.reduction.contributions[group->setting.rank] * sizeof(*contributions));
     collective_ticket ticket = request->ticket;
     request_launch(group, launch != LAUNCH_ONLY);
-    pthread_mutex_unlock(&group->lock);
     return ticket;
 }
 
@@ -150,10 +148,9 @@ collective_ticket collective_all_reduce_start_quietly(struct collective *group, 
 
 void collective_attend(struct collective *group)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     if (group->unfinished > 0)
         collective_wake(group);
-    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
@@ -166,7 +163,7 @@ collective_ticket collective_reduce_scatter_start(struct collective *group, cons
                                                   float *result, size_t elements,
                                                   const struct collective_shards *shards)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     struct request *request = request_new(group, elements);
     request->kind = REQUEST_REDUCE_SCATTER;
     request->shards = *shards;
@@ -175,7 +172,6 @@ collective_ticket collective_reduce_scatter_start(struct collective *group, cons
            group->setting.reduction.contributions[group->setting.rank] * sizeof(*contributions));
     collective_ticket ticket = request->ticket;
     request_launch(group, true);
-    pthread_mutex_unlock(&group->lock);
     return ticket;
 }
 
@@ -220,9 +216,8 @@ int collective_barrier(struct collective *group, struct error *error)
 
 void collective_set_label(struct collective *group, const char *label)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     snprintf(group->label, sizeof(group->label), "%s", label);
-    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_wait(struct collective *group, collective_ticket ticket, struct error *error)
@@ -295,12 +290,11 @@ static void make_schedules(struct operation_setting *setting)
 void collective_set_nodes(struct collective *group, const unsigned *nodes)
 {
     struct operation_setting *setting = &group->setting;
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     schedule_free(setting->chosen);
     setting->chosen = NULL;
     if (setting->reduction.merges != NULL)
         setting->chosen = schedule_hierarchical(setting->rank, setting->size, nodes, &setting->reduction);
-    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_new(const struct collective_options *options, struct collective **ret_group, struct error *error)
@@ -387,10 +381,9 @@ void collective_free(struct collective *group)
 
 int64_t collective_take_frozen_ns(struct collective *group)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     int64_t frozen_ns = group->frozen_ns;
     group->frozen_ns = 0;
-    pthread_mutex_unlock(&group->lock);
     return frozen_ns;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
+#include "common/lock.h"
 
 #define SPIN_NS 30000
 /* A thread that waits for peers wakes at this interval, to notice if this process was stopped: then a wake-up is LATE_NS late or more. */
@@ -189,7 +190,7 @@ static void group_sleep(struct collective *group, int timeout_ms)
 void *collective_run(void *context)
 {
     struct collective *group = context;
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     while (!group->stopping) {
         if (group->driven || group->unfinished == 0 || atomic_load(&group->aborted)) {
             pthread_cond_wait(&group->changed, &group->lock);
@@ -199,7 +200,6 @@ void *collective_run(void *context)
             group->sleeping = false;
         }
     }
-    pthread_mutex_unlock(&group->lock);
     return NULL;
 }
 

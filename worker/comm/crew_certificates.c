@@ -9,6 +9,7 @@
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/contract/environment.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 
@@ -135,25 +136,21 @@ static int open_directory(const char *directory, struct error *error)
 
 int crew_certificates_open(const char *directory, struct error *error)
 {
-    pthread_mutex_lock(&crew.lock);
+    SCOPED_LOCK(&crew.lock);
     forget();
-    int status = directory ? open_directory(directory, error) : 0;
-    pthread_mutex_unlock(&crew.lock);
-    return status;
+    return directory ? open_directory(directory, error) : 0;
 }
 
 bool crew_certificates_are_set(void)
 {
-    pthread_mutex_lock(&crew.lock);
-    bool set = crew.directory != NULL;
-    pthread_mutex_unlock(&crew.lock);
-    return set;
+    SCOPED_LOCK(&crew.lock);
+    return crew.directory != NULL;
 }
 
 void crew_identity_now(struct crew_identity *ret_identity)
 {
     SCOPED_BUFFER trusted = BUFFER_INIT(REMEMBERED * CREW_CERTIFICATE_FILE_MAX);
-    pthread_mutex_lock(&crew.lock);
+    SCOPED_LOCK(&crew.lock);
     for (unsigned i = 0; i < 2; i++)
         (void)read_again(&crew.files[i], NULL); /* between two versions of a file there may be none */
     const struct generation_file *chosen = choose(clock_now_ms() / 1000);
@@ -162,7 +159,6 @@ void crew_identity_now(struct crew_identity *ret_identity)
             buffer_format(&trusted, "%s", crew.believed[i]);
     *ret_identity = (struct crew_identity){memory_copy_string(chosen->certificate_pem),
                                            memory_copy_string(chosen->key_pem), buffer_take(&trusted)};
-    pthread_mutex_unlock(&crew.lock);
 }
 
 void crew_identity_release(struct crew_identity *identity)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static struct heartbeat *first;
@@ -13,10 +14,9 @@ void heartbeat_start(struct heartbeat *heartbeat, const char *name)
 {
     heartbeat->name = name;
     heartbeat_renew(heartbeat);
-    pthread_mutex_lock(&lock);
+    SCOPED_LOCK(&lock);
     heartbeat->next = first;
     first = heartbeat;
-    pthread_mutex_unlock(&lock);
 }
 
 void heartbeat_renew(struct heartbeat *heartbeat)
@@ -26,13 +26,12 @@ void heartbeat_renew(struct heartbeat *heartbeat)
 
 void heartbeat_end(struct heartbeat *heartbeat)
 {
-    pthread_mutex_lock(&lock);
+    SCOPED_LOCK(&lock);
     for (struct heartbeat **place = &first; *place != NULL; place = &(*place)->next)
         if (*place == heartbeat) {
             *place = heartbeat->next;
             break;
         }
-    pthread_mutex_unlock(&lock);
 }
 
 int64_t heartbeat_age_ms(const struct heartbeat *heartbeat)
@@ -44,12 +43,11 @@ int64_t heartbeat_oldest_ms(const char **ret_name)
 {
     int64_t oldest_ms = 0;
     *ret_name = NULL;
-    pthread_mutex_lock(&lock);
+    SCOPED_LOCK(&lock);
     for (const struct heartbeat *heartbeat = first; heartbeat != NULL; heartbeat = heartbeat->next)
         if (*ret_name == NULL || heartbeat_age_ms(heartbeat) > oldest_ms) {
             oldest_ms = heartbeat_age_ms(heartbeat);
             *ret_name = heartbeat->name;
         }
-    pthread_mutex_unlock(&lock);
     return oldest_ms;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/crew_listener.h"
@@ -807,21 +808,19 @@ int rpc_connections_listen(struct rpc_connections *all, const char *address, uin
         return -1;
     listener->accepted = accepted;
     listener->context = context;
-    pthread_mutex_lock(&all->lock);
+    SCOPED_LOCK(&all->lock);
     listener->next = all->listeners;
     all->listeners = listener;
     listener_wait(listener);
-    pthread_mutex_unlock(&all->lock);
     return 0;
 }
 
 void rpc_connections_shut(struct rpc_connections *all, const void *context)
 {
-    pthread_mutex_lock(&all->lock);
+    SCOPED_LOCK(&all->lock);
     for (struct rpc_listener *listener = all->listeners; listener != NULL; listener = listener->next)
         if (listener->context == context)
             listener_close(listener);
-    pthread_mutex_unlock(&all->lock);
 }
 
 static struct rpc_dialled *new_dialled(void)
@@ -862,7 +861,7 @@ int rpc_connections_dial(struct rpc_connections *all, const char *address, uint1
     link_init(&connection->link);
     bool connecting = begin_to_connect(&connection->link, &where);
     int os_error = errno;
-    pthread_mutex_lock(&all->lock);
+    SCOPED_LOCK(&all->lock);
     add_connection(all, connection);
     if (connecting) {
         watch_descriptor(connection->link.socket, &connection->link_watch, EPOLLOUT);
@@ -872,17 +871,15 @@ int rpc_connections_dial(struct rpc_connections *all, const char *address, uint1
         connect_failed(os_error, &failure);
         end_connection(connection, &failure);
     }
-    pthread_mutex_unlock(&all->lock);
     return 0;
 }
 
 int rpc_dialled_result(struct rpc_dialled *dialled, struct error *error)
 {
-    pthread_mutex_lock(&dialled->lock);
+    SCOPED_LOCK(&dialled->lock);
     bool failed = dialled->error.kind != ERROR_NONE;
     if (failed && error != NULL)
         *error = dialled->error;
-    pthread_mutex_unlock(&dialled->lock);
     return failed ? -1 : 0;
 }
 
@@ -909,14 +906,13 @@ bool rpc_connections_find(struct rpc_connections *all, const unsigned char token
                           struct pod_identity *ret_pod)
 {
     bool found = false;
-    pthread_mutex_lock(&all->lock);
+    SCOPED_LOCK(&all->lock);
     for (struct connection *one = all->first; one != NULL && !found; one = one->next) {
         found = one->listener != NULL && one->state == CONNECTION_OPEN &&
                 memcmp(one->hello.token, token, CONNECTION_TOKEN_BYTES) == 0;
         if (found)
             *ret_pod = one->hello.pod;
     }
-    pthread_mutex_unlock(&all->lock);
     return found;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/log.h"
 
 #define LINE_EVERY_MS 10000
@@ -70,7 +71,7 @@ static void count_host(enum stranger_port port, const union socket_address *addr
 void strangers_take(struct stranger_summary *ret_summary)
 {
     *ret_summary = (struct stranger_summary){0};
-    pthread_mutex_lock(&strangers.lock);
+    SCOPED_LOCK(&strangers.lock);
     const struct host *worst = &strangers.hosts[0];
     for (unsigned i = 1; i < strangers.host_count; i++)
         if (strangers.hosts[i].refused > worst->refused)
@@ -84,7 +85,6 @@ void strangers_take(struct stranger_summary *ret_summary)
     }
     strangers.host_count = 0;
     strangers.untaken = 0;
-    pthread_mutex_unlock(&strangers.lock);
 }
 
 const char *stranger_port_name(enum stranger_port port)
@@ -122,8 +122,7 @@ void strangers_evict(enum stranger_port port, const union socket_address *addres
 
 struct stranger_counts strangers_count(enum stranger_port port)
 {
-    pthread_mutex_lock(&strangers.lock);
+    SCOPED_LOCK(&strangers.lock);
     struct stranger_counts counts = strangers.ports[port].counts;
-    pthread_mutex_unlock(&strangers.lock);
     return counts;
 }

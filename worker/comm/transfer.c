@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/crc32c.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/collective_parts.h"
 
@@ -217,14 +218,13 @@ static void launch(struct collective *group)
 void transfer_send_start(struct collective *group, unsigned rank, unsigned channel, const void *bytes, size_t length,
                          struct transfer *transfer)
 {
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     begin(group, transfer, rank, channel, (void *)bytes, length);
     if (!atomic_load(&group->aborted)) {
         enqueue_frames(group, transfer);
         enlist(group, transfer);
     }
     launch(group);
-    pthread_mutex_unlock(&group->lock);
 }
 
 /* `length` must be the sender's. */
@@ -232,7 +232,7 @@ static void receive_start(struct collective *group, unsigned rank, unsigned chan
                           struct transfer *transfer)
 {
     struct error error = ERROR_INIT;
-    pthread_mutex_lock(&group->lock);
+    SCOPED_LOCK(&group->lock);
     begin(group, transfer, rank, channel, bytes, length);
     transfer->receives = true;
     if (!atomic_load(&group->aborted)) {
@@ -242,7 +242,6 @@ static void receive_start(struct collective *group, unsigned rank, unsigned chan
             collective_fail(group, &error);
     }
     launch(group);
-    pthread_mutex_unlock(&group->lock);
 }
 
 /* ---- waiting */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/lock.h"
 #include "common/memory.h"
 
 #define ENTRIES_MAX (CREW_SIZE_MAX + 1) /* all of one kind, and a chief */
@@ -56,7 +57,7 @@ static void look_up(struct address_book *book, struct entry *entry)
 static void *book_run(void *context)
 {
     struct address_book *book = context;
-    pthread_mutex_lock(&book->lock);
+    SCOPED_LOCK(&book->lock);
     while (!book->stopping) {
         struct entry *entry = next_wanted(book);
         if (entry == NULL)
@@ -64,7 +65,6 @@ static void *book_run(void *context)
         else
             look_up(book, entry);
     }
-    pthread_mutex_unlock(&book->lock);
     return NULL;
 }
 
@@ -115,20 +115,18 @@ void address_book_free(struct address_book *book)
 bool address_book_ask(struct address_book *book, unsigned rank, char ret_address[RESOLVE_ADDRESS_MAX])
 {
     struct entry *entry = &book->entries[rank];
-    pthread_mutex_lock(&book->lock);
+    SCOPED_LOCK(&book->lock);
     bool found = entry->state == ENTRY_FOUND;
     if (found)
         memcpy(ret_address, entry->address, sizeof(entry->address));
     entry->state = found ? ENTRY_IDLE : ENTRY_WANTED;
     pthread_cond_signal(&book->changed);
-    pthread_mutex_unlock(&book->lock);
     return found;
 }
 
 bool address_book_lacks(struct address_book *book, unsigned rank)
 {
-    pthread_mutex_lock(&book->lock);
+    SCOPED_LOCK(&book->lock);
     bool lacking = book->entries[rank].lacking;
-    pthread_mutex_unlock(&book->lock);
     return lacking;
 }

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/address_book.h"
@@ -103,9 +104,8 @@ static void fail_for_good(struct member *member, enum error_kind kind, const cha
  * Takes the lock. */
 static void fail_not_understood(struct member *member, const char *why)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     fail_for_good(member, ERROR_FORBIDDEN, why);
-    pthread_mutex_unlock(&member->lock);
 }
 
 /* Records that the member has no chief any more. */
@@ -181,7 +181,7 @@ static void take_refusal(struct member *member, const struct coordination_messag
 static void handle_message(void *context, const struct coordination_message *message)
 {
     struct member *member = context;
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     if (message->type == COORDINATION_WORLD)
         take_world(member, message);
     else if (message->type == COORDINATION_REFORM)
@@ -195,16 +195,14 @@ static void handle_message(void *context, const struct coordination_message *mes
         if (generation_compare(message->generation, member->known) > 0)
             member->known = message->generation;
     }
-    pthread_mutex_unlock(&member->lock);
 }
 
 /* Handles the report that a member of this chief's crew knows a newer chief. */
 static void handle_supersession(void *context, const char *text)
 {
     struct member *member = context;
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     fail_for_good(member, ERROR_STALE, text);
-    pthread_mutex_unlock(&member->lock);
 }
 
 /* ---------------------------------------------------------------- speaking to the coordinator */
@@ -287,17 +285,14 @@ static void drop_session(struct member *member, const char *why)
     struct session *session = member->session;
     member->session = NULL;
     rpc_stream_close(session->stream);
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     lose_chief(member, why);
-    pthread_mutex_unlock(&member->lock);
 }
 
 static bool is_superseded(struct member *member, struct generation generation)
 {
-    pthread_mutex_lock(&member->lock);
-    bool superseded = generation_compare_chiefs(generation, member->known) < 0;
-    pthread_mutex_unlock(&member->lock);
-    return superseded;
+    SCOPED_LOCK(&member->lock);
+    return generation_compare_chiefs(generation, member->known) < 0;
 }
 
 /* This member's beats tell the superseded chief, whose end closes the session. Until then, or until the newer chief calls, this member
@@ -310,9 +305,8 @@ static void session_distrust(struct session *session, struct generation generati
     session->superseded = true;
     snprintf(why, sizeof(why), "that of attempt %u, incarnation %u is superseded", generation.attempt,
              generation.incarnation);
-    pthread_mutex_lock(&session->member->lock);
+    SCOPED_LOCK(&session->member->lock);
     lose_chief(session->member, why);
-    pthread_mutex_unlock(&session->member->lock);
 }
 
 /* From another job only a refusal is accepted, and its generation is ignored. */
@@ -495,29 +489,26 @@ static void leave_when_alone(struct member *member)
 {
     if (!chief_is_alone(member->chief))
         return;
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     if (member->leaving) {
         member->left = true;
         pthread_cond_broadcast(&member->changed);
     }
-    pthread_mutex_unlock(&member->lock);
 }
 
 static void note_newcomers(struct member *member)
 {
     unsigned count = chief_newcomers(member->chief);
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->newcomers = count > 0;
-    pthread_mutex_unlock(&member->lock);
 }
 
 static void note_seated(struct member *member)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     for (unsigned seat = 0; seat < member->options.size; seat++)
         member->seated[seat] = chief_seats(member->chief, seat, &member->seated_incarnations[seat]);
     member->seated_since = member->world.generation;
-    pthread_mutex_unlock(&member->lock);
 }
 
 static void tick(void *context)
@@ -717,7 +708,7 @@ static int agree_locked(struct member *member, struct world *ret_world, struct e
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->standing = *standing;
     member->agreeing = true;
     member->reported = false;
@@ -728,23 +719,20 @@ int member_agree(struct member *member, const struct member_standing *standing, 
     rpc_wake(member->rpc);
     int status = agree_locked(member, ret_world, error);
     member->agreeing = false;
-    pthread_mutex_unlock(&member->lock);
     return status;
 }
 
 int member_wanted_threads(struct member *member)
 {
-    pthread_mutex_lock(&member->lock);
-    int threads = member->wanted_threads;
-    pthread_mutex_unlock(&member->lock);
-    return threads;
+    SCOPED_LOCK(&member->lock);
+    return member->wanted_threads;
 }
 
 int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
                       struct error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->standing = *standing;
     member->stands = true;
     int64_t unled_ms = member->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - member->unled_since_ms;
@@ -759,71 +747,63 @@ int member_poll_world(struct member *member, const struct member_standing *stand
         *ret_world = member->world;
         result = 1;
     }
-    pthread_mutex_unlock(&member->lock);
     return result;
 }
 
 void member_guard(struct member *member, struct collective *group)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->group = group;
     if (group != NULL && member->fatal.kind != ERROR_NONE)
         collective_abort(group, member->fatal.kind, member->fatal.message);
     else if (group != NULL &&
              (!member->in_force || generation_compare(collective_generation(group), member->world.generation) != 0))
         collective_abort(group, ERROR_UNAVAILABLE, member->ended);
-    pthread_mutex_unlock(&member->lock);
 }
 
 void member_set_step(struct member *member, int64_t step)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->step = step;
-    pthread_mutex_unlock(&member->lock);
 }
 
 bool member_has_newcomers(struct member *member)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     bool newcomers = member->newcomers;
-    pthread_mutex_unlock(&member->lock);
     return newcomers;
 }
 
 enum member_presence member_presence_of(struct member *member, const struct world *world, unsigned rank)
 {
     unsigned seat = world->members[rank];
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     bool known = member->options.rank == 0 && generation_compare(member->seated_since, world->generation) >= 0;
     bool lost = known && (!member->seated[seat] || member->seated_incarnations[seat] != world->incarnations[rank]);
     bool ended = !member->in_force || generation_compare(member->world.generation, world->generation) != 0;
-    pthread_mutex_unlock(&member->lock);
     return lost ? MEMBER_LOST : ended ? MEMBER_MOVED_ON : MEMBER_PRESENT;
 }
 
 void member_cancel(struct member *member)
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->cancelled = true;
     pthread_cond_broadcast(&member->changed);
-    pthread_mutex_unlock(&member->lock);
 }
 
 void member_leave(struct member *member)
 {
     int64_t until = clock_monotonic_ms() + (member->options.rank == 0 ? CHIEF_LEAVE_MS : LEAVE_MS);
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     member->leaving = true;
     member->left = false;
     rpc_wake(member->rpc);
     while (!member->left && member->fatal.kind == ERROR_NONE && clock_monotonic_ms() < until)
         (void)wait_until_told(member);
-    pthread_mutex_unlock(&member->lock);
 }
 
 void member_describe(struct member *member, char text[MEMBER_TEXT_MAX])
 {
-    pthread_mutex_lock(&member->lock);
+    SCOPED_LOCK(&member->lock);
     memcpy(text, member->waiting, MEMBER_TEXT_MAX);
-    pthread_mutex_unlock(&member->lock);
 }

@@ -8,6 +8,7 @@
 #include "common/data/image.h"
 #include "common/data/image_folder.h"
 #include "common/data/image_resize.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
@@ -214,12 +215,11 @@ static int images_open(const struct dataset_source *source, struct dataset **ret
 /* Waits until so many more pixels may be decoded, and counts them. A negative number gives them back. */
 static void take_pixels(int64_t pixels)
 {
-    pthread_mutex_lock(&decoding.lock);
+    SCOPED_LOCK(&decoding.lock);
     while (pixels > 0 && decoding.pixels > IMAGE_PIXELS_MAX - pixels)
         pthread_cond_wait(&decoding.given_back, &decoding.lock);
     decoding.pixels += pixels;
     pthread_cond_broadcast(&decoding.given_back);
-    pthread_mutex_unlock(&decoding.lock);
 }
 
 static int decode(const struct image_dataset *dataset, int64_t index, uint8_t *ret_pixels, struct error *error)

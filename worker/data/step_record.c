@@ -11,6 +11,7 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/log.h"
 
 #define NAME_LENGTH_MAX 128
@@ -46,19 +47,17 @@ void step_record_close(void)
 
 void step_record_world(uint32_t attempt, uint32_t incarnation, uint32_t counter)
 {
-    pthread_mutex_lock(&record.mutex);
+    SCOPED_LOCK(&record.mutex);
     record.attempt = attempt;
     record.incarnation = incarnation;
     record.counter = counter;
-    pthread_mutex_unlock(&record.mutex);
 }
 
 static void begin_line(struct buffer *line, const char *word)
 {
     buffer_init(line, LINE_MAX_BYTES);
-    pthread_mutex_lock(&record.mutex);
+    SCOPED_LOCK(&record.mutex);
     buffer_format(line, "%s %u.%u.%u %s", word, record.attempt, record.incarnation, record.counter, record.name);
-    pthread_mutex_unlock(&record.mutex);
 }
 
 static void end_line(struct buffer *line)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
@@ -64,7 +65,7 @@ void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...)
 static void tick(void *context)
 {
     struct dispatcher *dispatcher = context;
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     if (dispatcher->task) {
         dispatcher->task(dispatcher, dispatcher->task_context);
         dispatcher->task = NULL;
@@ -72,7 +73,6 @@ static void tick(void *context)
     }
     dispatcher_servers_tick(dispatcher);
     dispatcher_sessions_tick(dispatcher);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 static void wake(void *context)

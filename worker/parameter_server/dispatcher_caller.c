@@ -5,6 +5,7 @@
 
 #include "common/condition.h"
 #include "common/extremes.h"
+#include "common/lock.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define FAREWELL_MS 2000
@@ -13,12 +14,11 @@
 
 void dispatcher_cancel(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     if (!dispatcher->cancelled)
         dispatcher->cancelled_ms = dispatcher_now_ms();
     dispatcher->cancelled = true;
     pthread_cond_broadcast(&dispatcher->changed);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 /* With the lock held. */
@@ -68,7 +68,7 @@ static void drop_losses(struct dispatcher *dispatcher)
 int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
                              struct error *error)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     while (check(dispatcher, NULL) == 0 && !dispatcher_all_stand(dispatcher))
         wait_for(dispatcher, 1000);
     int result = check(dispatcher, error);
@@ -78,7 +78,6 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
         ticket_set_copy(&standings[i].tickets, &dispatcher->servers[i].standing.tickets);
     }
     drop_losses(dispatcher);
-    pthread_mutex_unlock(&dispatcher->lock);
     return result;
 }
 
@@ -306,7 +305,7 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
 int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, struct dispatcher_event *ret_event,
                           struct error *error)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     if (check(dispatcher, NULL) == 0 && dispatcher->event_count == 0)
         wait_for(dispatcher, timeout_ms);
     int result = check(dispatcher, error);
@@ -316,7 +315,6 @@ int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, str
         dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
         dispatcher->event_count--;
     }
-    pthread_mutex_unlock(&dispatcher->lock);
     return result;
 }
 
@@ -523,7 +521,7 @@ static int fail_late(struct dispatcher *dispatcher, struct error *error)
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
                     struct server_saved saved[PS_SERVERS_MAX], struct error *error)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     struct ps_message order = {.type = PS_SAVE, .last = last};
     bool waits = last || dispatcher->phase == PHASE_OVER;
     snprintf(order.path, sizeof order.path, "%s", directory);
@@ -538,7 +536,6 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
         result = error_set(error, ERROR_CANCELLED, "terminated (SIGTERM) before every ps had written its shard");
     else
         result = collect(dispatcher, saved, error);
-    pthread_mutex_unlock(&dispatcher->lock);
     return result;
 }
 
@@ -546,10 +543,8 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
 
 uint64_t dispatcher_leaving(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
-    uint64_t leaving = find_leaving(dispatcher);
-    pthread_mutex_unlock(&dispatcher->lock);
-    return leaving;
+    SCOPED_LOCK(&dispatcher->lock);
+    return find_leaving(dispatcher);
 }
 
 static void send_dismissals(struct dispatcher *dispatcher, void *context)
@@ -593,37 +588,31 @@ bool dispatcher_save_and_release(struct dispatcher *dispatcher, uint64_t *ret_go
 void dispatcher_dismiss(struct dispatcher *dispatcher)
 {
     bool is_saved = false;
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     on_rpc(dispatcher, send_dismissals, &is_saved);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 /* ---------------------------------------------------------------- looking on, and the end */
 
 bool dispatcher_misses_a_server(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
-    bool misses = !dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher);
-    pthread_mutex_unlock(&dispatcher->lock);
-    return misses;
+    SCOPED_LOCK(&dispatcher->lock);
+    return !dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher);
 }
 
 int64_t dispatcher_lost(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     int64_t lost = 0;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
         lost += dispatcher->servers[i].updates_lost;
-    pthread_mutex_unlock(&dispatcher->lock);
     return lost;
 }
 
 int64_t dispatcher_late(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
-    int64_t late = dispatcher->late;
-    pthread_mutex_unlock(&dispatcher->lock);
-    return late;
+    SCOPED_LOCK(&dispatcher->lock);
+    return dispatcher->late;
 }
 
 static bool anybody_here(const struct dispatcher *dispatcher)
@@ -647,10 +636,9 @@ static void order_finish(struct dispatcher *dispatcher, void *context)
 
 void dispatcher_finish(struct dispatcher *dispatcher)
 {
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     int64_t end = dispatcher_now_ms() + FAREWELL_MS;
     on_rpc(dispatcher, order_finish, NULL);
     while (anybody_here(dispatcher) && dispatcher_now_ms() < end)
         wait_for(dispatcher, 100);
-    pthread_mutex_unlock(&dispatcher->lock);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/lock.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
@@ -193,12 +194,11 @@ static void fail_stranger(struct led_server *server, const struct error *cause)
 {
     struct dispatcher *dispatcher = server->dispatcher;
     char name[WAITING_NAME_MAX], text[WAITING_NAME_MAX + ERROR_MESSAGE_MAX + 2];
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     dispatcher_name_server(dispatcher, server->number, name);
     snprintf(text, sizeof text, "%s: %s", name, cause->message);
     dispatcher_fail(dispatcher, ERROR_FORBIDDEN, text);
     pthread_cond_broadcast(&dispatcher->changed);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
@@ -223,7 +223,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     (void)stream, (void)error;
     struct led_server *server = context;
     struct dispatcher *dispatcher = server->dispatcher;
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     bool stood = server->stands;
     server->stream = NULL;
     server->asked_ms = stood ? dispatcher_now_ms() : server->asked_ms; /* not with each vain try */
@@ -236,7 +236,6 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
         dispatcher_tell(dispatcher, &event);
     }
     pthread_cond_broadcast(&dispatcher->changed);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 /* ---------------------------------------------------------------- dialling */
@@ -284,12 +283,11 @@ static void leave(void *context)
     struct led_server *server = context;
     struct dispatcher *dispatcher = server->dispatcher;
     char name[WAITING_NAME_MAX];
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     dispatcher_name_server(dispatcher, server->number, name);
     dispatcher_say(dispatcher, "%s is another process now; the one before it is superseded", name);
     if (server->stream != NULL)
         rpc_stream_close(server->stream);
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 void dispatcher_servers_init(struct dispatcher *dispatcher)

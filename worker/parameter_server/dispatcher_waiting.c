@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/lock.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
 void dispatcher_name_server(const struct dispatcher *dispatcher, unsigned number, char name[WAITING_NAME_MAX])
@@ -80,12 +81,11 @@ static void describe_workers(const struct dispatcher *dispatcher, char text[PS_T
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
 {
     text[0] = '\0';
-    pthread_mutex_lock(&dispatcher->lock);
+    SCOPED_LOCK(&dispatcher->lock);
     describe_servers(dispatcher, text);
     bool open = !text[0] && dispatcher->scheduler != NULL && dispatcher->phase != PHASE_OVER;
     if (open)
         describe_workers(dispatcher, text);
     if (open && !text[0] && ticket_scheduler_live(dispatcher->scheduler) == 0)
         snprintf(text, PS_TEXT_MAX, "waiting for workers");
-    pthread_mutex_unlock(&dispatcher->lock);
 }

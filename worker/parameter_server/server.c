@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/bulk_connection.h"
 #include "worker/comm/rpc.h"
@@ -98,11 +99,10 @@ static void record(struct ps_server *server, enum server_fate fate, const struct
 /* Makes ps_server_wait fail with `error`, unless it has already failed. */
 static void fail(struct ps_server *server, const struct error *error)
 {
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     if (server->fatal.kind == ERROR_NONE)
         server->fatal = *error;
     pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 /* ---------------------------------------------------------------- being replaced */
@@ -239,10 +239,9 @@ static bool store_begin(struct ps_server *server, const struct ps_message *order
     job->step = order->step;
     snprintf(job->directory, sizeof job->directory, "%s", order->path);
     job->busy = true;
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     job->wanted = true;
     pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
     return true;
 }
 
@@ -283,9 +282,8 @@ static int64_t leave_ms(const struct ps_server *server)
 
 static bool is_asked(struct ps_server *server)
 {
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     bool leaving = server->leaving;
-    pthread_mutex_unlock(&server->lock);
     return leaving;
 }
 
@@ -488,10 +486,9 @@ static void on_leaving(struct ps_server *server, const struct ps_message *messag
 static void on_finish(struct ps_server *server, const struct ps_message *message)
 {
     (void)message;
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     server->over = true;
     pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 static const struct {
@@ -687,23 +684,21 @@ uint16_t ps_server_port(const struct ps_server *server)
 int ps_server_wait(struct ps_server *server, struct error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     while (!server->over && !server->cancelled && server->fatal.kind == ERROR_NONE)
         pthread_cond_wait(&server->changed, &server->lock);
     if (server->fatal.kind != ERROR_NONE)
         result = error_set(error, server->fatal.kind, "%s", server->fatal.message);
     else if (!server->over)
         result = error_set(error, ERROR_CANCELLED, "this ps has left on request; the crew waits for its replacement");
-    pthread_mutex_unlock(&server->lock);
     return result;
 }
 
 void ps_server_cancel(struct ps_server *server)
 {
-    pthread_mutex_lock(&server->lock);
+    SCOPED_LOCK(&server->lock);
     server->cancelled = true;
     pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 void ps_server_free(struct ps_server *server)

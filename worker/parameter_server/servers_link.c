@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/bulk_connection.h"
 #include "worker/comm/shared_area.h"
@@ -372,7 +373,7 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct one_server *server = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    pthread_mutex_lock(&server->link->lock);
+    SCOPED_LOCK(&server->link->lock);
     server->heard_ms = clock_monotonic_ms();
     enum bulk_received heard = bulk_receive(pieces, count, server->receives ? NULL : &server->inbox, &message, &error);
     if (heard == BULK_RECEIVED_MESSAGE)
@@ -385,7 +386,6 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
         rpc_stream_close(stream);
     }
     ps_message_release(&message);
-    pthread_mutex_unlock(&server->link->lock);
 }
 
 static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
@@ -393,7 +393,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     (void)stream, (void)error;
     struct one_server *server = context;
     struct servers_link *link = server->link;
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->lost += server->opened;
     server->stream = NULL;
     server->opened = false;
@@ -404,7 +404,6 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     if (server->pull == REQUEST_SENT)
         server->pull = REQUEST_WANTED;
     pthread_cond_broadcast(&link->changed);
-    pthread_mutex_unlock(&link->lock);
 }
 
 /* ---------------------------------------------------------------- dialling */
@@ -424,7 +423,7 @@ static void dial(struct one_server *server)
 
 void servers_link_tick(struct servers_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
         if (link->servers[i].connection != NULL)
             tend_connection(&link->servers[i]);
@@ -432,7 +431,6 @@ void servers_link_tick(struct servers_link *link)
             dial(&link->servers[i]);
         run_requests(&link->servers[i]);
     }
-    pthread_mutex_unlock(&link->lock);
 }
 
 /* ---------------------------------------------------------------- the caller's side */
@@ -532,14 +530,13 @@ static void follow(struct servers_link *link, uint32_t lineage)
 
 void servers_link_follow(struct servers_link *link, uint32_t lineage)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     follow(link, lineage);
-    pthread_mutex_unlock(&link->lock);
 }
 
 int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->pull_rows = rows;
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
         if (link->servers[i].pull == REQUEST_NONE)
@@ -547,7 +544,6 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
     int result = await(link, link->options.fail_if_lost, error);
     if (result < 0)
         withdraw(link);
-    pthread_mutex_unlock(&link->lock);
     return result;
 }
 
@@ -579,18 +575,15 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
 
 bool servers_link_is_fresh(struct servers_link *link, uint32_t lineage)
 {
-    pthread_mutex_lock(&link->lock);
-    bool is_fresh = link->fresh && link->asked.lineage == lineage;
-    pthread_mutex_unlock(&link->lock);
-    return is_fresh;
+    SCOPED_LOCK(&link->lock);
+    return link->fresh && link->asked.lineage == lineage;
 }
 
 void servers_link_cancel(struct servers_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->cancelled = true;
     pthread_cond_broadcast(&link->changed);
-    pthread_mutex_unlock(&link->lock);
 }
 
 float *servers_link_values(struct servers_link *link)
@@ -619,17 +612,15 @@ static void describe_request(const struct one_server *server, char text[PS_TEXT_
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX])
 {
     text[0] = '\0';
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     for (unsigned i = 0; link->asked_ms != 0 && i < link->options.placement->server_count; i++)
         describe_request(&link->servers[i], text);
-    pthread_mutex_unlock(&link->lock);
 }
 
 struct servers_traffic servers_link_traffic(struct servers_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     struct servers_traffic traffic = link->traffic;
-    pthread_mutex_unlock(&link->lock);
     return traffic;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/waiting.h"
@@ -167,11 +168,10 @@ static void hear(struct ticket_link *link, const struct ps_message *message)
 /* A chief of another protocol refuses this process, whatever the message is. */
 static void hear_stranger(struct ticket_link *link, const struct error *error)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->refused = link->strange = true;
     snprintf(link->refusal, sizeof link->refusal, "%.250s", error->message);
     pthread_cond_broadcast(&link->changed);
-    pthread_mutex_unlock(&link->lock);
 }
 
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
@@ -209,10 +209,9 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
 {
     (void)error;
     struct ticket_link *link = context;
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     if (link->stream == stream)
         lose_chief(link);
-    pthread_mutex_unlock(&link->lock);
 }
 
 /* ---------------------------------------------------------------- the tick */
@@ -241,7 +240,7 @@ static void beat(struct ticket_link *link)
 
 void ticket_link_tick(struct ticket_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     if (link->stream != NULL && clock_monotonic_ms() - link->heard_ms > DEATH_MS) {
         rpc_stream_close(link->stream);
         lose_chief(link);
@@ -250,7 +249,6 @@ void ticket_link_tick(struct ticket_link *link)
         dial(link);
     beat(link);
     say_what_is_due(link);
-    pthread_mutex_unlock(&link->lock);
 }
 
 /* ---------------------------------------------------------------- the caller's side */
@@ -280,24 +278,20 @@ static int tell_lost(const struct ticket_link *link, struct error *error)
 
 bool ticket_link_is_lost(struct ticket_link *link)
 {
-    pthread_mutex_lock(&link->lock);
-    bool lost = is_lost(link);
-    pthread_mutex_unlock(&link->lock);
-    return lost;
+    SCOPED_LOCK(&link->lock);
+    return is_lost(link);
 }
 
 int ticket_link_tell_lost(struct ticket_link *link, struct error *error)
 {
-    pthread_mutex_lock(&link->lock);
-    int result = tell_lost(link, error);
-    pthread_mutex_unlock(&link->lock);
-    return result;
+    SCOPED_LOCK(&link->lock);
+    return tell_lost(link, error);
 }
 
 int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error)
 {
     int result = 0;
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->asked_ms = clock_monotonic_ms();
     while (link->granted_count == 0 && !link->over && !link->cancelled && !link->refused && !is_lost(link)) {
         rpc_wake(link->options.rpc);
@@ -320,7 +314,6 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     } else {
         result = tell_lost(link, error);
     }
-    pthread_mutex_unlock(&link->lock);
     return result;
 }
 
@@ -350,29 +343,26 @@ void ticket_link_done(struct ticket_link *link, const struct ticket_result *resu
 
 bool ticket_link_is_over(struct ticket_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     bool over = link->over;
-    pthread_mutex_unlock(&link->lock);
     return over;
 }
 
 void ticket_link_cancel(struct ticket_link *link)
 {
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->cancelled = true;
     pthread_cond_broadcast(&link->changed);
-    pthread_mutex_unlock(&link->lock);
 }
 
 void ticket_link_leave(struct ticket_link *link)
 {
     int64_t deadline_ns = clock_monotonic_ns() + LEAVE_MS * 1000000;
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     link->leaving = true;
     rpc_wake(link->options.rpc);
     while (link->welcome && condition_wait_until(&link->changed, &link->lock, deadline_ns))
         ;
-    pthread_mutex_unlock(&link->lock);
 }
 
 void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX])
@@ -381,11 +371,10 @@ void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX])
     const struct crew_seat *chief = link->options.chief;
     text[0] = '\0';
     waiting_name(chief ? chief->role : "chief", chief ? chief->index : 0, chief, name);
-    pthread_mutex_lock(&link->lock);
+    SCOPED_LOCK(&link->lock);
     int64_t patience = waiting_patience_ms(link->options.patience_ms, link->welcome);
     if (link->asked_ms != 0 && clock_monotonic_ms() - link->asked_ms >= patience && !link->over)
         waiting_add(text, name, link->welcome ? ", the chief, to give a ticket" : ", the chief");
-    pthread_mutex_unlock(&link->lock);
 }
 
 int ticket_link_new(const struct ticket_link_options *options, struct ticket_link **ret_link, struct error *error)

@@ -8,6 +8,7 @@
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 
@@ -102,30 +103,26 @@ static int tell_failure(const struct event_writer *writer, struct error *error)
 
 int event_writer_append(struct event_writer *writer, const void *record, size_t length, struct error *error)
 {
-    pthread_mutex_lock(&writer->lock);
+    SCOPED_LOCK(&writer->lock);
     int result = tell_failure(writer, error);
     if (result == 0 && buffer_append(&writer->queue, record, length, NULL) < 0)
         writer->left_out++;
-    pthread_mutex_unlock(&writer->lock);
     return result;
 }
 
 int64_t event_writer_left_out(struct event_writer *writer)
 {
-    pthread_mutex_lock(&writer->lock);
+    SCOPED_LOCK(&writer->lock);
     int64_t left_out = writer->left_out;
-    pthread_mutex_unlock(&writer->lock);
     return left_out;
 }
 
 int event_writer_flush(struct event_writer *writer, struct error *error)
 {
-    pthread_mutex_lock(&writer->lock);
+    SCOPED_LOCK(&writer->lock);
     writer->due = true;
     pthread_cond_broadcast(&writer->changed);
-    int result = tell_failure(writer, error);
-    pthread_mutex_unlock(&writer->lock);
-    return result;
+    return tell_failure(writer, error);
 }
 
 static bool is_done(const struct event_writer *writer)
@@ -146,10 +143,8 @@ static bool await(struct event_writer *writer, int64_t ms)
 
 bool event_writer_settle(struct event_writer *writer, int64_t ms)
 {
-    pthread_mutex_lock(&writer->lock);
-    bool settled = await(writer, ms) && !writer->has_failed;
-    pthread_mutex_unlock(&writer->lock);
-    return settled;
+    SCOPED_LOCK(&writer->lock);
+    return await(writer, ms) && !writer->has_failed;
 }
 
 bool event_writer_free(struct event_writer *writer, int64_t ms)

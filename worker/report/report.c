@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/report/pace.h"
 #include "worker/report/sparkline.h"
@@ -379,18 +380,17 @@ void report_evaluation(struct report *report, int64_t step, double loss, double 
 
 void report_checkpoint(struct report *report, int64_t committed_step)
 {
-    pthread_mutex_lock(&report->mutex);
+    SCOPED_LOCK(&report->mutex);
     if (report->status.last_checkpoint_step != committed_step) {
         report->status.last_checkpoint_step = committed_step;
         publish(report);
     }
-    pthread_mutex_unlock(&report->mutex);
 }
 
 void report_straggler(struct report *report, const char *role, int64_t index, int64_t own_ns, int64_t due_ns)
 {
     struct status_document *status = &report->status;
-    pthread_mutex_lock(&report->mutex);
+    SCOPED_LOCK(&report->mutex);
     bool is_same = role && strcmp(status->straggler_role, role) == 0 && status->straggler_index == index;
     if (!is_same)
         report->straggler_since_ns = clock_monotonic_ns();
@@ -398,7 +398,6 @@ void report_straggler(struct report *report, const char *role, int64_t index, in
     status->straggler_index = role ? index : STATUS_UNKNOWN;
     status->straggler_ms = role ? (double)own_ns / 1e6 : STATUS_UNKNOWN;
     status->straggler_due_ms = role ? (double)due_ns / 1e6 : STATUS_UNKNOWN;
-    pthread_mutex_unlock(&report->mutex);
 }
 
 /* ERROR_NO_SPACE may also mean memory: only the system's error number shows that the volume is
@@ -453,23 +452,20 @@ void report_traffic(struct report *report, int64_t bytes, int64_t steps)
 {
     if (bytes == 0 || steps == 0)
         return;
-    pthread_mutex_lock(&report->mutex);
+    SCOPED_LOCK(&report->mutex);
     set_metric(&report->status, METRIC_BYTES_SENT, round((double)bytes / (double)steps), report->status.step);
-    pthread_mutex_unlock(&report->mutex);
 }
 
 void report_updates_lost(struct report *report, int64_t updates)
 {
-    pthread_mutex_lock(&report->mutex);
+    SCOPED_LOCK(&report->mutex);
     set_metric(&report->status, METRIC_UPDATES_LOST, (double)updates, report->status.step);
-    pthread_mutex_unlock(&report->mutex);
 }
 
 void report_replicas_missing(struct report *report, unsigned count)
 {
-    pthread_mutex_lock(&report->mutex);
+    SCOPED_LOCK(&report->mutex);
     set_metric(&report->status, METRIC_REPLICAS_MISSING, count, report->status.step);
-    pthread_mutex_unlock(&report->mutex);
 }
 
 void report_traffic_summary(struct report *report)

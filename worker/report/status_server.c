@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/http_server.h"
+#include "common/lock.h"
 #include "common/memory.h"
 
 #define ADDRESS_ANY "0.0.0.0"
@@ -158,8 +159,7 @@ void status_server_free(struct status_server *server)
 
 void status_server_publish(struct status_server *server, const struct status_document *document)
 {
-    pthread_mutex_lock(&server->mutex);
+    SCOPED_LOCK(&server->mutex);
     server->document = *document;
     server->published = true;
-    pthread_mutex_unlock(&server->mutex);
 }

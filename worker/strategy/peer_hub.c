@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 #include "worker/data/step_record.h"
@@ -113,9 +114,8 @@ static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct pe
 
 static struct holdings copy_holdings(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     const struct holdings holdings = peer_ledger_holdings(&hub->ledger);
-    pthread_mutex_unlock(&hub->lock);
     return holdings;
 }
 
@@ -130,10 +130,9 @@ static void record_held(const struct peer_hub *hub, const int64_t counts[CREW_SI
 /* Our replica has taken in what has these. */
 static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     record_held(hub, counts);
     peer_ledger_merge_held(&hub->ledger, counts);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 /* Called when this replica has added a seat's update. Returns whether it now has all examples that the seat has announced with it. It
@@ -238,14 +237,13 @@ static void look_at(struct peer_hub *hub, unsigned rank)
 {
     struct peer *peer = &hub->peers[hub->world.members[rank]];
     char name[COLLECTIVE_PEER_TEXT_MAX];
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     const char *what = overdue(hub, hub->world.members[rank]);
     if (what != NULL && !peer->stall_told && hub->stall[0] == '\0') {
         collective_peer_describe(hub->world.peers, rank, name);
         snprintf(hub->stall, sizeof(hub->stall), "%s has not %s for a while; training goes on without", name, what);
         peer->stall_told = true;
     }
-    pthread_mutex_unlock(&hub->lock);
 }
 
 /* Called when an answer is complete. A peer that has answered in time is reported again if it stops answering. */
@@ -304,9 +302,8 @@ static void request_end_with(struct peer *peer, struct request *request, uint64_
 
 static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     peer_ledger_merge_announced(&hub->ledger, message->counts);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 /* The floats of a message, aligned. */
@@ -355,7 +352,7 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
     uint64_t elements = peer_replica_elements(hub->replica);
     bool fits = message->vector < peer_replica_vectors(hub->replica) && message->offset <= elements &&
                 message->count <= elements - message->offset;
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     if (request_is(&hub->fetch, peer, message->serial)) {
         request_hear(peer, &hub->fetch, message->last);
         if (fits && message->count > 0)
@@ -365,22 +362,19 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
         if (!fits || message->last)
             request_end(hub, &hub->fetch, fits ? REQUEST_DONE : REQUEST_FAILED);
     }
-    pthread_mutex_unlock(&hub->lock);
 }
 
 static void land(struct peer *peer)
 {
-    pthread_mutex_lock(&peer->hub->lock);
+    SCOPED_LOCK(&peer->hub->lock);
     peer->in_flight = false;
     pthread_cond_broadcast(&peer->hub->changed);
-    pthread_mutex_unlock(&peer->hub->lock);
 }
 
 static void set_ready(struct peer *peer)
 {
-    pthread_mutex_lock(&peer->hub->lock);
+    SCOPED_LOCK(&peer->hub->lock);
     peer->ready = true;
-    pthread_mutex_unlock(&peer->hub->lock);
 }
 
 /* With the lock held: the stream to it is, or is about to be, no more. */
@@ -410,10 +404,9 @@ static void hear_nothing(struct peer *peer, const struct peer_message *message)
     }
     if (message->serial >= peer->met_serial)
         peer->met_serial = message->serial + 1;
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     request_end_with(peer, &hub->fetch, message->serial, REQUEST_NOTHING);
     request_end_with(peer, &hub->meeting, message->serial, REQUEST_NONE);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 static int rank_of_seat(const struct world *world, uint32_t seat)
@@ -430,13 +423,12 @@ static void name_stranger(struct peer *peer, const char *why)
     struct peer_hub *hub = peer->hub;
     int rank = rank_of_seat(&hub->world, (uint32_t)(peer - hub->peers));
     char name[COLLECTIVE_PEER_TEXT_MAX];
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     if (rank >= 0 && !peer->stranger_told && hub->stall[0] == '\0') {
         collective_peer_describe(hub->world.peers, (unsigned)rank, name);
         snprintf(hub->stall, sizeof(hub->stall), "%s is not heard: %.300s", name, why);
         peer->stranger_told = peer->stall_told = true;
     }
-    pthread_mutex_unlock(&hub->lock);
 }
 
 /* Answers on our own stream. */
@@ -605,10 +597,9 @@ static void give_state(struct caller *caller, uint64_t serial)
 
 static void note_done(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     hub->done = true;
     pthread_cond_broadcast(&hub->changed);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 /* False: the stream is to be closed. */
@@ -720,12 +711,11 @@ static void drop_peer(struct peer_hub *hub, struct peer *peer, bool has_successo
     }
     peer->next_dial_ms = 0;
     peer->stranger_told = peer->stall_told = false;
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     lose_peer(peer, has_successor);
     if (peer->pending != NULL)
         memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
     peer->dirty = false;
-    pthread_mutex_unlock(&hub->lock);
 }
 
 static void drop_former(struct peer_hub *hub, const struct world *before)
@@ -839,11 +829,10 @@ static void tend(struct peer_hub *hub, struct peer *peer)
 
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX])
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     bool news = hub->stall[0] != '\0';
     memcpy(text, hub->stall, PEER_STALL_MAX);
     hub->stall[0] = '\0';
-    pthread_mutex_unlock(&hub->lock);
     return news;
 }
 
@@ -873,11 +862,10 @@ static void hub_tick(void *context)
 
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     hub->replica = replica;
     hub->sent = memory_allocate(peer_replica_elements(replica), sizeof(*hub->sent));
     hub->serves = true;
-    pthread_mutex_unlock(&hub->lock);
 }
 
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
@@ -891,10 +879,8 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
 
 int64_t peer_hub_place(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
-    int64_t place = peer_ledger_begin(&hub->ledger);
-    pthread_mutex_unlock(&hub->lock);
-    return place;
+    SCOPED_LOCK(&hub->lock);
+    return peer_ledger_begin(&hub->ledger);
 }
 
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples)
@@ -953,26 +939,20 @@ bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_
 
 bool peer_hub_meets(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
-    bool meets = hub->meeting.state != REQUEST_NONE;
-    pthread_mutex_unlock(&hub->lock);
-    return meets;
+    SCOPED_LOCK(&hub->lock);
+    return hub->meeting.state != REQUEST_NONE;
 }
 
 int64_t peer_hub_unhanded(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
-    int64_t unreplicated = peer_ledger_unreplicated(&hub->ledger);
-    pthread_mutex_unlock(&hub->lock);
-    return unreplicated;
+    SCOPED_LOCK(&hub->lock);
+    return peer_ledger_unreplicated(&hub->ledger);
 }
 
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat)
 {
-    pthread_mutex_lock(&hub->lock);
-    bool connected = hub->peers[seat].in_world && hub->peers[seat].ready;
-    pthread_mutex_unlock(&hub->lock);
-    return connected;
+    SCOPED_LOCK(&hub->lock);
+    return hub->peers[seat].in_world && hub->peers[seat].ready;
 }
 
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors)
@@ -1007,10 +987,8 @@ static bool changes_are_taken(const struct peer_hub *hub)
 
 bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat)
 {
-    pthread_mutex_lock(&hub->lock);
-    bool taken = has_taken(&hub->peers[seat]);
-    pthread_mutex_unlock(&hub->lock);
-    return taken;
+    SCOPED_LOCK(&hub->lock);
+    return has_taken(&hub->peers[seat]);
 }
 
 /* With the lock held. Does not wait for a meeting that has become unnecessary, because another peer's late answer arrived. */
@@ -1027,12 +1005,10 @@ enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
 {
     int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;
     bool in_time = true;
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     while ((hub->meeting.state != REQUEST_NONE || !changes_are_taken(hub)) && in_time)
         in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
-    enum peer_handing handing = handing_now(hub);
-    pthread_mutex_unlock(&hub->lock);
-    return handing;
+    return handing_now(hub);
 }
 
 /* With the lock held. */
@@ -1048,7 +1024,7 @@ void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX])
     char name[COLLECTIVE_PEER_TEXT_MAX];
     int length = 0;
     text[0] = '\0';
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     const struct world *world = &hub->next_world;
     for (unsigned rank = 0; rank < world->size && length < PEER_STALL_MAX; rank++) {
         if (!is_waited_for(hub, world->members[rank]))
@@ -1056,7 +1032,6 @@ void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX])
         collective_peer_describe(world->peers, rank, name);
         length += snprintf(text + length, (size_t)(PEER_STALL_MAX - length), "%s%s", length > 0 ? " " : "", name);
     }
-    pthread_mutex_unlock(&hub->lock);
 }
 
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
@@ -1085,46 +1060,39 @@ int64_t peer_hub_silence_ms(struct peer_hub *hub)
 
 void peer_hub_adopt(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     record_held(hub, hub->fetched_holdings.counts);
     peer_ledger_adopt(&hub->ledger, hub->fetched_holdings.counts);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 void peer_hub_forget(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     hub->fetch.state = REQUEST_NONE;
-    pthread_mutex_unlock(&hub->lock);
 }
 
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
 {
     int64_t counts[CREW_SIZE_MAX] = {0};
     counts[seat] = examples;
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     if (seat == hub->options.seat)
         peer_ledger_finish(&hub->ledger, examples);
     else
         peer_ledger_merge_announced(&hub->ledger, counts);
-    pthread_mutex_unlock(&hub->lock);
 }
 
 int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
-    pthread_mutex_lock(&hub->lock);
-    int64_t more = peer_ledger_restore(&hub->ledger, counts);
-    pthread_mutex_unlock(&hub->lock);
-    return more;
+    SCOPED_LOCK(&hub->lock);
+    return peer_ledger_restore(&hub->ledger, counts);
 }
 
 int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX])
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     memcpy(ret_counts, hub->ledger.counts.counts, sizeof(hub->ledger.counts.counts));
-    int64_t total = peer_ledger_total(&hub->ledger);
-    pthread_mutex_unlock(&hub->lock);
-    return total;
+    return peer_ledger_total(&hub->ledger);
 }
 
 int64_t peer_hub_total(struct peer_hub *hub)
@@ -1135,10 +1103,8 @@ int64_t peer_hub_total(struct peer_hub *hub)
 
 int64_t peer_hub_lacking(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
-    int64_t lacking = peer_ledger_lacking(&hub->ledger);
-    pthread_mutex_unlock(&hub->lock);
-    return lacking;
+    SCOPED_LOCK(&hub->lock);
+    return peer_ledger_lacking(&hub->ledger);
 }
 
 void peer_hub_say_done(struct peer_hub *hub)
@@ -1151,9 +1117,8 @@ void peer_hub_say_done(struct peer_hub *hub)
 
 bool peer_hub_is_done(struct peer_hub *hub)
 {
-    pthread_mutex_lock(&hub->lock);
+    SCOPED_LOCK(&hub->lock);
     bool done = hub->done;
-    pthread_mutex_unlock(&hub->lock);
     return done;
 }
 

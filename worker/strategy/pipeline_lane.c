@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/subnormals.h"
 #include "worker/strategy/device_sums.h"
@@ -81,11 +82,10 @@ static void finish_run(struct pipeline_lane *lane, int result)
     /* Other lanes may be waiting for other processes. pipeline_await reports the cause, not their error. */
     if (result < 0 && pipeline->group)
         collective_abort(pipeline->group, ERROR_CANCELLED, "a stage of this process has failed");
-    pthread_mutex_lock(&pipeline->lock);
+    SCOPED_LOCK(&pipeline->lock);
     pipeline->failed |= result < 0;
     pipeline->working--;
     pthread_cond_broadcast(&pipeline->changed);
-    pthread_mutex_unlock(&pipeline->lock);
 }
 
 static void *serve(void *context)
@@ -117,14 +117,13 @@ void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale)
     for (unsigned i = 0; i < pipeline->lane_count; i++)
         if (pipeline->lanes[i].direct != NULL)
             pipeline_direct_begin(pipeline->lanes[i].direct);
-    pthread_mutex_lock(&pipeline->lock);
+    SCOPED_LOCK(&pipeline->lock);
     pipeline->evaluates = evaluates;
     pipeline->scale = scale;
     pipeline->failed = false;
     pipeline->working = pipeline->lane_count;
     pipeline->run++;
     pthread_cond_broadcast(&pipeline->changed);
-    pthread_mutex_unlock(&pipeline->lock);
 }
 
 /* Reports the first failure, not that of a lane that ended because another had failed. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/strategy/pipeline_parts.h"
 
@@ -24,10 +25,9 @@ static int await(struct pipeline *pipeline, const unsigned *counter, unsigned le
 
 static void advance(struct pipeline *pipeline, unsigned *counter, unsigned value)
 {
-    pthread_mutex_lock(&pipeline->lock);
+    SCOPED_LOCK(&pipeline->lock);
     *counter = value;
     pthread_cond_broadcast(&pipeline->changed);
-    pthread_mutex_unlock(&pipeline->lock);
 }
 
 /* One direction of crossings (values or gradients), as seen by a unit. */

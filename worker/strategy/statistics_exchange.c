@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/transfer.h"
@@ -161,7 +162,7 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
 {
     struct statistics_exchange *exchange = (struct statistics_exchange *)base;
     struct point *point = &exchange->points[number];
-    pthread_mutex_lock(&exchange->lock);
+    SCOPED_LOCK(&exchange->lock);
     if (point->all == NULL) {
         point->all = memory_allocate(base->shards * count, sizeof *own);
         point->here = memory_allocate(base->shards, sizeof *point->here);
@@ -176,7 +177,6 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
     else
         await(exchange, point);
     const double *all = is_broken(exchange) ? NULL : point->all;
-    pthread_mutex_unlock(&exchange->lock);
     return all;
 }
 
@@ -184,12 +184,11 @@ static void leave(struct shard_exchange *base, unsigned shard)
 {
     struct statistics_exchange *exchange = (struct statistics_exchange *)base;
     (void)shard;
-    pthread_mutex_lock(&exchange->lock);
+    SCOPED_LOCK(&exchange->lock);
     exchange->left++;
     for (unsigned i = 0; i < exchange->point_count; i++)
         if (exchange->points[i].arrived > 0 && !all_arrived(exchange, &exchange->points[i]))
             miss_shard(exchange);
-    pthread_mutex_unlock(&exchange->lock);
 }
 
 static int check(struct shard_exchange *base, struct error *error)
@@ -209,9 +208,8 @@ void statistics_exchange_abandon(struct statistics_exchange *exchange)
 {
     struct error cause = ERROR_INIT;
     (void)error_set(&cause, ERROR_CANCELLED, "a pass of the step could not be started");
-    pthread_mutex_lock(&exchange->lock);
+    SCOPED_LOCK(&exchange->lock);
     give_up(exchange, &cause);
-    pthread_mutex_unlock(&exchange->lock);
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -264,7 +262,7 @@ void statistics_exchange_join(struct statistics_exchange *exchange, struct colle
 
 void statistics_exchange_begin(struct statistics_exchange *exchange)
 {
-    pthread_mutex_lock(&exchange->lock);
+    SCOPED_LOCK(&exchange->lock);
     error_clear(&exchange->failure);
     exchange->left = 0;
     for (unsigned i = 0; i < exchange->point_count; i++) {
@@ -274,5 +272,4 @@ void statistics_exchange_begin(struct statistics_exchange *exchange)
         if (point->here)
             memset(point->here, 0, exchange->base.shards * sizeof *point->here);
     }
-    pthread_mutex_unlock(&exchange->lock);
 }

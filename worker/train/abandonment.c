@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 
 struct abandonment {
@@ -52,14 +53,13 @@ static void set_may_abandon(struct abandonment *abandonment, bool may, const cha
 {
     if (abandonment == NULL)
         return;
-    pthread_mutex_lock(&abandonment->lock);
+    SCOPED_LOCK(&abandonment->lock);
     while (abandonment->abandoning)
         pthread_cond_wait(&abandonment->changed, &abandonment->lock);
     abandonment->may_abandon = may;
     abandonment->wait = wait;
     if (may && abandonment->deadline_ns > 0)
         pthread_cond_broadcast(&abandonment->changed);
-    pthread_mutex_unlock(&abandonment->lock);
 }
 
 void abandonment_step_begins(struct abandonment *abandonment)
@@ -97,11 +97,10 @@ void abandonment_ask(struct abandonment *abandonment)
 {
     if (abandonment == NULL)
         return;
-    pthread_mutex_lock(&abandonment->lock);
+    SCOPED_LOCK(&abandonment->lock);
     if (abandonment->deadline_ns == 0)
         abandonment->deadline_ns = clock_monotonic_ns() + abandonment->options.patience_ms * 1000000;
     pthread_cond_broadcast(&abandonment->changed);
-    pthread_mutex_unlock(&abandonment->lock);
 }
 
 static void release(struct abandonment *abandonment)

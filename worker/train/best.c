@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/contract/checkpoint_layout.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
@@ -132,13 +133,12 @@ static void write_next(struct best *best)
 static void *write_all(void *context)
 {
     struct best *best = context;
-    pthread_mutex_lock(&best->mutex);
+    SCOPED_LOCK(&best->mutex);
     while (best->waits || !best->stopping)
         if (best->waits)
             write_next(best);
         else
             pthread_cond_wait(&best->changed, &best->mutex);
-    pthread_mutex_unlock(&best->mutex);
     return NULL;
 }
 
@@ -164,7 +164,7 @@ static int keep(struct best *best, const struct gathered_model *model, double lo
                                            .bytes = (size_t)model->layout->elements * sizeof(float)};
     if (start_thread(best, error) < 0)
         return -1;
-    pthread_mutex_lock(&best->mutex);
+    SCOPED_LOCK(&best->mutex);
     struct kept *kept = &best->kept[1 - best->at_work];
     best->waits = false;
     snapshot_describe(&kept->values, &all, 1);
@@ -174,7 +174,6 @@ static int keep(struct best *best, const struct gathered_model *model, double lo
     best->waits = result == 0;
     best->promised = best->waits ? loss : best->writes ? best->kept[best->at_work].loss : best->stored;
     pthread_cond_broadcast(&best->changed);
-    pthread_mutex_unlock(&best->mutex);
     return result;
 }
 
@@ -183,10 +182,9 @@ void best_wait(struct trainer *trainer)
     struct best *best = trainer->best;
     if (best == NULL)
         return;
-    pthread_mutex_lock(&best->mutex);
+    SCOPED_LOCK(&best->mutex);
     while (best->waits || best->writes)
         pthread_cond_wait(&best->changed, &best->mutex);
-    pthread_mutex_unlock(&best->mutex);
 }
 
 bool best_wait_for(struct trainer *trainer, int64_t ms)
@@ -196,12 +194,10 @@ bool best_wait_for(struct trainer *trainer, int64_t ms)
     bool in_time = true;
     if (best == NULL)
         return true;
-    pthread_mutex_lock(&best->mutex);
+    SCOPED_LOCK(&best->mutex);
     while (in_time && (best->waits || best->writes))
         in_time = condition_wait_until(&best->changed, &best->mutex, deadline_ns);
-    bool all = !best->waits && !best->writes;
-    pthread_mutex_unlock(&best->mutex);
-    return all;
+    return !best->waits && !best->writes;
 }
 
 void best_free(struct best *best)
@@ -227,10 +223,8 @@ static bool is_better(struct best *best, double loss)
 {
     if (best == NULL)
         return false;
-    pthread_mutex_lock(&best->mutex);
-    bool better = loss < best->promised;
-    pthread_mutex_unlock(&best->mutex);
-    return better;
+    SCOPED_LOCK(&best->mutex);
+    return loss < best->promised;
 }
 
 /* Only the chief knows what it has kept; if all ranks hand over their parts, it shares its

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "worker/comm/heartbeat.h"
 #include "worker/comm/strangers.h"
 
@@ -19,7 +20,7 @@ static struct stranger_summary summary;
 void port_health_fill(struct status_document *document)
 {
     int64_t now = clock_monotonic_ms();
-    pthread_mutex_lock(&lock);
+    SCOPED_LOCK(&lock);
     if (taken_ms == 0)
         taken_ms = now;
     if (now - taken_ms >= WINDOW_MS) {
@@ -33,7 +34,6 @@ void port_health_fill(struct status_document *document)
         snprintf(document->refused_reason, sizeof document->refused_reason, "%s port: %s",
                  stranger_port_name(summary.port), summary.reason);
     }
-    pthread_mutex_unlock(&lock);
 }
 
 bool port_health_is_live(char *reason, size_t size)

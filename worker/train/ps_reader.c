@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/device/device.h"
 
@@ -157,7 +158,7 @@ static void fill(struct ps_reader *reader, struct lane *lane, struct ps_examples
 static void *run(void *context)
 {
     struct ps_reader *reader = context;
-    pthread_mutex_lock(&reader->lock);
+    SCOPED_LOCK(&reader->lock);
     while (!reader->closing) {
         struct ps_examples examples;
         struct lane *lane = choose(reader, &examples);
@@ -166,7 +167,6 @@ static void *run(void *context)
         else
             pthread_cond_wait(&reader->changed, &reader->lock);
     }
-    pthread_mutex_unlock(&reader->lock);
     return NULL;
 }
 
@@ -193,7 +193,7 @@ int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples
                    struct ps_batch *ret_batch, struct error *error)
 {
     struct lane *lane = &reader->lanes[device];
-    pthread_mutex_lock(&reader->lock);
+    SCOPED_LOCK(&reader->lock);
     drop(lane, &examples);
     lane->following = following;
     lane->wanted = examples;
@@ -203,7 +203,6 @@ int ps_reader_take(struct ps_reader *reader, unsigned device, struct ps_examples
     lane->wanted.count = 0;
     *ret_batch = (struct ps_batch){lane->buffers[lane->current].inputs, lane->buffers[lane->current].targets};
     pthread_cond_broadcast(&reader->changed); /* the other buffer is free */
-    pthread_mutex_unlock(&reader->lock);
     return result;
 }
 
@@ -212,20 +211,18 @@ void ps_reader_announce(struct ps_reader *reader, unsigned device, struct ps_exa
     struct lane *lane = &reader->lanes[device];
     if (examples.count == 0)
         return;
-    pthread_mutex_lock(&reader->lock);
+    SCOPED_LOCK(&reader->lock);
     if (lane->foreseen_count == FORESEEN_MAX) /* the first is void */
         drop_foreseen(lane, 1);
     lane->foreseen[lane->foreseen_count++] = examples;
     pthread_cond_broadcast(&reader->changed);
-    pthread_mutex_unlock(&reader->lock);
 }
 
 void ps_reader_cancel(struct ps_reader *reader)
 {
-    pthread_mutex_lock(&reader->lock);
+    SCOPED_LOCK(&reader->lock);
     reader->cancelled = true;
     pthread_cond_broadcast(&reader->changed);
-    pthread_mutex_unlock(&reader->lock);
 }
 
 /* With the lock held. */
@@ -239,15 +236,13 @@ static void await_rest(struct ps_reader *reader, int64_t ms)
 
 bool ps_reader_drain(struct ps_reader *reader, int64_t ms)
 {
-    pthread_mutex_lock(&reader->lock);
+    SCOPED_LOCK(&reader->lock);
     for (unsigned i = 0; i < reader->options.device_count; i++) {
         reader->lanes[i].following.count = 0;
         reader->lanes[i].foreseen_count = 0;
     }
     await_rest(reader, ms);
-    bool rests = !reader->given_up;
-    pthread_mutex_unlock(&reader->lock);
-    return rests;
+    return !reader->given_up;
 }
 
 /* ---------------------------------------------------------------- life cycle */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "common/lock.h"
 #include "worker/report/termination.h"
 
 /* One process, one wish: signals belong to the process, and so does this. */
@@ -34,11 +35,10 @@ static _Noreturn void end_at_once(const char *why)
 
 static void tell_listener(void)
 {
-    pthread_mutex_lock(&mutex);
+    SCOPED_LOCK(&mutex);
     atomic_store(&asked, true);
     if (listener)
         listener(listener_context);
-    pthread_mutex_unlock(&mutex);
 }
 
 static void *wait_for_signals(void *unused)
@@ -88,10 +88,9 @@ bool stop_is_asked(void)
 
 void stop_notify(stop_asked *function, void *context)
 {
-    pthread_mutex_lock(&mutex);
+    SCOPED_LOCK(&mutex);
     listener = function;
     listener_context = context;
     if (function && atomic_load(&asked))
         function(context);
-    pthread_mutex_unlock(&mutex);
 }

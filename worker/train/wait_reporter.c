@@ -2,6 +2,7 @@
 #include "worker/train/wait_reporter.h"
 
 #include "common/condition.h"
+#include "common/lock.h"
 
 #define LOOK_INTERVAL_MS 200
 
@@ -10,7 +11,7 @@ static void *watch(void *argument)
 {
     struct wait_reporter *reporter = argument;
     char text[MEMBER_TEXT_MAX];
-    pthread_mutex_lock(&reporter->mutex);
+    SCOPED_LOCK(&reporter->mutex);
     while (!reporter->over) {
         condition_wait_ms(&reporter->ended, &reporter->mutex, LOOK_INTERVAL_MS);
         if (reporter->over)
@@ -19,7 +20,6 @@ static void *watch(void *argument)
         if (text[0])
             report_phase(reporter->trainer->report, STATUS_WAITING, text);
     }
-    pthread_mutex_unlock(&reporter->mutex);
     return NULL;
 }
 

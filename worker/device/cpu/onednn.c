@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/lock.h"
+
 static const struct {
     const char *arithmetic;
     dnnl_cpu_isa_t most; /* the widest instruction set that the library may use */
@@ -23,12 +25,11 @@ static _Atomic(const char *) chosen; /* NULL: not chosen yet */
 /* The library accepts a limit only before its first product; so the first caller decides. */
 static const char *choose(const char *arithmetic)
 {
-    pthread_mutex_lock(&choice);
+    SCOPED_LOCK(&choice);
     for (size_t i = 0; i < sizeof instruction_sets / sizeof *instruction_sets && !chosen; i++)
         if (strcmp(arithmetic, instruction_sets[i].arithmetic) == 0)
             chosen =
                 dnnl_set_max_cpu_isa(instruction_sets[i].most) == dnnl_success ? instruction_sets[i].arithmetic : "";
-    pthread_mutex_unlock(&choice);
     return chosen ? chosen : "";
 }
 

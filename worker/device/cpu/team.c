@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cpu/team.h"
+#include "common/lock.h"
 #include "common/subnormals.h"
 
 #include <pthread.h>
@@ -128,7 +129,7 @@ static void run_alone(struct team *team, int64_t pieces, team_piece *function, c
 void team_run(struct team *team, int64_t pieces, team_piece *function, const void *context)
 {
     static _Atomic uint32_t numbers;
-    pthread_mutex_lock(&team->turn);
+    SCOPED_LOCK(&team->turn);
     if (team->threads == 1 || pieces <= 1) {
         run_alone(team, pieces, function, context);
     } else {
@@ -143,7 +144,6 @@ void team_run(struct team *team, int64_t pieces, team_piece *function, const voi
         work(team, 0);
         close_region(team);
     }
-    pthread_mutex_unlock(&team->turn);
 }
 
 static void end_helpers(struct team *team, int count)

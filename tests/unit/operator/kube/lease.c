@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/lease.h"
+#include "common/lock.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
 static struct lease *lease;
@@ -126,9 +127,8 @@ static void serve(struct scripted_request *request)
         scripted_hold(request);
         return;
     }
-    pthread_mutex_lock(&request->server->lock);
+    SCOPED_LOCK(&request->server->lock);
     serve_locked(request);
-    pthread_mutex_unlock(&request->server->lock);
 }
 
 static void serve_leases(void)

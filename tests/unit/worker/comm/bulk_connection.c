@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "common/lock.h"
 #include "tests/unit/crew_files.h"
 #include "tests/unit/loopback.h"
 #include "tests/unit/opening.h"
@@ -35,9 +36,8 @@ struct sides {
 static void wake(void *context)
 {
     struct sides *sides = context;
-    pthread_mutex_lock(&sides->lock);
+    SCOPED_LOCK(&sides->lock);
     pthread_cond_broadcast(&sides->changed);
-    pthread_mutex_unlock(&sides->lock);
 }
 
 static bool is_open(struct bulk_connection *connection)
@@ -64,10 +64,9 @@ static bool is_idle(struct bulk_connection *connection)
 static void await(struct sides *sides, struct bulk_connection *connection,
                   bool (*holds)(struct bulk_connection *connection))
 {
-    pthread_mutex_lock(&sides->lock);
+    SCOPED_LOCK(&sides->lock);
     while (!holds(connection))
         pthread_cond_wait(&sides->changed, &sides->lock);
-    pthread_mutex_unlock(&sides->lock);
 }
 
 static void set_up(struct sides *sides, const char *called_as, const char *dials_as)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/lock.h"
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/address_book.h"
@@ -65,19 +66,16 @@ static void witness(void *context, enum ticket_fate fate, unsigned worker, int64
 {
     (void)worker, (void)ticket;
     struct stage *stage = context;
-    pthread_mutex_lock(&stage->lock);
+    SCOPED_LOCK(&stage->lock);
     stage->takes += fate == TICKET_TAKE;
     stage->dones += fate == TICKET_DONE;
     stage->voids += fate == TICKET_VOID;
-    pthread_mutex_unlock(&stage->lock);
 }
 
 static unsigned count(struct stage *stage, const unsigned *counter)
 {
-    pthread_mutex_lock(&stage->lock);
-    unsigned value = *counter;
-    pthread_mutex_unlock(&stage->lock);
-    return value;
+    SCOPED_LOCK(&stage->lock);
+    return *counter;
 }
 
 static void await(struct stage *stage, const unsigned *counter, unsigned least)

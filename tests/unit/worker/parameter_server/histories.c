@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "tests/unit/worker/parameter_server/history_clocks.h"
 #include "worker/parameter_server/dispatcher.h"
@@ -294,10 +295,9 @@ static void close_worker(struct one_worker *worker)
 
 static void record(struct play *play, int what, unsigned worker, int64_t ticket)
 {
-    pthread_mutex_lock(&play->lock);
+    SCOPED_LOCK(&play->lock);
     play->history = memory_resize(play->history, play->history_count + 1, sizeof *play->history);
     play->history[play->history_count++] = (struct history_entry){what, worker, ticket, clock_monotonic_ms()};
-    pthread_mutex_unlock(&play->lock);
 }
 
 static void witness(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket)
@@ -307,10 +307,8 @@ static void witness(void *context, enum ticket_fate fate, unsigned worker, int64
 
 static struct clocks_found look_at_clocks(struct play *play)
 {
-    pthread_mutex_lock(&play->lock);
-    struct clocks_found found = history_clocks_read(play->history, play->history_count);
-    pthread_mutex_unlock(&play->lock);
-    return found;
+    SCOPED_LOCK(&play->lock);
+    return history_clocks_read(play->history, play->history_count);
 }
 
 /* Until the others are as far ahead as the bound lets them, and none has gone on for a while: where the bound were larger, they
@@ -339,11 +337,10 @@ static void straggle(struct one_worker *worker)
 static bool is_done_by_another(struct play *play, const struct one_worker *worker, int64_t ticket)
 {
     bool done = false;
-    pthread_mutex_lock(&play->lock);
+    SCOPED_LOCK(&play->lock);
     for (unsigned i = 0; i < play->history_count; i++)
         done |= play->history[i].what == TICKET_DONE && play->history[i].worker != worker->number &&
                 play->history[i].ticket == ticket;
-    pthread_mutex_unlock(&play->lock);
     return done;
 }
 

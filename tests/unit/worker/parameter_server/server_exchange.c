@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/lock.h"
 #include "common/memory.h"
 #include "tests/unit/loopback.h"
 #include "tests/unit/opening.h"
@@ -124,7 +125,7 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct ps_message message = {0};
     bool bulk;
     (void)stream;
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     cr_assert(bulk_or_message(pieces, count, &bulk, &message, NULL) == 0);
     if (!bulk)
         hear(scene, &message);
@@ -132,17 +133,15 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
         cr_assert(bulk_inbox_take(&scene->inbox, pieces, count, NULL) == 0);
     scene->has_values |= bulk && bulk_inbox_is_full(&scene->inbox);
     pthread_cond_broadcast(&scene->changed);
-    pthread_mutex_unlock(&scene->lock);
 }
 
 static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
 {
     struct scene *scene = context;
     (void)stream, (void)error;
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     scene->closed = true;
     pthread_cond_broadcast(&scene->changed);
-    pthread_mutex_unlock(&scene->lock);
 }
 
 static void open_stream(struct scene *scene)
@@ -161,19 +160,17 @@ static void tick(void *context)
     struct scene *scene = context;
     if (scene->stream == NULL)
         open_stream(scene);
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     if (scene->wants_values && !scene->closed)
         ps_message_send(scene->stream, &(struct ps_message){.type = PS_PULL});
     scene->wants_values = false;
-    pthread_mutex_unlock(&scene->lock);
 }
 
 static void await_offer(struct scene *scene)
 {
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     while (scene->offer.type != PS_OPENED)
         pthread_cond_wait(&scene->changed, &scene->lock);
-    pthread_mutex_unlock(&scene->lock);
 }
 
 /* ---------------------------------------------------------------- the scene */

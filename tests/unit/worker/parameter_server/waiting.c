@@ -4,6 +4,7 @@
  * answer what a test lets them answer, and from then on nothing, as a frozen process does.
  */
 #include "worker/parameter_server/waiting.h"
+#include "common/lock.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -240,9 +241,8 @@ static void describe_chief(struct scene *scene, char text[PS_TEXT_MAX])
 
 static void describe_server(struct scene *scene, char text[PS_TEXT_MAX])
 {
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     memcpy(text, scene->server_waits, PS_TEXT_MAX);
-    pthread_mutex_unlock(&scene->lock);
 }
 
 /* Waits until the words are there: role, index, address of that seat, and what it is to do. */
@@ -665,9 +665,8 @@ static int load(void *context, const char *checkpoint, struct variables *variabl
 static void hear_waits(void *context, const char *text)
 {
     struct scene *scene = context;
-    pthread_mutex_lock(&scene->lock);
+    SCOPED_LOCK(&scene->lock);
     snprintf(scene->server_waits, sizeof scene->server_waits, "%s", text);
-    pthread_mutex_unlock(&scene->lock);
 }
 
 static void start_server(struct scene *scene)

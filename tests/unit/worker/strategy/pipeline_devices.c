@@ -12,6 +12,7 @@
 
 #include "common/buffer.h"
 #include "common/json.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "tests/unit/worker/strategy/resnet_in_groups.h"
 #include "worker/data/dataset.h"
@@ -102,28 +103,25 @@ static bool other_is_not_computed(void)
 static void meet(void *context)
 {
     (void)context;
-    pthread_mutex_lock(&watch.lock);
+    SCOPED_LOCK(&watch.lock);
     watch.met++;
     pthread_cond_broadcast(&watch.changed);
     wait_while(one_is_missing);
-    pthread_mutex_unlock(&watch.lock);
 }
 
 static void wait_for_other(void *context)
 {
     (void)context;
-    pthread_mutex_lock(&watch.lock);
+    SCOPED_LOCK(&watch.lock);
     wait_while(other_is_not_computed);
-    pthread_mutex_unlock(&watch.lock);
 }
 
 static void reach(void *context)
 {
     (void)context;
-    pthread_mutex_lock(&watch.lock);
+    SCOPED_LOCK(&watch.lock);
     watch.reached = true;
     pthread_cond_broadcast(&watch.changed);
-    pthread_mutex_unlock(&watch.lock);
 }
 
 static unsigned device_of(const struct device_stream *stream)
@@ -159,11 +157,10 @@ static int allocate_watched(struct device *device, enum device_memory kind, size
 {
     if (watch.cpu->allocate(device, kind, bytes, ret_memory, error) < 0)
         return -1;
-    pthread_mutex_lock(&watch.lock);
+    SCOPED_LOCK(&watch.lock);
     cr_assert_lt(watch.region_count, REGIONS_MAX);
     if (watch.far && kind == MEMORY_DEVICE)
         watch.regions[watch.region_count++] = (struct region){device, *ret_memory, bytes};
-    pthread_mutex_unlock(&watch.lock);
     return 0;
 }
 
@@ -247,14 +244,13 @@ static int stream_new_watched(struct device *device, struct device_stream **ret_
     if (watch.cpu->stream_new(device, ret_stream, error) < 0)
         return -1;
     (*ret_stream)->backend = &watch.backend;
-    pthread_mutex_lock(&watch.lock);
+    SCOPED_LOCK(&watch.lock);
     cr_assert_lt(watch.stream_count, STREAMS_MAX);
     watch.streams[watch.stream_count] = *ret_stream;
     for (unsigned i = 0; i < watch.device_count; i++)
         if (watch.devices[i] == device)
             watch.device_of_stream[watch.stream_count] = i;
     watch.stream_count++;
-    pthread_mutex_unlock(&watch.lock);
     return 0;
 }
 

@@ -18,6 +18,7 @@
 
 #include "common/buffer.h"
 #include "common/json.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "tests/unit/sanitized.h"
 #include "worker/data/dataset.h"
@@ -398,11 +399,10 @@ static void maybe_freeze(struct worker *worker, enum freeze_at at)
     bool due = at == FREEZE_AT_END || worker->state.progress.step == 2;
     if (freeze == NULL || worker->rank != freeze->victim || freeze->at != at || !due)
         return;
-    pthread_mutex_lock(&freeze->lock);
+    SCOPED_LOCK(&freeze->lock);
     freeze->stands_still = true;
     while (count_witnesses(freeze) < freeze->witnesses)
         pthread_cond_wait(&freeze->named, &freeze->lock);
-    pthread_mutex_unlock(&freeze->lock);
 }
 
 /* By rank, role and address, among others perhaps. */
@@ -417,13 +417,12 @@ static void hear_stall(void *context, const char *text)
              worker->cell->hosts[freeze->victim]);
     const char *names = strstr(text, " for ");
     bool named = names && strstr(names, name) && (freeze->operation == NULL || strstr(text, freeze->operation));
-    pthread_mutex_lock(&freeze->lock);
+    SCOPED_LOCK(&freeze->lock);
     named &= freeze->stands_still;
     if (named || !freeze->has_named[worker->rank])
         snprintf(freeze->words[worker->rank], sizeof(freeze->words[worker->rank]), "%s", text);
     freeze->has_named[worker->rank] |= named;
     pthread_cond_broadcast(&freeze->named);
-    pthread_mutex_unlock(&freeze->lock);
 }
 
 /* ---------------------------------------------------------------- a worker */
