@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/memory.h"
-
 void violations_init(struct violations *violations, const char *root)
 {
     *violations = (struct violations){.list = json_new_array()};

@@ -3,7 +3,6 @@
 
 #include "common/job/job_document.h"
 #include "common/job/rule_values.h"
-#include "common/job/string_format.h"
 
 static bool is_foreign(const struct json *self)
 {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
 #include "operator/cli/command.h"
 #include "operator/cli/log_absent.h"
 #include "operator/cli/log_follow.h"

@@ -6,7 +6,6 @@
 
 #include "common/buffer.h"
 #include "common/job/immutability.h"
-#include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_setting.h"

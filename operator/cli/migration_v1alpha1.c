@@ -3,7 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "operator/cli/command_line.h"
 #include "operator/cli/migration.h"

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
 #include "common/contract/state_directory.h"
 #include "common/memory.h"

@@ -8,7 +8,6 @@
 #include "common/contract/labels.h"
 #include "common/job/training_class.h"
 #include "common/job/training_sweep.h"
-#include "common/memory.h"
 #include "operator/standalone/builtin_types.h"
 #include "operator/standalone/pod_fields.h"
 #include "operator/standalone/schema.h"

@@ -7,7 +7,6 @@
 
 #include "common/clock.h"
 #include "common/contract/state_directory.h"
-#include "common/directory.h"
 #include "common/memory.h"
 #include "operator/standalone/node_address.h"
 #include "operator/standalone/node_container.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/memory.h"
 #include "operator/standalone/refusal.h"
 
 #define PATH_MAX_BYTES 4096

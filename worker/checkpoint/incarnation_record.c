@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/contract/checkpoint_layout.h"
-#include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/sealed_document.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "worker/checkpoint/file.h"
 
 /* Far more than retention leaves behind; a directory with more is not ours. */
 #define ENTRIES_MAX 65536

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buffer.h"
 #include "common/memory.h"
 #include "common/scope.h"
 

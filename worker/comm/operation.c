@@ -5,7 +5,6 @@
 
 #include "common/crc32c.h"
 #include "common/memory.h"
-#include "common/scope.h"
 #include "worker/comm/operation_steps.h"
 
 /* Chunks start at cache lines. */

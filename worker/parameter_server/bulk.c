@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "common/memory.h"
-
 void bulk_send(struct rpc_stream *stream, const void *bytes, size_t length)
 {
     for (size_t offset = 0; offset < length; offset += BULK_BODY_MAX) {

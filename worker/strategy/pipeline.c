@@ -12,7 +12,6 @@
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
 #include "worker/model/layer_cost.h"
-#include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"

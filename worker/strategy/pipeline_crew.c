@@ -4,7 +4,6 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_arithmetic.h"
 #include "worker/strategy/crew_communicator.h"

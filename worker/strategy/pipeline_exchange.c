@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/optimizer/gradient_norm.h"

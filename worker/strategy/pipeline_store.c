@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/optimizer/training_state.h"
 #include "worker/strategy/pipeline_parts.h"
 
 /* ---- what the host sees */

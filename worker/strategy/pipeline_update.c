@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"

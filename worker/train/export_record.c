@@ -5,7 +5,6 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/sealed_document.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/contract/checkpoint_layout.h"
-#include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/lineage.h"

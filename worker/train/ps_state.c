@@ -15,7 +15,6 @@
 #include "worker/checkpoint/pieces.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/restoring.h"
-#include "worker/train/state_tensors.h"
 
 #define NAME_MAX_LENGTH 256
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "common/contract/checkpoint_layout.h"
-#include "common/memory.h"
 #include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/memory.h"
 #include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"

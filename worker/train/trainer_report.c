@@ -3,7 +3,6 @@
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/contract/environment.h"
-#include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/train/port_health.h"
 

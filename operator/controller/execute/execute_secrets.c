@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/memory.h"
 #include "operator/controller/execute/execution.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"

@@ -4,7 +4,6 @@
 #include <sys/random.h>
 
 #include "common/contract/environment.h"
-#include "common/memory.h"
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/job_secret.h"
 

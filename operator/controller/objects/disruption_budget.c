@@ -2,7 +2,6 @@
 #include "operator/controller/objects/disruption_budget.h"
 
 #include "common/contract/labels.h"
-#include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/job_secret.h"

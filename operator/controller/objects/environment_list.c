@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
-#include "common/contract/labels.h"
 #include "common/job/template_overlay.h"
 #include "common/memory.h"
 #include "operator/controller/objects/crew_roles.h"

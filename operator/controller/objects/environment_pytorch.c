@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 
-#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"

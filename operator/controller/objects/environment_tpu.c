@@ -5,7 +5,6 @@
 
 #include "common/buffer.h"
 #include "common/contract/environment.h"
-#include "common/memory.h"
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_list.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/finishing.h"
 
 static int64_t workers_done(const struct planning *planning)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/memory.h"
 #include "operator/controller/objects/object_storage.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/back_off.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/first_crew.h"
 
 bool deleting_is_asked(const struct training_job *job)

@@ -5,7 +5,6 @@
 
 #include "common/python_stack.h"
 #include "common/utf8.h"
-#include "operator/controller/plan/conditions.h"
 
 #define STACK_LINE_MAX 2048
 #define QUOTED_BYTES 300 /* of each stack; a note has 1024 */

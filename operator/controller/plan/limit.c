@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/take_back.h"
 
 void limit_count(struct job_status *status, enum ending_kind kind)

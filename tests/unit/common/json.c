@@ -4,8 +4,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/memory.h"
-
 #define CEILING 4096
 
 static struct json *parsed(const char *text)

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/json.h"
-
 static struct status_document sample(void)
 {
     struct status_document document;

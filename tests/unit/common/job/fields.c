@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/job/enum_words.h"
-#include "common/job/field_default.h"
 #include "common/job/rules.h"
 #include "common/job/training_job.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/job/sweep_parameter.h"
 
-#include "common/memory.h"
 #include "manifest.h"
 
 static void expect_found(const struct sweep_parameter *parameter, const struct json *spec, const char *text)

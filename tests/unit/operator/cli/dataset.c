@@ -11,7 +11,6 @@
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "operator/cli/paths.h"
 #include "tests/unit/scripted_server.h"
 
 #define CONTENTS "seven\n"

@@ -9,7 +9,6 @@
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "operator/cli/paths.h"
 
 static char directory[] = "/tmp/cox-earlier-XXXXXX";
 static char *manifest, *data, *weights;

@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "common/memory.h"
 #include "common/scope.h"
 
 Test(paths, words_for_a_shell)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/buffer.h"
-#include "common/memory.h"
 #include "tests/unit/json_of.h"
 
 static const struct {

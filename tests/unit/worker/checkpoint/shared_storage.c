@@ -13,7 +13,6 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "tests/unit/worker/checkpoint/directory.h"
-#include "worker/checkpoint/commit.h"
 #include "worker/checkpoint/file.h"
 #include "worker/report/tensorboard.h"
 

@@ -10,7 +10,6 @@
 
 #include "common/buffer.h"
 #include "common/job/job_document.h"
-#include "common/memory.h"
 #include "worker/device/backend.h"
 #include "worker/model/layer_cost.h"
 

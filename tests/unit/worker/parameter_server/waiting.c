@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/memory.h"
 #include "common/scope.h"
 #include "tests/unit/worker/comm/foreign.h"
 #include "worker/parameter_server/bulk.h"

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 
-#include "worker/optimizer/gradient_norm.h"
 #include "worker/strategy/reduction_tree.h"
 
 Test(device_sums, parts_are_whole_buckets_side_by_side)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/job/fields.h"
 #include "common/json.h"
 #include "worker/checkpoint/file.h"
 

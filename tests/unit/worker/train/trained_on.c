@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/job/fields.h"
-
 static char place[64];
 
 static void make_place(void)

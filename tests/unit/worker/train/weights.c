@@ -14,7 +14,6 @@
 #include "worker/model/partition.h"
 #include "worker/train/export.h"
 #include "worker/train/initial_weights.h"
-#include "worker/train/tensor_names.h"
 
 static const struct model_spec gpt = {
     .preset = PRESET_GPT2_124M, .width = 8, .depth = 2, .heads = 2, .context = 6, .vocabulary = 11};

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/json.h"
-#include "common/memory.h"
 #include "tests/unit/json_of.h"
 
 static const char *const storages[] = {"data", "runs"};

@@ -6,7 +6,6 @@
 #include "common/base64.h"
 #include "common/certificate.h"
 #include "common/contract/environment.h"
-#include "common/memory.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 #include <criterion/criterion.h>
 

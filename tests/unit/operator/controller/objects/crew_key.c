@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base64.h"
-#include "common/memory.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 #include <criterion/criterion.h>
 

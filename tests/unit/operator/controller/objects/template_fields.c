@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/memory.h"
 #include "tests/unit/json_of.h"
 
 Test(template_fields, only_what_no_template_has_is_unknown)

@@ -4,8 +4,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/memory.h"
-
 Test(node_view, only_a_node_that_reports_and_is_not_marked_is_alive)
 {
     static const struct {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/memory.h"
-
 #define JOB_UID "0b8f7f5e-54d1-4a55-a0a5-7d3c6c0d3c11"
 #define POD_UID "7a6b1f00-0000-4a55-a0a5-ffffffffffff"
 

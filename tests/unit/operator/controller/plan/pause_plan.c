@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
-#include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 /* A crew of two that waits at step 20. */

@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "operator/controller/execute/progress_poll.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 Test(progress_status, unknown_keeps_what_was_known)

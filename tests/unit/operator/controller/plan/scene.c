@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "operator/controller/plan/progress_status.h"
-
 struct progress scene_no_progress(void)
 {
     return (struct progress){
