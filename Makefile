@@ -473,7 +473,7 @@ check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, w
 check-programs: all ## models exported from Python, and our own layers, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check tests/programs/test_layers.sh
 
-check-tpu: all ## exported programs compiled ahead of time for five generations of TPUs, by libtpu from PyPI: memory, refusals
+check-tpu: all ## presets and exported programs compiled ahead of time for five generations of TPUs, by libtpu from PyPI: memory, refusals
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/tpu/check
 
 gpu-bench: $(BUILD)/tests/gpu-bench $(BUILD)/coxswain-worker ## with CUDA=1: GPT-2, ResNet-50, LeNet and small ones beside PyTorch, MFU, memory, first step, checkpoints
