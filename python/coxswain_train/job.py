@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -94,6 +95,23 @@ def answer_of(*command: str, text: str | None = None) -> str:
     if done.returncode != 0:
         raise JobFailed(done.stderr.strip() or done.stdout.strip(), done.returncode)
     return done.stdout
+
+
+def progress_line(progress: Fields) -> str:
+    """Returns status.progress as people read it: "step 40/120, 12,300 examples a second, 30 s left, loss 0.31"; "" before the first step."""
+    if "step" not in progress:
+        return ""
+    words = [f"step {progress['step']}" + (f"/{progress['totalSteps']}" if "totalSteps" in progress else "")]
+    if "examplesPerSecond" in progress:
+        words.append(f"{float(progress['examplesPerSecond']):,.0f} examples a second")
+    if "secondsRemaining" in progress:
+        words.append(f"{progress['secondsRemaining']} s left")
+    words += [f"{metric['name']} {metric['value']}" for metric in progress.get("metrics", [])]
+    return ", ".join(words)
+
+
+def is_over(status: Fields) -> bool:
+    return any(condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True" for condition in status.get("conditions", []))
 
 
 class TrainingJob:
@@ -250,6 +268,20 @@ class TrainingJob:
             if failed.code == TIMED_OUT:
                 raise TimeoutError(str(failed)) from None
             raise
+
+    def watch(self, every: float = 1) -> None:
+        """Prints the progress of the job in the cluster whenever it has changed, until the job has succeeded; a failed job raises
+        JobFailed. `every`: seconds between two looks."""
+        told = ""
+        while True:
+            status = self.status()
+            line = progress_line(status.get("progress", {}))
+            if line not in ("", told):
+                print(line, flush=True)
+                told = line
+            if is_over(status):
+                return self.wait()
+            time.sleep(every)
 
     def logs(self) -> str:
         """Returns the logs of all pods of the job in the cluster, merged by time, each line with its pod."""

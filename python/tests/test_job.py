@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import nbclient
+import nbformat
 import numpy as np
 import pytest
 import yaml
@@ -179,6 +181,30 @@ def test_an_interruption_ends_cox(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [process.returncode for process in started] == [130]
 
 
+def test_progress_before_the_first_step_is_not_told() -> None:
+    assert job_module.progress_line({"totalSteps": 40}) == ""
+    assert job_module.progress_line({"step": 1}) == "step 1"
+
+
+@needs_build
+def test_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of its own runs the job, and shows the lines of its progress as a cell's output."""
+    monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(job_module.__file__).parents[1]))
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [
+        nbformat.v4.new_code_cell(
+            "from coxswain_train import TrainingJob\n"
+            f"job = TrainingJob('digits', model={LAYERS!r}, data={{'format': 'Synthetic', 'examples': 1000}}, batch_size=100, steps=20)\n"
+            "job.run()"
+        ),
+        nbformat.v4.new_code_cell("sorted(job.result().weights())"),
+    ]
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    shown = "".join(output["text"] for output in notebook.cells[0].outputs)
+    assert "step 20/20" in shown and "digits is done" in shown
+    assert notebook.cells[1].outputs[0]["data"]["text/plain"] == "['out.bias', 'out.weight']"
+
+
 def test_without_cox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COXSWAIN_COX", "/nowhere/cox")
     with pytest.raises(FileNotFoundError, match="name it in COXSWAIN_COX"):
@@ -216,6 +242,16 @@ def test_in_a_cluster(cluster: None, capsys: pytest.CaptureFixture[str]) -> None
     assert described.status()["progress"]["step"] == 20
     logs = described.logs()
     assert "worker-0 | " in logs and "worker-1 | " in logs
+
+    watched = job_of("watched", data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=30)
+    watched.submit()
+    capsys.readouterr()
+    watched.watch(every=0.1)
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"step 30/30, [0-9,]+ examples a second.*, loss [0-9.e-]+.*", lines[-1])
+    assert len(lines) == len(set(lines))
+    watched.watch()
+    assert capsys.readouterr().out == lines[-1] + "\n"
 
     endless = job_of("endless", data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=10**9)
     endless.submit()
