@@ -5,8 +5,8 @@
 #   docker build --target operator    -t coxswain-operator .
 #   docker build --target worker-cpu  -t coxswain-worker .
 #   docker build --target worker-cuda -t coxswain-worker:cuda .       (GPUs; the CUDA toolkit comes from PyPI)
-#   docker build --target worker-xla-cpu -t coxswain-worker:xla .     (programs, docs/programs.md; the plugin comes from PyPI)
-#   docker build --target worker-tpu  -t coxswain-worker:tpu .        (programs on TPUs, docs/tpus.md; libtpu comes from PyPI)
+#   docker build --target worker-xla-cpu -t coxswain-worker:xla .     (XLA on CPUs, docs/programs.md; the plugin comes from PyPI)
+#   docker build --target worker-tpu  -t coxswain-worker:tpu .        (TPUs, docs/tpus.md; libtpu comes from PyPI)
 #
 # All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
 # SOURCE_DATE_EPOCH (--build-arg, with --output rewrite-timestamp=true or buildah --timestamp) settles the rest.

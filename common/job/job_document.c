@@ -36,6 +36,15 @@ bool job_document_uses_plugin(const struct job_document *document)
            document->devices.plugin != NULL;
 }
 
+bool job_document_has_global_statistics(const struct job_document *document)
+{
+    const struct model_spec *model = &document->model;
+    bool global = model->statistics == STATISTICS_GLOBAL;
+    for (unsigned i = 0; i < model->layer_count; i++)
+        global |= model->layers[i].statistics == STATISTICS_GLOBAL;
+    return global;
+}
+
 struct json *job_document_to_json(const struct job_document *document)
 {
     struct json *object = json_new_object();

@@ -377,6 +377,8 @@ int job_document_parse(const struct json *source, struct job_document *ret_docum
 void job_document_release(struct job_document *document);
 /* Returns whether XLA computes the model, through a PJRT plugin: a program, or a model of layers on TPUs or with devices.plugin. */
 bool job_document_uses_plugin(const struct job_document *document);
+/* Returns whether a batch normalisation of the model has statistics Global. */
+bool job_document_has_global_statistics(const struct job_document *document);
 
 /* The document as JSON for COXSWAIN_JOB: only what was given or differs from the default, without templates and run policy. */
 struct json *job_document_to_json(const struct job_document *document);

@@ -208,7 +208,7 @@ static bool plugin_strategy(const struct json *self, const struct json *old)
 static bool plugin_precision(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !uses_plugin(self) || !rule_is(self, "training.precision", "Float16");
+    return !uses_plugin(self) || rule_has(self, "model.program") || !rule_is(self, "training.precision", "Float16");
 }
 
 static bool plugin_recompute(const struct json *self, const struct json *old)
@@ -1020,7 +1020,7 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.training.precision",
      .holds = plugin_precision,
-     .cel = OURS "!" USES_PLUGIN " || " TRAINING ".precision != 'Float16'",
+     .cel = OURS "!" USES_PLUGIN " || has(self.coxswain.model.program) || " TRAINING ".precision != 'Float16'",
      .message = "Float16 is for GPUs; take BFloat16 or Float32 on TPUs and with devices.plugin"},
     {.name = "PluginRecompute",
      .in_documents = true,
@@ -1567,7 +1567,9 @@ const struct rule rules[] = {
      .cel = OURS "!(self.devices.type == 'GPU' || " USES_PLUGIN
                  ") || !" IS_GLOBAL_OF("self.coxswain.model") " || (" REPLICAS " == 1 && (!has(" TRAINING
                                                               ".logicalShards) || " TRAINING ".logicalShards == 1))",
-     .message = "statistics: Global over several logical shards is computed on CPUs only so far; write Shard"},
+     .message =
+         "statistics: Global over several logical shards is computed by the worker's own operations on CPUs only; "
+         "write Shard"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,
      .field = "coxswain.training.logicalShards",

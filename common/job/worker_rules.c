@@ -122,7 +122,7 @@ static bool asks_for_gpus(const struct json *self)
     return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
 }
 
-/* Or by XLA. */
+/* Returns whether a GPU or XLA computes the model. */
 static bool computes_elsewhere(const struct json *self)
 {
     return asks_for_gpus(self) ||

@@ -284,6 +284,11 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
                          arguments.describe_model ? "--describe-model" : "--check-job");
     if (arguments.topology != NULL && !arguments_compile(&arguments))
         return error_set(error, ERROR_INVALID, "--topology: is for --compile-program and --compile-model");
+    if (arguments.program != NULL && arguments.compile_model)
+        return error_set(error, ERROR_INVALID, "--compile-program and --compile-model: one at a time");
+    if (arguments_compile(&arguments) && arguments_use_model(&arguments))
+        return error_set(error, ERROR_INVALID,
+                         "--compile-program and --compile-model cannot be combined with the use of a model");
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
     if (check_inference(&arguments.inference, says_how, error) < 0)

@@ -86,8 +86,8 @@ struct output_format {
 struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
-    /* If it is not NULL, the model is this program and not the layers of `model`. It must outlive the graph, and must be
-     * compiled unless layout_only or plan_only is set. Only float32, and only devices that share the host's memory. */
+    /* If it is not NULL, the graph runs this program, which the job gives or which is of the layers of `model`. It must outlive
+     * the graph, and must be compiled unless layout_only or plan_only is set. Only devices that share the host's memory. */
     struct program *program;
     unsigned program_device; /* number of the program's own device on which this graph runs it */
     enum precision precision;

@@ -57,7 +57,7 @@ struct graph_node {
 
 struct graph {
     struct device *device;
-    struct program *program; /* NULL: layers. With one there are no nodes and no arena */
+    struct program *program; /* NULL: the layers' own launches. With one there are no nodes and no arena */
     unsigned program_device;
     float *program_gradients; /* of one call */
     void *program_outputs;    /* of one evaluation; NULL: not kept */

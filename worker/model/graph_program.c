@@ -15,6 +15,14 @@ static size_t output_bytes(const struct program *program)
     return (size_t)program_output_format(program)->elements * sizeof(float);
 }
 
+/* Plans of jobs with a smaller batch are asked for by way of trial (memory_budget.h), before a model of layers is compiled for it. */
+static int64_t call_bytes(const struct graph_options *options)
+{
+    int64_t bytes = program_call_bytes(options->program), batch = program_batch(options->program);
+    bool is_smaller = program_is_of_layers(options->program) && options->max_examples < batch;
+    return options->plan_only && is_smaller ? bytes / batch * options->max_examples : bytes;
+}
+
 int graph_program_build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     graph->program = options->program;
@@ -38,7 +46,7 @@ int graph_program_build(struct graph *graph, const struct graph_options *options
         return error_set(error, ERROR_UNSUPPORTED,
                          "a program's optimizer runs on the CPU in this release; set devices.type to CPU");
     int64_t flat = graph->layout.elements * (int64_t)sizeof(float);
-    graph->activation_bytes = program_call_bytes(options->program);
+    graph->activation_bytes = call_bytes(options);
     graph->workspace_bytes = options->evaluation_only ? 0 : flat; /* gradients of one call */
     if (options->keeps_outputs && !options->plan_only)
         graph->program_outputs = memory_allocate((size_t)options->max_examples, output_bytes(options->program));
@@ -87,12 +95,13 @@ static int check_targets(const struct graph *graph, const void *targets, int64_t
         return 0;
     for (int64_t i = 0; i < count * graph->format.target_elements; i++)
         if (classes[i] < 0 || classes[i] >= graph->format.classes)
-            return error_set(error, ERROR_INVALID, "a target is %d, and the program has %lld classes", classes[i],
-                             (long long)graph->format.classes);
+            return error_set(error, ERROR_INVALID,
+                             "a target is %d, and the model has %lld classes: correct the data or the model",
+                             classes[i], (long long)graph->format.classes);
     return 0;
 }
 
-/* Nor a token. Data for a program that was exported is checked when it is read. */
+/* Checks the tokens of a model of layers, for the same reason. Data for exported programs is checked when it is read. */
 static int check_tokens(const struct graph *graph, const void *inputs, int64_t count, struct error *error)
 {
     const struct example_input *input = &graph->format.inputs[0];
@@ -101,8 +110,9 @@ static int check_tokens(const struct graph *graph, const void *inputs, int64_t c
         return 0;
     for (int64_t i = 0; i < count * input->elements; i++)
         if (tokens[i] < 0 || tokens[i] >= input->vocabulary)
-            return error_set(error, ERROR_INVALID, "a token is %d, and the model's vocabulary is %lld", tokens[i],
-                             (long long)input->vocabulary);
+            return error_set(error, ERROR_INVALID,
+                             "a token is %d, and the model's vocabulary is %lld: correct the data or the model",
+                             tokens[i], (long long)input->vocabulary);
     return 0;
 }
 

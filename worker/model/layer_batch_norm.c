@@ -4,8 +4,6 @@
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VARIANCE };
 
-#define DEFAULT_MOMENTUM 0.1
-
 static int resolve(struct layer *layer, struct error *error)
 {
     if (normalisation_resolve(layer, error) < 0)
@@ -99,7 +97,7 @@ static void backward(const struct layer_call *call)
                                           .running_variance = call->parameters[RUNNING_VARIANCE],
                                           .mean_step = call->gradients[RUNNING_MEAN],
                                           .variance_step = call->gradients[RUNNING_VARIANCE],
-                                          .momentum = (float)(momentum > 0 ? momentum : DEFAULT_MOMENTUM),
+                                          .momentum = (float)(momentum > 0 ? momentum : NORMALISATION_MOMENTUM),
                                           .share = call->share,
                                           .workspace = call->workspace,
                                           .accumulate = call->accumulate,

@@ -64,7 +64,7 @@ bool lowering_wants_gradient(const struct lowering *l, unsigned number, unsigned
     return from != MODEL_INPUT && node_of(l, (unsigned)from)->needs_gradient;
 }
 
-void lowering_give_gradient(struct lowering *l, unsigned number, unsigned input, struct hlo_value dx)
+void lowering_add_input_gradient(struct lowering *l, unsigned number, unsigned input, struct hlo_value dx)
 {
     if (!lowering_wants_gradient(l, number, input))
         return;
@@ -72,7 +72,7 @@ void lowering_give_gradient(struct lowering *l, unsigned number, unsigned input,
     *gradient = rounded(l, sum(l, *gradient, dx));
 }
 
-void lowering_give_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient)
+void lowering_add_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient)
 {
     struct hlo_value *all = &l->gradients[node_of(l, number)->tensors[p]];
     *all = sum(l, *all, gradient);
@@ -222,7 +222,7 @@ static void take_arguments(struct lowering *l)
     l->input = rounded(l, l->input);
 }
 
-static void go_forward(struct lowering *l)
+static void write_forward(struct lowering *l)
 {
     for (unsigned i = 0; i < l->graph->node_count; i++) {
         const struct layer_lowering *lowering = lowerings[lowered_layer(l, i)->kind->type];
@@ -230,7 +230,7 @@ static void go_forward(struct lowering *l)
     }
 }
 
-static void go_backward(struct lowering *l)
+static void write_backward(struct lowering *l)
 {
     for (unsigned i = l->graph->node_count; i-- > 0;) {
         const struct layer_lowering *lowering = lowerings[lowered_layer(l, i)->kind->type];
@@ -258,13 +258,13 @@ static int write_function(struct lowering *l, struct buffer *text, struct error 
 {
     struct lowered_layer *last = &l->layers[l->graph->node_count - 1];
     take_arguments(l);
-    go_forward(l);
+    write_forward(l);
     struct hlo_value rows = lowering_rows(l, last->output);
     struct loss loss =
         l->graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY ? cross_entropy(l, rows) : mean_squared_error(l, rows);
     if (!l->evaluation) {
         last->gradient = rounded(l, hlo_reshape(&l->hlo, loss.gradient, last->output.shape));
-        go_backward(l);
+        write_backward(l);
     }
     return finish(l, &loss, text, error);
 }
@@ -276,8 +276,12 @@ int lowering_write(const struct graph *graph, enum precision precision, int64_t 
     if (precision == PRECISION_FLOAT16)
         return error_set(error, ERROR_UNSUPPORTED,
                          "training.precision: Float16 is for GPUs; take BFloat16 or Float32 with XLA");
-    if (graph->is_stage)
-        return error_set(error, ERROR_UNSUPPORTED, "internal error: a part of a model cannot be lowered");
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (graph->is_stage || graph->nodes[i].slice.count > 0)
+            return error_set(
+                error, ERROR_UNSUPPORTED,
+                "XLA runs a model as a whole: leave out `devices` of the layers, and take another strategy "
+                "than Pipeline");
     l.rounds = precision == PRECISION_BFLOAT16;
     hlo_init(&l.hlo, TEXT_MAX);
     l.hlo.exact = precision == PRECISION_FLOAT32;

@@ -4,10 +4,11 @@
  * have no kernels of our own, such as TPUs. The functions are those of a program (docs/programs.md), with the tensors of
  * the graph's layout in the same order; program_from_layers makes a program of them.
  *
- * Forward and backward passes are those of the layers' own launches (layer_*.c), in the same arithmetic: float32 products at the
- * highest precision, or with BFloat16, activations, their gradients and the operands of products rounded to bfloat16. Results differ
- * from our own only by the order of additions. A dropout zeroes the same elements. Statistics of batch normalisations are those of
- * one call: with statistics Shard, a call must take a whole logical shard.
+ * Forward and backward passes have the formulas of the layers' own launches (layer_*.c): with float32 products at the highest
+ * precision, or with BFloat16, activations, their gradients and the operands of products rounded to bfloat16. What is rounded when
+ * differs: sums are float32 throughout, where our own are double in the loss and in batch normalisations, and the loss is
+ * scaled after the backward pass. A dropout zeroes the same elements. Statistics of batch normalisations are those of one call: with
+ * statistics Shard, a call must take a whole logical shard.
  */
 #ifndef COXSWAIN_MODEL_LOWERING_H
 #define COXSWAIN_MODEL_LOWERING_H

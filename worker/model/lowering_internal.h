@@ -39,9 +39,9 @@ struct hlo_value lowered_parameter(const struct lowering *l, unsigned number, un
 /* Returns whether anything reads the gradient of that input. */
 bool lowering_wants_gradient(const struct lowering *l, unsigned number, unsigned input);
 /* Adds to the gradient of the layer's input. */
-void lowering_give_gradient(struct lowering *l, unsigned number, unsigned input, struct hlo_value dx);
+void lowering_add_input_gradient(struct lowering *l, unsigned number, unsigned input, struct hlo_value dx);
 /* Adds to the gradient of the layer's parameter. */
-void lowering_give_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient);
+void lowering_add_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient);
 /* Sets a statistic's new value. */
 void lowering_set_statistic(struct lowering *l, unsigned number, unsigned p, struct hlo_value value);
 /* Returns an operand of a product, whose values are bfloat16 if the lowering rounds. Its type stays float32: XLA's CPU compiler
@@ -53,6 +53,11 @@ struct hlo_shape lowering_shape(const struct lowering *l, const struct layer_sha
 struct hlo_value lowering_rows(struct lowering *l, struct hlo_value x);
 /* Repeats x[C] to `shape`, whose last dimension is C. */
 struct hlo_value lowering_along_last(struct lowering *l, struct hlo_value x, struct hlo_shape shape);
+/* Returns a x b, element by element. */
+static inline struct hlo_value lowering_times(struct lowering *l, struct hlo_value a, struct hlo_value b)
+{
+    return hlo_binary(&l->hlo, "multiply", a, b);
+}
 /* Adds the layer's parameter number `p` to y along the last dimension, if the layer has a bias. */
 struct hlo_value lowering_add_bias(struct lowering *l, unsigned number, unsigned p, struct hlo_value y);
 /* Sums x over all dimensions but the last. */

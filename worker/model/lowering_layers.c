@@ -35,17 +35,17 @@ static void dense_backward(struct lowering *l, unsigned number, struct hlo_value
     struct hlo_value input = lowered_input(l, number, 0);
     struct hlo_value rows = lowering_operand(l, lowering_rows(l, dy));
     struct hlo_value x = lowering_operand(l, lowering_rows(l, input));
-    lowering_give_parameter_gradient(
+    lowering_add_parameter_gradient(
         l, number, WEIGHT,
         hlo_dot(h, rows, x, &(struct hlo_product){.contracted_a = HLO_DIMS(0), .contracted_b = HLO_DIMS(0)}));
     if (lowered_layer(l, number)->spec.bias)
-        lowering_give_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));
+        lowering_add_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));
     if (!lowering_wants_gradient(l, number, 0))
         return;
     struct hlo_value weight = lowering_operand(l, lowered_parameter(l, number, WEIGHT));
     struct hlo_value dx =
         hlo_dot(h, rows, weight, &(struct hlo_product){.contracted_a = HLO_DIMS(1), .contracted_b = HLO_DIMS(0)});
-    lowering_give_gradient(l, number, 0, hlo_reshape(h, dx, input.shape));
+    lowering_add_input_gradient(l, number, 0, hlo_reshape(h, dx, input.shape));
 }
 
 const struct layer_lowering lowering_dense = {dense_forward, dense_backward};
@@ -61,13 +61,7 @@ static void relu_backward(struct lowering *l, unsigned number, struct hlo_value 
 {
     struct hlo_value zero = hlo_constant(&l->hlo, HLO_FLOAT32, dy.shape, 0);
     struct hlo_value passes = hlo_compare(&l->hlo, "GT", l->layers[number].output, zero);
-    lowering_give_gradient(l, number, 0, hlo_select(&l->hlo, passes, dy, zero));
-}
-
-/* In the order of operands that people write: a x b. */
-static struct hlo_value times(struct lowering *l, struct hlo_value a, struct hlo_value b)
-{
-    return hlo_binary(&l->hlo, "multiply", a, b);
+    lowering_add_input_gradient(l, number, 0, hlo_select(&l->hlo, passes, dy, zero));
 }
 
 static struct hlo_value scaled(struct lowering *l, struct hlo_value x, double factor)
@@ -86,7 +80,7 @@ static struct hlo_value plus(struct lowering *l, struct hlo_value x, double numb
 /* tanh(GELU_SLOPE (x + GELU_CUBE x^3)) */
 static struct hlo_value gelu_tanh(struct lowering *l, struct hlo_value x)
 {
-    struct hlo_value cube = scaled(l, times(l, x, times(l, x, x)), GELU_CUBE);
+    struct hlo_value cube = scaled(l, lowering_times(l, x, lowering_times(l, x, x)), GELU_CUBE);
     struct hlo_value inside = scaled(l, hlo_binary(&l->hlo, "add", x, cube), GELU_SLOPE);
     return hlo_unary(&l->hlo, "tanh", inside);
 }
@@ -94,17 +88,17 @@ static struct hlo_value gelu_tanh(struct lowering *l, struct hlo_value x)
 static struct hlo_value gelu_forward(struct lowering *l, unsigned number)
 {
     struct hlo_value x = lowered_input(l, number, 0);
-    return times(l, scaled(l, x, 0.5), plus(l, gelu_tanh(l, x), 1));
+    return lowering_times(l, scaled(l, x, 0.5), plus(l, gelu_tanh(l, x), 1));
 }
 
 static void gelu_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
     struct hlo_value x = lowered_input(l, number, 0), t = gelu_tanh(l, x);
-    struct hlo_value slope = scaled(l, plus(l, scaled(l, times(l, x, x), 3 * GELU_CUBE), 1), GELU_SLOPE);
-    struct hlo_value bend = plus(l, scaled(l, times(l, t, t), -1), 1); /* 1 - t^2 */
+    struct hlo_value slope = scaled(l, plus(l, scaled(l, lowering_times(l, x, x), 3 * GELU_CUBE), 1), GELU_SLOPE);
+    struct hlo_value one_minus_square = plus(l, scaled(l, lowering_times(l, t, t), -1), 1); /* 1 - t^2 */
     struct hlo_value first = scaled(l, plus(l, t, 1), 0.5);
-    struct hlo_value second = times(l, times(l, scaled(l, x, 0.5), bend), slope);
-    lowering_give_gradient(l, number, 0, times(l, dy, hlo_binary(&l->hlo, "add", first, second)));
+    struct hlo_value second = lowering_times(l, lowering_times(l, scaled(l, x, 0.5), one_minus_square), slope);
+    lowering_add_input_gradient(l, number, 0, lowering_times(l, dy, hlo_binary(&l->hlo, "add", first, second)));
 }
 
 static struct hlo_value tanh_forward(struct lowering *l, unsigned number)
@@ -115,7 +109,8 @@ static struct hlo_value tanh_forward(struct lowering *l, unsigned number)
 static void tanh_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
     struct hlo_value y = l->layers[number].output;
-    lowering_give_gradient(l, number, 0, times(l, dy, plus(l, scaled(l, times(l, y, y), -1), 1)));
+    lowering_add_input_gradient(l, number, 0,
+                                lowering_times(l, dy, plus(l, scaled(l, lowering_times(l, y, y), -1), 1)));
 }
 
 const struct layer_lowering lowering_relu = {relu_forward, relu_backward};
@@ -131,7 +126,7 @@ static struct hlo_value flatten_forward(struct lowering *l, unsigned number)
 
 static void flatten_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
-    lowering_give_gradient(l, number, 0, hlo_reshape(&l->hlo, dy, lowered_input(l, number, 0).shape));
+    lowering_add_input_gradient(l, number, 0, hlo_reshape(&l->hlo, dy, lowered_input(l, number, 0).shape));
 }
 
 static struct hlo_value add_forward(struct lowering *l, unsigned number)
@@ -141,8 +136,8 @@ static struct hlo_value add_forward(struct lowering *l, unsigned number)
 
 static void add_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
-    lowering_give_gradient(l, number, 0, dy);
-    lowering_give_gradient(l, number, 1, dy);
+    lowering_add_input_gradient(l, number, 0, dy);
+    lowering_add_input_gradient(l, number, 1, dy);
 }
 
 static struct hlo_value concat_forward(struct lowering *l, unsigned number)
@@ -160,7 +155,7 @@ static void concat_backward(struct lowering *l, unsigned number, struct hlo_valu
     int64_t first = 0;
     for (unsigned i = 0; i < layer->input_count; i++) {
         int64_t width = layer->inputs[i].dims[layer->inputs[i].rank - 1];
-        lowering_give_gradient(l, number, i, hlo_slice(&l->hlo, dy, layer->output.rank, first, first + width, 1));
+        lowering_add_input_gradient(l, number, i, hlo_slice(&l->hlo, dy, layer->output.rank, first, first + width, 1));
         first += width;
     }
 }
@@ -176,6 +171,11 @@ static struct hlo_value seed_word(struct lowering *l, int64_t index, struct hlo_
 {
     struct hlo_value word = hlo_slice(&l->hlo, l->seed, 0, index, index + 1, 1);
     return hlo_broadcast(&l->hlo, hlo_reshape(&l->hlo, word, (struct hlo_shape){0}), shape, HLO_NO_DIMS);
+}
+
+static struct hlo_value low_word(struct lowering *l, struct hlo_value x)
+{
+    return hlo_convert(&l->hlo, hlo_binary_constant(&l->hlo, "and", x, UINT32_MAX), HLO_UINT32);
 }
 
 static struct hlo_value high_word(struct lowering *l, struct hlo_value x)
@@ -200,8 +200,8 @@ static struct philox_values philox_words_of(struct lowering *l, struct hlo_value
     for (int round = 0; round < 10; round++) {
         struct hlo_value left = hlo_binary_constant(h, "multiply", hlo_convert(h, w.word[0], HLO_UINT64), 0xD2511F53u);
         struct hlo_value right = hlo_binary_constant(h, "multiply", hlo_convert(h, w.word[2], HLO_UINT64), 0xCD9E8D57u);
-        w = (struct philox_values){{mixed(l, high_word(l, right), w.word[1], key0), hlo_convert(h, right, HLO_UINT32),
-                                    mixed(l, high_word(l, left), w.word[3], key1), hlo_convert(h, left, HLO_UINT32)}};
+        w = (struct philox_values){{mixed(l, high_word(l, right), w.word[1], key0), low_word(l, right),
+                                    mixed(l, high_word(l, left), w.word[3], key1), low_word(l, left)}};
         key0 = hlo_binary_constant(h, "add", key0, 0x9E3779B9u);
         key1 = hlo_binary_constant(h, "add", key1, 0xBB67AE85u);
     }
@@ -217,7 +217,7 @@ static struct philox_values dropout_counters(struct lowering *l, unsigned number
     struct hlo_value first = hlo_binary(h, "or", low, hlo_binary_constant(h, "shift_left", high, 32));
     struct hlo_value example = hlo_binary(h, "add", first, hlo_iota(h, HLO_UINT64, blocks, 0));
     return (struct philox_values){{hlo_iota(h, HLO_UINT32, blocks, 1), hlo_constant(h, HLO_UINT32, blocks, number),
-                                   hlo_convert(h, example, HLO_UINT32),
+                                   low_word(l, example),
                                    hlo_binary(h, "or", seed_word(l, 2, blocks), high_word(l, example))}};
 }
 
@@ -256,7 +256,7 @@ static struct hlo_value dropout_forward(struct lowering *l, unsigned number)
 static void dropout_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
     bool drops = lowered_layer(l, number)->spec.rate > 0;
-    lowering_give_gradient(l, number, 0, drops ? drop(l, number, dy) : dy);
+    lowering_add_input_gradient(l, number, 0, drops ? drop(l, number, dy) : dy);
 }
 
 const struct layer_lowering lowering_dropout = {dropout_forward, dropout_backward};

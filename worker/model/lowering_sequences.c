@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "worker/model/lowering_internal.h"
+#include "worker/model/normalisation.h"
 
-#define EPSILON 1e-5 /* of both normalisations */
-#define MOMENTUM_DEFAULT 0.1
+#define EPSILON 1e-5 /* of both normalisations, as operations.h says */
 
 /* ---------------------------------------------------------------- embedding */
 
@@ -23,9 +23,8 @@ static struct hlo_value embedding_forward(struct lowering *l, unsigned number)
 static void embedding_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
     struct hlo_value zeros = hlo_constant(&l->hlo, HLO_FLOAT32, lowered_parameter(l, number, TOKEN).shape, 0);
-    lowering_give_parameter_gradient(l, number, TOKEN,
-                                     hlo_add_to_rows(&l->hlo, zeros, lowered_input(l, number, 0), dy));
-    lowering_give_parameter_gradient(l, number, POSITION, hlo_reduce(&l->hlo, "add", dy, HLO_DIMS(0)));
+    lowering_add_parameter_gradient(l, number, TOKEN, hlo_add_to_rows(&l->hlo, zeros, lowered_input(l, number, 0), dy));
+    lowering_add_parameter_gradient(l, number, POSITION, hlo_reduce(&l->hlo, "add", dy, HLO_DIMS(0)));
 }
 
 const struct layer_lowering lowering_embedding = {embedding_forward, embedding_backward};
@@ -129,7 +128,7 @@ static void attention_backward(struct lowering *l, unsigned number, struct hlo_v
         from_heads(l, &a, weighted(l, matrix, 2, part_of(l, number, &a, 0))),
         from_heads(l, &a, weighted(l, lowering_operand(l, weights), 2, dheads)),
     };
-    lowering_give_gradient(l, number, 0, hlo_concatenate(h, parts, 3, 2));
+    lowering_add_input_gradient(l, number, 0, hlo_concatenate(h, parts, 3, 2));
 }
 
 const struct layer_lowering lowering_attention = {attention_forward, attention_backward};
@@ -139,11 +138,6 @@ const struct layer_lowering lowering_attention = {attention_forward, attention_b
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VARIANCE };
 enum { KEPT_NORMALISED, KEPT_RSTD, KEPT_MASK, KEPT_COUNT };
 
-static struct hlo_value times(struct lowering *l, struct hlo_value a, struct hlo_value b)
-{
-    return hlo_binary(&l->hlo, "multiply", a, b);
-}
-
 /* 1 / sqrt(variance + epsilon) */
 static struct hlo_value rstd_of(struct lowering *l, struct hlo_value variance)
 {
@@ -151,11 +145,11 @@ static struct hlo_value rstd_of(struct lowering *l, struct hlo_value variance)
 }
 
 /* normalised weight + bias, along the last dimension. */
-static struct hlo_value shifted(struct lowering *l, unsigned number, struct hlo_value normalised)
+static struct hlo_value scale_and_shift(struct lowering *l, unsigned number, struct hlo_value normalised)
 {
     struct hlo_value weight = lowering_along_last(l, lowered_parameter(l, number, WEIGHT), normalised.shape);
     struct hlo_value bias = lowering_along_last(l, lowered_parameter(l, number, BIAS), normalised.shape);
-    return hlo_binary(&l->hlo, "add", times(l, normalised, weight), bias);
+    return hlo_binary(&l->hlo, "add", lowering_times(l, normalised, weight), bias);
 }
 
 /* The mean over the last dimension of x[R,C], repeated. */
@@ -171,15 +165,15 @@ static struct hlo_value layer_norm_forward(struct lowering *l, unsigned number)
     struct lowered_layer *layer = &l->layers[number];
     struct hlo_value input = lowered_input(l, number, 0), x = lowering_rows(l, input);
     struct hlo_value distance = hlo_binary(&l->hlo, "subtract", x, row_mean(l, x));
-    layer->kept[KEPT_RSTD] = rstd_of(l, row_mean(l, times(l, distance, distance)));
-    layer->kept[KEPT_NORMALISED] = times(l, distance, layer->kept[KEPT_RSTD]);
-    return hlo_reshape(&l->hlo, shifted(l, number, layer->kept[KEPT_NORMALISED]), input.shape);
+    layer->kept[KEPT_RSTD] = rstd_of(l, row_mean(l, lowering_times(l, distance, distance)));
+    layer->kept[KEPT_NORMALISED] = lowering_times(l, distance, layer->kept[KEPT_RSTD]);
+    return hlo_reshape(&l->hlo, scale_and_shift(l, number, layer->kept[KEPT_NORMALISED]), input.shape);
 }
 
 static void give_weight_and_bias(struct lowering *l, unsigned number, struct hlo_value dy, struct hlo_value normalised)
 {
-    lowering_give_parameter_gradient(l, number, WEIGHT, lowering_sum_to_last(l, times(l, dy, normalised)));
-    lowering_give_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));
+    lowering_add_parameter_gradient(l, number, WEIGHT, lowering_sum_to_last(l, lowering_times(l, dy, normalised)));
+    lowering_add_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));
 }
 
 /* With g = dy weight: dx = rstd (g - mean(g) - normalised mean(g normalised)). */
@@ -190,11 +184,12 @@ static void layer_norm_backward(struct lowering *l, unsigned number, struct hlo_
     give_weight_and_bias(l, number, rows, normalised);
     if (!lowering_wants_gradient(l, number, 0))
         return;
-    struct hlo_value g = times(l, rows, lowering_along_last(l, lowered_parameter(l, number, WEIGHT), rows.shape));
-    struct hlo_value slope = times(l, normalised, row_mean(l, times(l, g, normalised)));
+    struct hlo_value g =
+        lowering_times(l, rows, lowering_along_last(l, lowered_parameter(l, number, WEIGHT), rows.shape));
+    struct hlo_value slope = lowering_times(l, normalised, row_mean(l, lowering_times(l, g, normalised)));
     struct hlo_value apart = hlo_binary(h, "subtract", hlo_binary(h, "subtract", g, row_mean(l, g)), slope);
-    struct hlo_value dx = times(l, apart, l->layers[number].kept[KEPT_RSTD]);
-    lowering_give_gradient(l, number, 0, hlo_reshape(h, dx, dy.shape));
+    struct hlo_value dx = lowering_times(l, apart, l->layers[number].kept[KEPT_RSTD]);
+    lowering_add_input_gradient(l, number, 0, hlo_reshape(h, dx, dy.shape));
 }
 
 const struct layer_lowering lowering_layer_norm = {layer_norm_forward, layer_norm_backward};
@@ -206,7 +201,7 @@ static struct hlo_value along_columns(struct lowering *l, struct hlo_value x, st
     return lowering_along_last(l, x, rows.shape);
 }
 
-static struct hlo_value less_mean(struct lowering *l, struct hlo_value x, struct hlo_value mean)
+static struct hlo_value centred(struct lowering *l, struct hlo_value x, struct hlo_value mean)
 {
     return hlo_binary(&l->hlo, "subtract", x, along_columns(l, mean, x));
 }
@@ -214,8 +209,8 @@ static struct hlo_value less_mean(struct lowering *l, struct hlo_value x, struct
 static struct hlo_value infer(struct lowering *l, unsigned number, struct hlo_value x)
 {
     struct hlo_value rstd = rstd_of(l, lowered_parameter(l, number, RUNNING_VARIANCE));
-    struct hlo_value distance = less_mean(l, x, lowered_parameter(l, number, RUNNING_MEAN));
-    return shifted(l, number, times(l, distance, along_columns(l, rstd, x)));
+    struct hlo_value distance = centred(l, x, lowered_parameter(l, number, RUNNING_MEAN));
+    return scale_and_shift(l, number, lowering_times(l, distance, along_columns(l, rstd, x)));
 }
 
 /* The example's weight, 1 or 0, for each element of rows[R,C]: examples that fill up a call take no part in its statistics. */
@@ -227,6 +222,15 @@ static struct hlo_value mask_of(struct lowering *l, struct hlo_value rows)
     return hlo_reshape(&l->hlo, all, rows.shape);
 }
 
+/* The rows of x[R,C] that take part, for each column. Counted by example, because a float32 does not count single rows beyond 2^24. */
+static struct hlo_value count_rows(struct lowering *l, struct hlo_value x)
+{
+    double each = (double)(x.shape.dims[0] / l->batch);
+    struct hlo_value examples = hlo_reduce(&l->hlo, "add", l->weight, HLO_DIMS(0));
+    struct hlo_value rows = hlo_binary_constant(&l->hlo, "multiply", examples, each);
+    return hlo_broadcast(&l->hlo, rows, HLO_SHAPE(x.shape.dims[1]), HLO_NO_DIMS);
+}
+
 /* Sums x[R,C] down its columns and divides by `count`[C]. */
 static struct hlo_value column_mean(struct lowering *l, struct hlo_value x, struct hlo_value count)
 {
@@ -234,12 +238,12 @@ static struct hlo_value column_mean(struct lowering *l, struct hlo_value x, stru
 }
 
 /* running - momentum (running - batch) */
-static void follow(struct lowering *l, unsigned number, unsigned p, struct hlo_value batch)
+static void update_statistic(struct lowering *l, unsigned number, unsigned p, struct hlo_value batch)
 {
     double momentum = lowered_layer(l, number)->spec.momentum;
     struct hlo_value running = lowered_parameter(l, number, p);
     struct hlo_value step = hlo_binary_constant(&l->hlo, "multiply", hlo_binary(&l->hlo, "subtract", running, batch),
-                                                (double)(float)(momentum > 0 ? momentum : MOMENTUM_DEFAULT));
+                                                (double)(float)(momentum > 0 ? momentum : NORMALISATION_MOMENTUM));
     lowering_set_statistic(l, number, p, hlo_binary(&l->hlo, "subtract", running, step));
 }
 
@@ -249,7 +253,7 @@ static struct hlo_value unbiased(struct lowering *l, struct hlo_value variance, 
     struct hlo_value others =
         hlo_binary_constant(&l->hlo, "maximum", hlo_binary_constant(&l->hlo, "subtract", count, 1), 1);
     struct hlo_value factor = hlo_binary_constant(&l->hlo, "maximum", hlo_binary(&l->hlo, "divide", count, others), 1);
-    return times(l, variance, factor);
+    return lowering_times(l, variance, factor);
 }
 
 static struct hlo_value batch_norm_forward(struct lowering *l, unsigned number)
@@ -259,15 +263,15 @@ static struct hlo_value batch_norm_forward(struct lowering *l, unsigned number)
     if (l->evaluation)
         return hlo_reshape(&l->hlo, infer(l, number, x), input.shape);
     struct hlo_value mask = layer->kept[KEPT_MASK] = mask_of(l, x);
-    struct hlo_value count = layer->kept[KEPT_COUNT] = hlo_reduce(&l->hlo, "add", mask, HLO_DIMS(0));
-    struct hlo_value mean = column_mean(l, times(l, x, mask), count);
-    struct hlo_value distance = times(l, less_mean(l, x, mean), mask);
-    struct hlo_value variance = column_mean(l, times(l, distance, distance), count);
+    struct hlo_value count = layer->kept[KEPT_COUNT] = count_rows(l, x);
+    struct hlo_value mean = column_mean(l, lowering_times(l, x, mask), count);
+    struct hlo_value distance = lowering_times(l, centred(l, x, mean), mask);
+    struct hlo_value variance = column_mean(l, lowering_times(l, distance, distance), count);
     layer->kept[KEPT_RSTD] = rstd_of(l, variance);
-    layer->kept[KEPT_NORMALISED] = times(l, distance, along_columns(l, layer->kept[KEPT_RSTD], x));
-    follow(l, number, RUNNING_MEAN, mean);
-    follow(l, number, RUNNING_VARIANCE, unbiased(l, variance, count));
-    return hlo_reshape(&l->hlo, shifted(l, number, layer->kept[KEPT_NORMALISED]), input.shape);
+    layer->kept[KEPT_NORMALISED] = lowering_times(l, distance, along_columns(l, layer->kept[KEPT_RSTD], x));
+    update_statistic(l, number, RUNNING_MEAN, mean);
+    update_statistic(l, number, RUNNING_VARIANCE, unbiased(l, variance, count));
+    return hlo_reshape(&l->hlo, scale_and_shift(l, number, layer->kept[KEPT_NORMALISED]), input.shape);
 }
 
 /* dx = weight rstd (dy - mean(dy) - normalised mean(dy normalised)) */
@@ -280,12 +284,13 @@ static void batch_norm_backward(struct lowering *l, unsigned number, struct hlo_
     if (!lowering_wants_gradient(l, number, 0))
         return;
     struct hlo_value mean = column_mean(l, rows, layer->kept[KEPT_COUNT]);
-    struct hlo_value slope = column_mean(l, times(l, rows, normalised), layer->kept[KEPT_COUNT]);
+    struct hlo_value slope = column_mean(l, lowering_times(l, rows, normalised), layer->kept[KEPT_COUNT]);
     struct hlo_value apart =
-        hlo_binary(h, "subtract", less_mean(l, rows, mean), times(l, normalised, along_columns(l, slope, rows)));
-    struct hlo_value factor = times(l, lowered_parameter(l, number, WEIGHT), layer->kept[KEPT_RSTD]);
-    struct hlo_value dx = times(l, times(l, apart, along_columns(l, factor, rows)), layer->kept[KEPT_MASK]);
-    lowering_give_gradient(l, number, 0, hlo_reshape(h, dx, dy.shape));
+        hlo_binary(h, "subtract", centred(l, rows, mean), lowering_times(l, normalised, along_columns(l, slope, rows)));
+    struct hlo_value factor = lowering_times(l, lowered_parameter(l, number, WEIGHT), layer->kept[KEPT_RSTD]);
+    struct hlo_value dx =
+        lowering_times(l, lowering_times(l, apart, along_columns(l, factor, rows)), layer->kept[KEPT_MASK]);
+    lowering_add_input_gradient(l, number, 0, hlo_reshape(h, dx, dy.shape));
 }
 
 const struct layer_lowering lowering_batch_norm = {batch_norm_forward, batch_norm_backward};

@@ -334,18 +334,28 @@ static void describe_call(struct program *program, const struct graph *graph)
         .type = xla_type_of(format->target_type), .rank = 2, .shape = {program->batch, format->target_elements}};
 }
 
-int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch,
+static int write_functions(struct program *program, const struct graph *graph, enum precision precision,
+                           struct error *error)
+{
+    for (enum entry entry = ENTRY_TRAIN; entry <= ENTRY_EVALUATE; entry++)
+        if ((program->uses >> entry & 1) != 0 &&
+            lowering_write(graph, precision, program->batch, entry == ENTRY_EVALUATE, &program->artifacts[entry],
+                           error) < 0)
+            return -1;
+    return 0;
+}
+
+int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch, unsigned uses,
                         struct program **ret_program, struct error *error)
 {
     struct program *program = memory_allocate(1, sizeof *program);
-    program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES;
+    program->uses = uses;
     program->batch = batch;
     for (unsigned i = 0; i < ENTRY_COUNT; i++)
         buffer_init(&program->artifacts[i], PROGRAM_ARTIFACT_MAX);
     copy_layout(program, graph_layout(graph));
     describe_call(program, graph);
-    if (lowering_write(graph, precision, batch, false, &program->artifacts[ENTRY_TRAIN], error) < 0 ||
-        lowering_write(graph, precision, batch, true, &program->artifacts[ENTRY_EVALUATE], error) < 0) {
+    if (write_functions(program, graph, precision, error) < 0) {
         program_free(program);
         return -1;
     }
@@ -512,6 +522,18 @@ int program_open_engine(struct program *program, const struct xla_options *optio
     return program->client != NULL ? 0 : xla_client_open(options, &program->client, error);
 }
 
+/* What the worker has written itself is nothing that the user could correct: the plugin does not suit. */
+static int blame(const struct program *program, enum entry entry, struct error *error)
+{
+    if (!program_is_of_layers(program))
+        return error_wrap(error, "program %s", entry_names[entry]);
+    if (error->kind != ERROR_INVALID)
+        return error_wrap(error, "the model's %s", entry_names[entry]);
+    error->kind = ERROR_UNSUPPORTED;
+    return error_wrap(error, "this PJRT plugin cannot compile the model's %s; take another version of it",
+                      entry_names[entry]);
+}
+
 int program_compile(struct program *program, struct error *error)
 {
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
@@ -520,7 +542,7 @@ int program_compile(struct program *program, struct error *error)
             continue;
         if (xla_executable_compile(program->client, artifact->data, artifact->length, &program->executables[i], error) <
             0)
-            return error_wrap(error, "program %s", entry_names[i]);
+            return blame(program, i, error);
     }
     return try_out(program, error);
 }

@@ -6,9 +6,9 @@
  *
  * A program may have functions to train, to evaluate and to predict. A process reads and compiles only those that it uses.
  *
- * Life cycle: program_open reads the document, or program_from_layers translates a model; program_open_engine opens the PJRT plugin; program_compile or program_load
- * makes the functions ready, once, before the first pass; program_free last, after the graphs that use it. Then any
- * number of threads may call program_run.
+ * Life cycle: program_open reads the document, or program_from_layers translates a model; program_open_engine opens the PJRT
+ * plugin; program_compile or program_load makes the functions ready, once, before the first pass; program_free last, after the
+ * graphs that use it. Between these, any number of threads may call program_run.
  */
 #ifndef COXSWAIN_MODEL_PROGRAM_H
 #define COXSWAIN_MODEL_PROGRAM_H
@@ -43,9 +43,9 @@ int program_open(const char *folder, unsigned uses, const char *platform, struct
                  struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
 int program_parse(const char *text, size_t length, struct program **ret_program, struct error *error);
-/* Makes a program of a model of layers (lowering.h), in calls of up to `batch` examples, that trains and evaluates. It has the graph's
- * layout and examples, and the graph may be freed. ERROR_UNSUPPORTED: a precision that XLA is not used with. */
-int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch,
+/* Makes a program of a model of layers (lowering.h), in calls of up to `batch` examples. `uses`: PROGRAM_EVALUATES, and perhaps
+ * PROGRAM_TRAINS. It has the graph's layout and examples, and the graph may be freed. Errors: those of lowering_write. */
+int program_from_layers(const struct graph *graph, enum precision precision, int64_t batch, unsigned uses,
                         struct program **ret_program, struct error *error);
 bool program_is_of_layers(const struct program *program);
 void program_free(struct program *program);
@@ -77,9 +77,9 @@ int program_serialise(const struct program *program, struct buffer *code, struct
  * trust their source. If it fails, program_compile may still be called. */
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
-/* Frees the exported form of the functions (StableHLO), which is not needed once they are compiled. */
+/* Frees the functions' StableHLO, which is not needed once they are compiled. */
 void program_drop_artifacts(struct program *program);
-/* Fills `ret_digest` with a digest of the exported functions that are used. Call it before program_drop_artifacts. */
+/* Fills `ret_digest` with a digest of the functions (StableHLO) that are used. Call it before program_drop_artifacts. */
 void program_digest(const struct program *program, unsigned char ret_digest[HMAC_BYTES]);
 /* Returns the bytes of host memory that the largest call allocates: copies of its arguments and, if the device has no memory of its own,
  * its temporary values and the results before they are copied to the caller's arrays. */

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/contract/environment.h"
 #include "common/hexadecimal.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/version.h"
 #include "worker/checkpoint/file.h"
@@ -29,6 +31,7 @@
 #define WORDS_MAX 65536
 #define NAME_BYTES 16 /* of the digest are the file's name */
 #define ANSWER 3      /* the child's descriptor for the code */
+#define JOB_MAX ((size_t)1 << 20)
 
 extern char **environ;
 
@@ -104,7 +107,8 @@ static void keep(const char *path, const struct buffer *code)
 
 /* ---------------------------------------------------------------- layers */
 
-int compilation_lower(const struct job_document *job, int64_t batch, struct program **ret_program, struct error *error)
+int compilation_lower(const struct job_document *job, int64_t batch, unsigned uses, struct program **ret_program,
+                      struct error *error)
 {
     const struct device_options cpu = {.type = DEVICE_TYPE_CPU, .threads = 1};
     struct device *device;
@@ -123,7 +127,7 @@ int compilation_lower(const struct job_document *job, int64_t batch, struct prog
                                           .layout_only = true};
     int result = graph_new(&options, &graph, error);
     if (result == 0) {
-        result = program_from_layers(graph, job->training.precision, batch, ret_program, error);
+        result = program_from_layers(graph, job->training.precision, batch, uses, ret_program, error);
         graph_free(graph);
     }
     device_close(device);
@@ -132,12 +136,13 @@ int compilation_lower(const struct job_document *job, int64_t batch, struct prog
 
 /* ---------------------------------------------------------------- the process that compiles */
 
-/* What the child compiles: the program in `folder`, or the layers of the job, which it reads as this process did. */
+/* What the child compiles: the program in `folder`, or the layers of the job, which it gets in its environment. (The file that this
+ * process has read may be gone, or another one by now.) */
 struct compiled_model {
     const char *folder; /* NULL: layers */
     unsigned uses;
-    const char *job_file; /* --job; NULL: the job is in the environment */
-    int64_t batch;        /* of a call of layers */
+    const struct job_document *job;
+    int64_t batch; /* of a call of layers */
 };
 
 #define CHILD_ARGUMENTS_MAX 20
@@ -164,15 +169,35 @@ static void add_number(struct child_arguments *arguments, const char *name, int6
 
 static void name_model(struct child_arguments *arguments, const struct compiled_model *model)
 {
+    add_number(arguments, "--compiled-for", model->uses);
     if (model->folder != NULL) {
         add_argument(arguments, "--compile-program", model->folder);
-        add_number(arguments, "--compiled-for", model->uses);
         return;
     }
     arguments->values[arguments->count++] = "--compile-model";
     add_number(arguments, "--compiled-batch", model->batch);
-    if (model->job_file != NULL)
-        add_argument(arguments, "--job", model->job_file);
+}
+
+/* This process' environment with the job in ENV_JOB. Strings but the last one belong to the environment. */
+static char **environment_with(const char *job)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **variables = memory_allocate(count + 2, sizeof *variables);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], ENV_JOB "=", strlen(ENV_JOB "=")) != 0)
+            variables[kept++] = environ[i];
+    size_t size = strlen(ENV_JOB "=") + strlen(job) + 1;
+    variables[kept] = memory_allocate(size, 1);
+    snprintf(variables[kept], size, ENV_JOB "=%s", job);
+    return variables;
+}
+
+static int print_job(const struct job_document *job, struct buffer *text, struct error *error)
+{
+    SCOPED_JSON *document = job_document_to_json(job);
+    return json_print(document, text, error);
 }
 
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
@@ -180,18 +205,26 @@ static int start_child(const struct compiled_model *model, unsigned tpus, int th
                        pid_t *ret_child, struct error *error)
 {
     struct child_arguments arguments = {.values = {"coxswain-worker"}, .count = 1};
+    SCOPED_BUFFER job = BUFFER_INIT(JOB_MAX);
+    posix_spawn_file_actions_t actions;
+    if (print_job(model->job, &job, error) < 0)
+        return -1;
     name_model(&arguments, model);
     add_number(&arguments, "--compiled-to", ANSWER);
     add_number(&arguments, "--compiled-on-tpus", tpus);
     add_number(&arguments, "--threads", threads);
-    posix_spawn_file_actions_t actions;
+    SCOPED_FREE char **variables = environment_with(buffer_text(&job));
+    size_t last = 0;
+    while (variables[last + 1] != NULL)
+        last++;
+    SCOPED_FREE char *variable = variables[last];
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, answer, ANSWER);
-    errno = posix_spawn(ret_child, "/proc/self/exe", &actions, NULL, (char *const *)arguments.values, environ);
+    errno = posix_spawn(ret_child, "/proc/self/exe", &actions, NULL, (char *const *)arguments.values, variables);
     posix_spawn_file_actions_destroy(&actions);
-    return errno != 0 ? error_set_errno(error, "start the process that compiles the program") : 0;
+    return errno != 0 ? error_set_errno(error, "start the process that compiles the model") : 0;
 }
 
 /* The last line of what the child has said, without the beginning that every end has: "exit 64 (…): ". */
@@ -212,7 +245,7 @@ static int judge(int status, struct buffer *words, struct error *error)
     const char *line = last_line(words);
     if (WIFSIGNALED(status))
         return error_set(error, ERROR_INVALID,
-                         "the PJRT plugin ended with signal %d while it compiled the program: %.600s", WTERMSIG(status),
+                         "the PJRT plugin ended with signal %d while it compiled the model: %.600s", WTERMSIG(status),
                          line);
     switch (WEXITSTATUS(status)) {
     case EXIT_CODE_NO_DEVICE:
@@ -248,7 +281,7 @@ static int compile_apart(const struct compiled_model *model, unsigned tpus, int 
         return -1;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
-            return error_set_errno(error, "wait for the process that compiles the program");
+            return error_set_errno(error, "wait for the process that compiles the model");
     (void)read_from_start(said, &words, "the compiler's words", NULL);
     if (judge(status, &words, error) < 0)
         return -1;
@@ -280,12 +313,12 @@ static int compile_for(const struct program *program, const char *plugin, const 
     return 0;
 }
 
-static void read_options(const struct arguments *arguments, const struct identity *identity,
+/* `tpus` of this machine; 0: any device. */
+static void read_options(const struct arguments *arguments, const struct identity *identity, unsigned tpus,
                          struct xla_options *options)
 {
     bool here = arguments->topology == NULL;
-    xla_options_init(options, identity->pjrt_plugin, here ? (unsigned)arguments->compiled_on_tpus : 1,
-                     here ? identity->pjrt_cpu_devices : 0);
+    xla_options_init(options, identity->pjrt_plugin, here ? tpus : 1, here ? identity->pjrt_cpu_devices : 0);
 }
 
 /* Frees the program. */
@@ -306,7 +339,7 @@ int compilation_run_apart(const struct arguments *arguments, const struct identi
     if (arguments->compiled_to >= 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     *ret_code = EXIT_CODE_BAD_JOB;
-    read_options(arguments, identity, &options);
+    read_options(arguments, identity, (unsigned)arguments->compiled_on_tpus, &options);
     if (program_open(arguments->program, (unsigned)arguments->compiled_for, xla_options_platform(&options), &program,
                      error) < 0)
         return -1;
@@ -328,6 +361,13 @@ static int choose_batch(const struct arguments *arguments, const struct job_docu
     return 0;
 }
 
+/* Of the child process of a worker; for people, all that a worker needs. */
+static unsigned uses_of(const struct arguments *arguments)
+{
+    return arguments->compiled_for != PROGRAM_USES_ALL ? (unsigned)arguments->compiled_for
+                                                       : PROGRAM_TRAINS | PROGRAM_EVALUATES;
+}
+
 int compilation_run_model(const struct arguments *arguments, const struct identity *identity,
                           const struct job_document *job, enum exit_code *ret_code, struct error *error)
 {
@@ -337,10 +377,12 @@ int compilation_run_model(const struct arguments *arguments, const struct identi
     if (arguments->compiled_to >= 0)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     *ret_code = EXIT_CODE_BAD_JOB;
-    read_options(arguments, identity, &options);
+    read_options(arguments, identity, job->devices.type == DEVICE_TYPE_TPU ? (unsigned)job->devices.count : 0,
+                 &options);
     if (job->model.program_path != NULL)
         return error_set(error, ERROR_INVALID, "--compile-model: the job's model is a program; use --compile-program");
-    if (choose_batch(arguments, job, &batch, error) < 0 || compilation_lower(job, batch, &program, error) < 0)
+    if (choose_batch(arguments, job, &batch, error) < 0 ||
+        compilation_lower(job, batch, uses_of(arguments), &program, error) < 0)
         return -1;
     int result = compile_and_free(program, arguments, &options, error);
     if (result < 0)
@@ -384,10 +426,8 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
     }
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
-    const struct compiled_model model = {.folder = folder,
-                                         .uses = uses,
-                                         .job_file = trainer->arguments->job_file,
-                                         .batch = program_batch(trainer->program)};
+    const struct compiled_model model = {
+        .folder = folder, .uses = uses, .job = trainer->job, .batch = program_batch(trainer->program)};
     if (compile(trainer, &model, options, threads, &code, error) < 0)
         return -1;
     if (code.length > 0)

@@ -40,8 +40,9 @@ struct xla_options;
 int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
                     int threads, struct error *error);
 
-/* Translates the job's preset or layers to a program, in calls of up to `batch` examples. */
-int compilation_lower(const struct job_document *job, int64_t batch, struct program **ret_program, struct error *error);
+/* Translates the job's preset or layers to a program for `uses`, in calls of up to `batch` examples. */
+int compilation_lower(const struct job_document *job, int64_t batch, unsigned uses, struct program **ret_program,
+                      struct error *error);
 
 /* Implements coxswain-worker --compile-program, the child process of compilation_run: compiles the program, and writes the code to
  * the descriptor --compiled-to if it is given. With --topology it compiles for TPUs that this machine need not have, and prints

@@ -216,7 +216,8 @@ int job_check_run(const struct arguments *arguments, const struct identity *iden
         *ret_code = EXIT_CODE_NO_DEVICE;
         return -1;
     }
-    int result = check(&trainer, job->devices.type == DEVICE_TYPE_CPU, ret_code, error);
+    bool on_cpus = job->devices.type == DEVICE_TYPE_CPU && !job_document_uses_plugin(job);
+    int result = check(&trainer, on_cpus, ret_code, error);
     trainer_release(&trainer);
     return result;
 }

@@ -65,7 +65,7 @@ struct trainer {
         communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
     struct device_stream *stream;            /* for evaluations */
     struct graph *graph;                     /* of the first device */
-    struct program *program;                 /* NULL: the model is a preset or layers */
+    struct program *program;                 /* NULL: the worker's own operations compute the model */
     struct dataset *training, *validation;
     struct trained_on trained_on; /* of the weights that inference has loaded */
     struct sampler sampler;

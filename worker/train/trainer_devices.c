@@ -87,18 +87,10 @@ static unsigned count_devices(const struct trainer *trainer)
     return trainer->crew.part == CREW_TRAINS && !keeps_to_the_host(trainer) ? (unsigned)trainer->job->devices.count : 1;
 }
 
-static bool has_global_statistics(const struct model_spec *model)
-{
-    bool global = model->statistics == STATISTICS_GLOBAL;
-    for (unsigned i = 0; i < model->layer_count; i++)
-        global |= model->layers[i].statistics == STATISTICS_GLOBAL;
-    return global;
-}
-
 /* Refuses on a GPU that Auto has chosen what validation refuses with type GPU. */
 static int check_gpus_suit(const struct trainer *trainer, struct error *error)
 {
-    if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
+    if (trainer->plan.logical_shards > 1 && job_document_has_global_statistics(trainer->job))
         return error_set(error, ERROR_UNSUPPORTED,
                          "statistics: Global over several logical shards is computed on CPUs only so far; to use "
                          "GPUs, write statistics: Shard");

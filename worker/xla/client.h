@@ -85,7 +85,7 @@ const char *xla_client_description(const struct xla_client *client);
 /* Returns whether the devices compute in the host's memory. */
 bool xla_client_shares_memory(const struct xla_client *client);
 
-/* Compiles a portable StableHLO artifact, for any device of the client. ERROR_INVALID, with the plugin's own words, if it
+/* Compiles StableHLO, a portable artifact or text, for any device of the client. ERROR_INVALID, with the plugin's own words, if it
  * cannot be compiled; ERROR_NO_SPACE if it does not fit into a device's memory. */
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error);

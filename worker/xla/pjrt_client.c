@@ -116,7 +116,7 @@ static const PJRT_Api *open_plugin(const char *path, struct error *error)
 {
     if (*path == '\0')
         return error_set(error, ERROR_UNSUPPORTED,
-                         "a program needs a PJRT plugin: set devices.plugin or COXSWAIN_PJRT_PLUGIN to the path of "
+                         "this job needs a PJRT plugin: set devices.plugin or COXSWAIN_PJRT_PLUGIN to the path of "
                          "one, or take an image that has one"),
                NULL;
     const PJRT_Api *api = find_api(path, error);

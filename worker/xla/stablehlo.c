@@ -272,15 +272,15 @@ struct hlo_value hlo_slice(struct hlo *hlo, struct hlo_value x, unsigned dimensi
     return y;
 }
 
-struct hlo_value hlo_pad(struct hlo *hlo, struct hlo_value x, const struct hlo_padding *padding)
+struct hlo_value hlo_pad(struct hlo *hlo, struct hlo_value x, double value, const struct hlo_padding *padding)
 {
-    struct hlo_value zero = hlo_constant(hlo, x.type, (struct hlo_shape){0}, 0);
+    struct hlo_value filler = hlo_constant(hlo, x.type, (struct hlo_shape){0}, value);
     struct hlo_value y = new_value(hlo, x.type, x.shape);
     for (unsigned i = 0; i < x.shape.rank; i++)
         y.shape.dims[i] += padding->low[i] + padding->high[i] + padding->between[i] * (x.shape.dims[i] - 1);
     emit(hlo, "%%v%u = stablehlo.pad %%v%u, %%v%u, low = [%s], high = [%s], interior = [%s] : (%s, %s) -> %s\n", y.id,
-         x.id, zero.id, list_of(padding->low, x.shape.rank).text, list_of(padding->high, x.shape.rank).text,
-         list_of(padding->between, x.shape.rank).text, type_of(x).text, type_of(zero).text, type_of(y).text);
+         x.id, filler.id, list_of(padding->low, x.shape.rank).text, list_of(padding->high, x.shape.rank).text,
+         list_of(padding->between, x.shape.rank).text, type_of(x).text, type_of(filler).text, type_of(y).text);
     return y;
 }
 

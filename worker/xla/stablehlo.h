@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a function of StableHLO, the language in which XLA takes programs, as MLIR text. The model's lowering (model/lowering.h)
+ * Writes a function of StableHLO, the language in which XLA takes programs, as MLIR text. (Other releases of StableHLO may read the text
+ * differently, unlike portable artifacts; it is tested with plugins of PJRT 0.106 and 0.115 and with libtpu 0.0.52.) The model's lowering (model/lowering.h)
  * calls one function here for each operation; XLA then compiles the text (client.h).
  *
  * Each call appends one operation and returns its result, a name for a tensor of known type and shape. Shapes are row-major. The
@@ -85,11 +86,11 @@ struct hlo_value hlo_concatenate(struct hlo *hlo, const struct hlo_value *values
 /* Elements first, first + step … below `end` of one dimension. */
 struct hlo_value hlo_slice(struct hlo *hlo, struct hlo_value x, unsigned dimension, int64_t first, int64_t end,
                            int64_t step);
-/* Surrounds and interleaves x with zeros; `low` and `high` may be negative, and then remove elements. */
+/* Surrounds and interleaves x with `value`; `low` and `high` may be negative, and then remove elements. */
 struct hlo_padding {
     int64_t low[HLO_RANK_MAX], high[HLO_RANK_MAX], between[HLO_RANK_MAX];
 };
-struct hlo_value hlo_pad(struct hlo *hlo, struct hlo_value x, const struct hlo_padding *padding);
+struct hlo_value hlo_pad(struct hlo *hlo, struct hlo_value x, double value, const struct hlo_padding *padding);
 
 /* Reduces over `dims`, which the result does not have: `operation` is "add", "maximum" or "minimum". */
 struct hlo_value hlo_reduce(struct hlo *hlo, const char *operation, struct hlo_value x, struct hlo_dims dims);

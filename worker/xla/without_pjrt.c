@@ -4,7 +4,7 @@
  */
 #include "worker/xla/client.h"
 
-#define REFUSAL "this worker was built without XLA (make XLA=1), which programs need"
+#define REFUSAL "this worker was built without XLA (make XLA=1), which programs, TPUs and devices.plugin need"
 
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {

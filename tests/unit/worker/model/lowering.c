@@ -95,7 +95,8 @@ Test(lowering, the_program_has_the_layout_of_the_graph)
     struct model_spec model = preset(PRESET_RESNET20);
     struct graph *graph = open_graph(&model, &device);
     struct program *program = NULL;
-    cr_assert_eq(program_from_layers(graph, PRECISION_FLOAT32, 4, &program, NULL), 0);
+    cr_assert_eq(program_from_layers(graph, PRECISION_FLOAT32, 4, PROGRAM_TRAINS | PROGRAM_EVALUATES, &program, NULL),
+                 0);
     cr_expect(program_is_of_layers(program));
     cr_expect_eq(program_batch(program), 4);
     cr_expect_eq(parameter_layout_digest(program_layout(program)), parameter_layout_digest(graph_layout(graph)));
@@ -114,7 +115,7 @@ Test(lowering, refuses_float16)
     struct graph *graph = open_graph(&model, &device);
     struct error error = ERROR_INIT;
     struct program *program;
-    cr_expect_eq(program_from_layers(graph, PRECISION_FLOAT16, 4, &program, &error), -1);
+    cr_expect_eq(program_from_layers(graph, PRECISION_FLOAT16, 4, PROGRAM_EVALUATES, &program, &error), -1);
     cr_expect_eq(error.kind, ERROR_UNSUPPORTED);
     cr_expect(strstr(error.message, "Float16 is for GPUs") != NULL, "%s", error.message);
     graph_free(graph);
