@@ -1678,6 +1678,15 @@ const struct rule rules[] = {
      .about = &sweep_parameter_type,
      .holds = sweep_rule_source,
      .message = "give exactly one of values, uniform, logUniform and integer"},
+    {.name = "SweepGoal",
+     .about = &training_sweep_spec_type,
+     .field = "objective.goal",
+     .holds = sweep_rule_goal,
+     .cel = "has(self.objective.goal) || self.objective.metric.endsWith('loss') || "
+            "self.objective.metric.endsWith('Loss')",
+     .message =
+         "is missing, and only of a loss a lower value is known to be better; give Maximize, as for an accuracy, "
+         "or Minimize, as for an error"},
     {.name = "SweepTargets",
      .about = &training_sweep_spec_type,
      .field = "parameters",

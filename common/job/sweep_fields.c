@@ -136,8 +136,8 @@ static const struct field objective_fields[] = {
      MEMBER(sweep_objective, goal),
      LONE,
      .words = sweep_goal_words,
-     .fallback = "Minimize",
-     .description = "Whether a lower or a higher value is better."},
+     .description = "Whether a lower or a higher value is better. Required unless the metric's name ends in loss or "
+                    "Loss, of which a lower one is better."},
 };
 static OBJECT_TYPE(objective_type, "Objective", objective_fields);
 

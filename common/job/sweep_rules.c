@@ -43,6 +43,18 @@ bool sweep_rule_source(const struct json *self, const struct json *old)
            1;
 }
 
+static bool is_loss(const char *metric)
+{
+    size_t length = strlen(metric);
+    return length >= 4 && (strcmp(metric + length - 4, "loss") == 0 || strcmp(metric + length - 4, "Loss") == 0);
+}
+
+bool sweep_rule_goal(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return json_at(self, "objective.goal") || is_loss(json_string_at(self, "objective.metric", "loss"));
+}
+
 static const char *const targets[] = {"path", "env", "arg"};
 
 static bool is_same_target(const struct json *one, const struct json *other)

@@ -27,6 +27,8 @@ bool sweep_rule_source(const struct json *self, const struct json *old);
 
 /* `self` is the spec. */
 
+/* A metric other than a loss has a goal. */
+bool sweep_rule_goal(const struct json *self, const struct json *old);
 /* No two parameters have the same path, env or arg. */
 bool sweep_rule_targets_differ(const struct json *self, const struct json *old);
 /* A parameter's `when` names another parameter of the sweep … */

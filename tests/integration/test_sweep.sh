@@ -79,7 +79,7 @@ verdict $? "and so are values that make no job" "$(told zero 'status')"
 sweep beyond '"maxTrials":2,"parameters":[{"path":"workers.template.spec.containers.1.image","values":["a"]}]'
 sweep_is beyond Failed && is_told beyond 'reason("Failed") == "InvalidSpec" and "path workers.template.spec.containers.1.image leads nowhere: workers.template.spec.containers has 1 element in the template" in message("Failed") and t == []'
 verdict $? "a path to an element past the end of a list is refused before any trial" "$(told beyond 'status')"
-sweep unsaid '"maxTrials":1,"objective":{"metric":"accuracy"},"parameters":[{"path":"coxswain.training.batchSize","values":[50]}]'
+sweep unsaid '"maxTrials":1,"objective":{"metric":"accuracy","goal":"Maximize"},"parameters":[{"path":"coxswain.training.batchSize","values":[50]}]'
 sweep_is unsaid Failed && is_told unsaid 'reason("Failed") == "NoTrialSucceeded"'
 verdict $? "a metric that no trial reports" "$(told unsaid 'status')"
 sweep refused '"parameters":[{"path":"coxswain.training.batchSize","values":[50]}]' >why

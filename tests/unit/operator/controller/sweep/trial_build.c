@@ -164,6 +164,8 @@ static void expect_pause(const char *yaml, const char *early_stopping, const cha
     SCOPED_JSON *object = yaml_value(yaml);
     json_set(json_member(object, "spec"), "earlyStopping", yaml_value(early_stopping));
     json_set_string(json_set_object(json_member(object, "spec"), "objective"), "metric", metric);
+    if (strcmp(metric, "loss") != 0)
+        json_set_string(json_at(object, "spec.objective"), "goal", "Minimize");
     json_set(json_set_object(object, "status"), "results", yaml_value(results));
     struct training_sweep sweep = sweep_of(object);
     struct json *job = NULL;
