@@ -76,8 +76,8 @@ verdict $? "a replaced trial has the bits of a job made by hand from the same ch
 is_told crowd "t[$fork]['spec']['coxswain']['training']['optimizer']['learningRate'] != t[status['results'][$fork]['parent']]['spec']['coxswain']['training']['optimizer']['learningRate']"
 verdict $? "and another rate than its parent"
 same=$(told crowd 'next(i for i, r in enumerate(status["results"]) if i > 7 and r["parent"] == i - 4)')
-by_hand "$same" same && [[ $(state_of "crowd-$same-$uid") == "$(state_of same)" ]]
-verdict $? "and one that was not replaced, too" "$same"
+by_hand "$same" same && [[ $(state_of "crowd-$same-$uid") == "$(state_of same)" && $(state_of same) ]]
+verdict $? "and one that was not replaced, too" "$same: $(state_of "crowd-$same-$uid") $(state_of same)"
 
 parent=$(told crowd "status['results'][$fork]['parent']")
 cox 0 sweep get crowd && printed "^TRIAL .* FROM" && printed "^$fork *Succeeded .* $parent\( *best\)\? *$"

@@ -25,9 +25,15 @@ steps=150
 storage='"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],'
 checkpoint='"checkpoint":{"storage":"runs","everySteps":1000,"keep":1},"evaluation":{"everySteps":10},'
 
-# weights_of FOLDER: the SHA-256 of the weights and the optimizer's slots in the last checkpoint
+# weights_of TRIAL: the SHA-256 of the weights and the optimizer's slots in the last checkpoint, whose folder is TRIAL-UID
 weights_of() {
-    sha256sum <"$(find "runs/$1" -path "*$steps*" -name rank-00000.safetensors)"
+    sha256sum <"$(find "runs/$1"-* -path "*/step-*$steps.*" -name rank-00000.safetensors)"
+}
+
+# same_weights TRIAL OTHER
+same_weights() {
+    local one other
+    one=$(weights_of "$1") && other=$(weights_of "$2") && [[ $one && $one == "$other" ]]
 }
 
 # The first to come to a rung always pauses there. Of six trials three come to the second rung and one to the third, so the last
@@ -67,7 +73,7 @@ verdict $? "it had paused" "$winner; $(told halving '[(state(j), j["status"].get
 # The same job without a pause.
 rm delay
 sweep straight "\"algorithm\":{\"type\":\"Grid\"},\"parameters\":[{\"path\":\"coxswain.training.optimizer.learningRate\",\"values\":[$rate]}]" $steps
-sweep_is straight Complete && [[ $(weights_of "$winner") == $(weights_of straight-0) ]]
+sweep_is straight Complete && same_weights "$winner" straight-0
 verdict $? "its weights are, bit by bit, those of a job that never paused" "$winner $(weights_of "$winner"), straight $(weights_of straight-0); $(find runs)"
 
 # A crew that waits at a rung while nobody decides, and loses a member meanwhile: the successor joins it there, and no step is taken.
@@ -86,7 +92,7 @@ sweep_is crew Complete 120 && is_told crew 'status["best"]["trial"] == "crew-0" 
 verdict $? "and the sweep is completed after one of them was killed there" "$(told crew 'status'); $(tail -n 5 operator.log)"
 sweep alone '"algorithm":{"type":"Grid"},"parameters":[{"path":"coxswain.strategy.type","values":["MultiWorkerMirrored"]},{"path":"workers.replicas","values":[2]},{"path":"coxswain.training.optimizer.learningRate","values":[0.1]}]' 60
 steps=60
-sweep_is alone Complete && [[ $(weights_of crew-0) == $(weights_of alone-0) ]]
+sweep_is alone Complete && same_weights crew-0 alone-0
 verdict $? "with the bits of a crew that never waited" "$(weights_of crew-0) $(weights_of alone-0)"
 
 says_why() { cox 0 why "$1" && printed "^$1 waits$2"; }
