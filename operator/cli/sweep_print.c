@@ -169,6 +169,15 @@ static void print_bar(const struct sweep_view *view, int64_t now_ms, unsigned wi
     buffer_append_byte(out, '\n', NULL);
 }
 
+/* The best trial lacks the parameters that it did not try, so that its values are not in the places of the spec's. */
+static const char *label_of(const struct training_sweep *sweep, const char *name)
+{
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        if (strcmp(sweep_parameter_name(&sweep->parameters[i]), name) == 0)
+            return sweep_parameter_label(sweep, i);
+    return name;
+}
+
 static void print_best(const struct sweep_view *view, struct buffer *out)
 {
     const struct sweep_best *best = &view->sweep->status.best;
@@ -176,9 +185,7 @@ static void print_best(const struct sweep_view *view, struct buffer *out)
         return;
     buffer_format(out, "best  %s: %s %s with ", best->trial, view->sweep->objective.metric, best->objective);
     for (unsigned i = 0; i < best->parameter_count; i++)
-        buffer_format(out, "%s%s %s", i > 0 ? ", " : "",
-                      i < view->sweep->parameter_count ? sweep_parameter_label(view->sweep, i)
-                                                       : best->parameters[i].name,
+        buffer_format(out, "%s%s %s", i > 0 ? ", " : "", label_of(view->sweep, best->parameters[i].name),
                       best->parameters[i].value);
     buffer_append_byte(out, '\n', NULL);
 }

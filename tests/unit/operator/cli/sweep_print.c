@@ -54,6 +54,20 @@ Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
     cr_expect(strstr(buffer_text(&narrow), "\nbest  s-0: validatio\n"), "%s", buffer_text(&narrow));
 }
 
+Test(sweep_print, the_best_trial_lacks_a_parameter_that_it_did_not_try)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\n"
+        "spec: {maxTrials: 6, template: {}, parameters: [{path: o.type, values: [SGD, AdamW]}, {path: o.momentum, "
+        "values: [0.9], when: {parameter: o.type, values: [SGD]}}, {path: o.rate, values: [0.5]}]}\n"
+        "status: {trials: {total: 6}, best: {trial: s-0, objective: '1', parameters: [{name: o.type, value: AdamW}, "
+        "{name: o.rate, value: '0.5'}]}}\n");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_print_block(&view, SWEEP_NOW, 100, &out);
+    cr_expect_not_null(strstr(buffer_text(&out), " with type AdamW, rate 0.5\n"), "%s", buffer_text(&out));
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, how_trials_end)
 {
     sweep_print_end(&scene.sweep, scene.lines[1], &out);
