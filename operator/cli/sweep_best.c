@@ -49,13 +49,15 @@ static int64_t generations_of_best(const struct training_sweep *sweep)
     return (number ? strtoll(number + 1, NULL, 10) : 0) / sweep->algorithm.population + 1;
 }
 
-/* The job's own folder has the trial's name, too: a job of a better trial, printed later, does not go on from this one's checkpoints. */
-static void put_descent(const struct training_sweep *sweep, struct json *spec)
+/* The folder has the trial's name and the sweep's uid: otherwise a job of a better trial, printed later, or of a sweep that was created
+ * again, would go on from this one's checkpoints, with weights of other values. */
+static void put_folders(const struct training_sweep *sweep, struct json *spec)
 {
-    SCOPED_FREE char *parent = sweep_descent_folder(sweep, sweep->status.best.trial);
-    SCOPED_FREE char *own = memory_format("%s-best", parent);
+    SCOPED_FREE char *trial = sweep_descent_folder(sweep, sweep->status.best.trial);
+    SCOPED_FREE char *own = memory_format("%s-best", trial);
     sweep_descent_put_folder(spec, own);
-    sweep_descent_put(spec, parent, generations_of_best(sweep));
+    if (sweep_has_parents(sweep))
+        sweep_descent_put(spec, trial, generations_of_best(sweep));
 }
 
 int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error)
@@ -70,8 +72,7 @@ int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, st
     struct json *spec = json_set(job, "spec", json_copy(sweep->template));
     if (put_values(sweep, spec, error) < 0)
         return -1;
-    if (sweep_has_parents(sweep))
-        put_descent(sweep, spec);
+    put_folders(sweep, spec);
     *ret_job = job;
     job = NULL;
     return 0;

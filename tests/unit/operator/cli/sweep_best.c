@@ -87,6 +87,21 @@ Test(sweep_best, yaml_says_which_trial_it_was)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_best, saves_to_a_folder_of_its_trial_and_its_sweep)
+{
+    struct training_sweep sweep =
+        sweep_of("metadata: {name: s, uid: 12345678-9abc}\n"
+                 "spec: {maxTrials: 8, template: {coxswain: {checkpoint: {storage: runs}}}, parameters: [{path: "
+                 "coxswain.training.seed, values: [1]}]}\n"
+                 "status: {best: {trial: s-5, objective: '1', parameters: [{name: coxswain.training.seed, value: "
+                 "'1'}]}}\n");
+    SCOPED_JSON *job = NULL;
+    cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.checkpoint.path", ""), "s-5-12345678-best");
+    cr_expect_null(json_at(job, "spec.coxswain.init"));
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_best, of_a_population_goes_on_from_its_checkpoint)
 {
     struct training_sweep sweep =
