@@ -60,13 +60,26 @@ static int fill_values(const struct training_sweep *sweep, int64_t trial, struct
     return 0;
 }
 
+/* The file keeps its name, on which its form may depend: best/model.safetensors becomes best/FOLDER/model.safetensors. */
+static void put_export(struct json *spec, const char *folder)
+{
+    struct json *export = json_member(json_member(spec, "coxswain"), "export");
+    const char *path = json_string(json_member(export, "path"), NULL);
+    if (!path)
+        return;
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    SCOPED_FREE char *own = memory_format("%.*s%s/%s", (int)(file - path), path, folder, file);
+    json_set_string(export, "path", own);
+}
+
 /* A folder of this sweep alone: a trial of a sweep that was deleted and created again must not go on from the earlier trial's checkpoint,
- * which has other values. */
+ * which has other values. Trials that run at the same time must not write to one file. */
 static void fill_folder(const struct training_sweep *sweep, int64_t trial, struct json *spec)
 {
     SCOPED_FREE char *name = trial_name(sweep, trial);
     SCOPED_FREE char *folder = sweep_descent_folder(sweep, name);
     sweep_descent_put_folder(spec, folder);
+    put_export(spec, folder);
 }
 
 /* A trial of a later generation goes on from its parent's checkpoint, for as many steps as the template says. */

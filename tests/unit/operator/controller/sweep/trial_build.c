@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/memory.h"
 #include "sweep_scene.h"
 
 static void expect_refused(const char *yaml, const char *words)
@@ -155,6 +156,25 @@ Test(trial_build, checkpoints_lie_in_a_folder_of_this_sweep)
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.checkpoint.path", ""), "s-3-u");
     json_free(job);
     training_sweep_release(&sweep);
+}
+
+static void expect_export(const char *path, const char *wanted)
+{
+    SCOPED_FREE char *yaml =
+        memory_format(SWEEP_HEAD "      export: {storage: runs, path: %s}\n"
+                                 "    storage: [{name: runs, hostPath: {path: /runs}}]\n"
+                                 "  maxTrials: 4\n"
+                                 "  parameters: [{path: coxswain.training.batchSize, values: [10]}]\n",
+                      path);
+    SCOPED_JSON *job = built(yaml, 3);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.export.path", ""), wanted);
+}
+
+Test(trial_build, each_trial_exports_to_a_file_of_its_own)
+{
+    expect_export("model.safetensors", "s-3-u/model.safetensors");
+    expect_export("best/model.safetensors", "best/s-3-u/model.safetensors");
+    expect_export("a/b/model", "a/b/s-3-u/model");
 }
 
 /* `results` in YAML; `step` NULL: the trial does not wait. */
