@@ -274,7 +274,9 @@ int command_sweep(int count, char **words)
         words[1] = title;
         return command_in_cluster(count - 1, words + 1, actions[i].usage, actions[i].action);
     }
-    if (*name && !help)
+    if (strcmp(name, "list") == 0)
+        fprintf(stderr, "%s: there is no \"list\"; `cox sweep get` lists the sweeps\n", words[0]);
+    else if (*name && !help)
         refuse_action(words[0], name);
     return command_usage(help, SWEEP_USAGE);
 }

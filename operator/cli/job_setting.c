@@ -373,6 +373,17 @@ static int parameter_check_range(const struct json *parameter, const struct shap
                      range);
 }
 
+static int refuse_prefix(const char *path, struct error *error)
+{
+    static const char with_spec[] = "spec.", with_template[] = "template.";
+    const char *rest = path;
+    if (strncmp(rest, with_spec, sizeof with_spec - 1) == 0)
+        rest += sizeof with_spec - 1;
+    if (strncmp(rest, with_template, sizeof with_template - 1) == 0)
+        rest += sizeof with_template - 1;
+    return rest == path ? 0 : error_set(error, ERROR_INVALID, "a path begins within the template; write %s", rest);
+}
+
 static int parameter_check(const struct json *parameter, const char *path, struct error *error)
 {
     struct shape shape = {.type = &training_job_spec_type};
@@ -380,8 +391,8 @@ static int parameter_check(const struct json *parameter, const char *path, struc
         const char *dot = strchr(at, '.');
         SCOPED_FREE char *part = dot ? memory_copy_bytes(at, (size_t)(dot - at)) : memory_copy_string(at);
         SCOPED_FREE char *until = memory_copy_bytes(path, at > path ? (size_t)(at - path - 1) : 0);
-        if (at == path && strcmp(part, "spec") == 0)
-            return error_set(error, ERROR_INVALID, "a path begins within the template; leave out \"spec.\"");
+        if (at == path && refuse_prefix(path, error) < 0)
+            return -1;
         if (parameter_descend(&shape, part, until, error) < 0)
             return -1;
         at = dot ? dot + 1 : NULL;

@@ -37,7 +37,7 @@ static int put_line(const struct sweep_view *view, const struct trial_line *line
     char number[SECONDS_MAX], seconds[SECONDS_MAX] = "";
     snprintf(number, sizeof number, "%" PRId64, line->number);
     if (seconds_of(line) >= 0)
-        snprintf(seconds, sizeof seconds, "%g", seconds_of(line));
+        snprintf(seconds, sizeof seconds, "%.3f", seconds_of(line));
     if (csv_append_cell(out, number, ",", error) < 0 || csv_append_cell(out, line->name, ",", error) < 0 ||
         csv_append_cell(out, line->state, ",", error) < 0)
         return -1;

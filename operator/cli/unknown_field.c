@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/job/enum_words.h"
 #include "common/job/fields.h"
 #include "common/memory.h"
 #include "common/nearest_word.h"
@@ -12,6 +13,7 @@
 #define UNKNOWN "unknown field \""
 #define SPEC "spec."
 #define UNSUPPORTED "Unsupported value: "
+#define ALGORITHM "spec.algorithm.type: "
 #define SUPPORTED ": supported values: "
 #define WORDS_MAX 64
 #define IS_INVALID "\" is invalid: "
@@ -195,10 +197,29 @@ static void explain_values(struct error *error)
     error->http_status = status;
 }
 
+/* ASHA, Hyperband and Median are often taken for algorithms. */
+static void explain_algorithm(struct error *error)
+{
+    const char *at = strstr(error->message, ALGORITHM UNSUPPORTED);
+    const char *word = at ? at + strlen(ALGORITHM UNSUPPORTED) : NULL;
+    SCOPED_FREE char *value = word ? take_quoted(&word) : NULL;
+    if (!value || words_find(early_stopping_type_words, value) < 0)
+        return;
+    SCOPED_FREE char *refusal = memory_copy_string(error->message);
+    int status = error->http_status;
+    error_set(error, error->kind,
+              "%s; %s stops trials early: give it as spec.earlyStopping.type, beside any algorithm "
+              "but PBT",
+              refusal, value);
+    error->http_status = status;
+}
+
 void unknown_field_explain(bool is_sweep, struct error *error)
 {
     const struct object_type *type = is_sweep ? &training_sweep_spec_type : &training_job_spec_type;
     explain_values(error);
+    if (is_sweep)
+        explain_algorithm(error);
     SCOPED_BUFFER meant = BUFFER_INIT(ERROR_MESSAGE_MAX);
     for (const char *at = error->message; (at = strstr(at, UNKNOWN));) {
         at += strlen(UNKNOWN);

@@ -57,6 +57,7 @@ manifest grid 'algorithm: {type: Grid}
 
 cox 2 sweep && cox 2 sweep fred && cox 2 sweep get a b && cox 2 sweep best && cox 2 sweep export x -o yaml &&
     grep -q 'it takes one of csv and json' err && cox 2 sweep best Grid && grep -q 'no sweep can be called "Grid"' err &&
+    cox 2 sweep list && grep -qx 'cox sweep: there is no "list"; `cox sweep get` lists the sweeps' err &&
     cox 2 sweep gett && grep -qx 'cox sweep: there is no "gett"; did you mean "get"?' err && cox 2 sweep top && cox 2 sweep top a b && cox 2 sweep run && grep -q '^cox sweep run: it takes one FILE' err &&
     cox 0 sweep --help && printed '^usage: cox sweep' && cox 0 sweep best --help && printed 'Exit code: 0'
 verdict $? "wrong usage is told" "$(said)"

@@ -186,7 +186,9 @@ Test(job_setting, parameters_of_a_sweep_are_fields_of_a_job)
                     "did you mean learningRate? The fields are ");
     check_parameter("elephant.x", "there is no field elephant; the fields are ");
     check_parameter("coxswain.training.steps.x", "steps has nothing within it");
-    check_parameter("spec.coxswain.training.steps", "leave out \"spec.\"");
+    check_parameter("spec.coxswain.training.steps", "a path begins within the template; write coxswain.training.steps");
+    check_parameter("spec.template.coxswain.training.steps", "; write coxswain.training.steps");
+    check_parameter("template.workers.replicas", "; write workers.replicas");
     check_parameter("coxswain.training", "coxswain.training is a section; name one of its fields");
     check_parameter("coxswain.model.layers.0", "is a section");
     check_parameter("coxswain.model.layers", "such as coxswain.model.layers.0");

@@ -11,7 +11,7 @@ Test(sweep_export, csv_with_quotes_where_they_are_needed)
     cr_assert_eq(sweep_export_csv(&scene.view, &out, NULL), 0);
     cr_expect_str_eq(buffer_text(&out),
                      "trial,name,state,coxswain.training.optimizer.learningRate,WORDS,objective,seconds,best\n"
-                     "0,s-0,Succeeded,0.5,one,0.25,40,true\n"
+                     "0,s-0,Succeeded,0.5,one,0.25,40.000,true\n"
                      "1,s-1,Failed,0.125,\"two, \"\"2\"\"\",,,false\n"
                      "2,s-2,Running,0.75,one,,,false\n"
                      "3,s-3,Pending,1e-05,one,,,false\n");
@@ -26,7 +26,8 @@ Test(sweep_export, seconds_of_short_trials)
     } trials[] = {
         {"2026-11-20T14:00:00.968000Z", "0,s-0,Succeeded,0.5,one,,0.843,false\n"},
         {"2026-11-20T14:00:00.125000Z", "0,s-0,Succeeded,0.5,one,,,false\n"},
-        {"2026-11-20T16:00:00.625000Z", "0,s-0,Succeeded,0.5,one,,7200.5,false\n"},
+        {"2026-12-08T14:00:00.128000Z", "0,s-0,Succeeded,0.5,one,,1555200.003,false\n"},
+        {"2026-11-20T16:00:00.625000Z", "0,s-0,Succeeded,0.5,one,,7200.500,false\n"},
     };
     struct training_sweep sweep = sweep_of(SWEEP_SPEC);
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {

@@ -39,6 +39,16 @@ Test(unknown_field, the_word_that_was_meant_is_named)
            "Unsupported value: 3: supported values: \"Dense\"");
 }
 
+Test(unknown_field, what_stops_trials_early_is_no_algorithm)
+{
+    expect(
+        true, "spec.algorithm.type: Unsupported value: \"ASHA\": supported values: \"Grid\"",
+        "spec.algorithm.type: Unsupported value: \"ASHA\": supported values: \"Grid\"; ASHA stops trials early: give "
+        "it as spec.earlyStopping.type, beside any algorithm but PBT");
+    expect(true, "spec.algorithm.type: Unsupported value: \"Bayes\": supported values: \"Grid\"",
+           "spec.algorithm.type: Unsupported value: \"Bayes\": supported values: \"Grid\"");
+}
+
 Test(unknown_field, what_is_like_no_field_stays_as_it_is)
 {
     expect(false, "unknown field \"spec.elephant\"", "unknown field \"spec.elephant\"");
