@@ -14,6 +14,7 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
@@ -313,16 +314,17 @@ int run_check_trial(const struct manifest *manifest, const struct training_sweep
 }
 
 /* The operator starts no trial of a sweep whose first one is no valid job, such as one whose path is to a field that the layer does not
- * have. */
+ * have, or one that the sweep cannot pause or go on from. */
 static int check_first_trial(const struct training_sweep *sweep, const struct json *trial, struct error *error)
 {
     SCOPED(training_job_release) struct training_job job;
-    SCOPED_BUFFER values;
-    buffer_init(&values, RUN_WARNINGS_MAX);
-    if (training_job_parse(trial, &job, error) == 0)
-        return 0;
-    sweep_parameters_print(sweep, json_member(trial, "spec"), &values);
-    return error_wrap(error, "spec.template, with the values of the first trial (%.200s)", buffer_text(&values));
+    SCOPED_BUFFER values = BUFFER_INIT(RUN_WARNINGS_MAX);
+    if (training_job_parse(trial, &job, error) < 0) {
+        sweep_parameters_print(sweep, json_member(trial, "spec"), &values);
+        return error_wrap(error, "spec.template, with the values of the first trial (%.200s)", buffer_text(&values));
+    }
+    const char *fault = sweep_template_fault(sweep, json_member(trial, "spec"));
+    return fault ? error_set(error, ERROR_INVALID, "%s", fault) : 0;
 }
 
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */

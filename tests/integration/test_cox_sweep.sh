@@ -201,6 +201,15 @@ verdict $? "and says how to run the sweep again" "$(said)"
 sed 's/validation.last/validation.lats/' hopeless.yaml >mistyped.yaml
 cox 1 run mistyped.yaml --state mistyped && grep -q 'there is no field lats; did you mean last?' err && [[ ! -e mistyped ]]
 verdict $? "a path that no job has is refused before anything starts" "$(said)"
+manifest forgetful 'maxTrials: 4
+  earlyStopping: {type: ASHA, minSteps: 5, action: Pause}
+  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1]}]'
+cox 1 run forgetful.yaml --state forgetful && grep -q 'spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from there; say where they are saved$' err &&
+    [[ ! -e forgetful ]]
+verdict $? "pauses without checkpoints are refused before anything starts" "$(said)"
+sed -e '/earlyStopping/d; s/maxTrials: 4/maxTrials: 4\n  algorithm: {type: PBT, population: 2}/' forgetful.yaml >crowd.yaml
+cox 1 run crowd.yaml --state crowd && grep -q 'checkpoint: is missing, and with PBT trials go on from there; say where they are saved$' err && [[ ! -e crowd ]]
+verdict $? "and so is a population without them" "$(said)"
 cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
 verdict $? "and has no best trial" "$(said)"
 cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no field trainnig; did you mean training? The fields are' err &&

@@ -9,6 +9,7 @@
 
 #include "common/extremes.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "common/utf8.h"
@@ -639,35 +640,6 @@ static void update_running(struct sweep_planning *planning)
 
 /* ---------------------------------------------------------------- one plan */
 
-/* Whether the volume that checkpoints are saved to is another one for each pod. */
-static bool is_of_one_pod(const struct json *template)
-{
-    const char *name = json_string_at(template, "coxswain.checkpoint.storage", "");
-    const struct json *item = json_first(json_member(template, "storage"));
-    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
-        item = json_next(item);
-    return json_member(item, "emptyDir") || json_member(item, "ephemeral");
-}
-
-/* Returns why trials of this form cannot go on from each other's checkpoints; NULL: they can. */
-static const char *what_a_population_lacks(const struct json *template)
-{
-    const struct json *worker = json_member(template, "coxswain");
-    if (!worker)
-        return "spec.template: PBT is for Coxswain's own worker, which can go on from the checkpoint of another job; "
-               "give a section coxswain, or take another algorithm";
-    if (!json_member(worker, "checkpoint"))
-        return "spec.template.coxswain.checkpoint: is missing, and with PBT trials go on from there; say where they "
-               "are saved";
-    if (is_of_one_pod(template))
-        return "spec.template.coxswain.checkpoint.storage: with PBT trials read each other's checkpoints, and emptyDir "
-               "and ephemeral are another volume for each pod; take a persistentVolumeClaim, for instance";
-    if (strcmp(json_string_at(worker, "training.optimizer.schedule.type", "Constant"), "Constant") != 0)
-        return "spec.template.coxswain.training.optimizer.schedule.type: with PBT no trial knows how many generations "
-               "follow; take Constant";
-    return NULL;
-}
-
 /* Returns why no trial can be made from the spec; NULL: nothing is wrong with it. */
 static const char *what_is_wrong(struct sweep_planning *planning)
 {
@@ -679,13 +651,7 @@ static const char *what_is_wrong(struct sweep_planning *planning)
         return NULL;
     if (trial_build(planning->sweep, 0, &object, &error) < 0)
         return format(planning, "%s", error.message);
-    if (json_at(planning->sweep->template, "coxswain.checkpoint.path"))
-        return "spec.template.coxswain.checkpoint.path: each trial needs a folder of its own; leave it out";
-    if (promotion_is_used(planning->sweep) && json_at(object, "spec.coxswain") &&
-        !json_at(object, "spec.coxswain.checkpoint"))
-        return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
-               "there; say where they are saved";
-    return population_is_used(planning->sweep) ? what_a_population_lacks(planning->sweep->template) : NULL;
+    return sweep_template_fault(planning->sweep, json_member(object, "spec"));
 }
 
 /* An earlier operator accepted the spec, and this one cannot say what the trials' values are. */

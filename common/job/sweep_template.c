@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/sweep_template.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- checkpoints */
+
+/* Whether the volume that checkpoints are saved to is another one for each pod. */
+static bool is_of_one_pod(const struct json *template)
+{
+    const char *name = json_string_at(template, "coxswain.checkpoint.storage", "");
+    const struct json *item = json_first(json_member(template, "storage"));
+    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
+        item = json_next(item);
+    return json_member(item, "emptyDir") || json_member(item, "ephemeral");
+}
+
+/* Returns why trials of this form cannot go on from each other's checkpoints; NULL: they can. */
+static const char *what_a_population_lacks(const struct json *template)
+{
+    const struct json *worker = json_member(template, "coxswain");
+    if (!worker)
+        return "spec.template: PBT is for Coxswain's own worker, which can go on from the checkpoint of another job; "
+               "give a section coxswain, or take another algorithm";
+    if (!json_member(worker, "checkpoint"))
+        return "spec.template.coxswain.checkpoint: is missing, and with PBT trials go on from there; say where they "
+               "are saved";
+    if (is_of_one_pod(template))
+        return "spec.template.coxswain.checkpoint.storage: with PBT trials read each other's checkpoints, and emptyDir "
+               "and ephemeral are another volume for each pod; take a persistentVolumeClaim, for instance";
+    if (strcmp(json_string_at(worker, "training.optimizer.schedule.type", "Constant"), "Constant") != 0)
+        return "spec.template.coxswain.training.optimizer.schedule.type: with PBT no trial knows how many generations "
+               "follow; take Constant";
+    return NULL;
+}
+
+/* A script of another framework may go on from files of its own. */
+static bool pauses_without_checkpoint(const struct training_sweep *sweep, const struct json *spec)
+{
+    return sweep->has_early_stopping && sweep->early_stopping.type != EARLY_STOPPING_MEDIAN &&
+           sweep->early_stopping.action == EARLY_STOPPING_PAUSE && json_member(spec, "coxswain") &&
+           !json_at(spec, "coxswain.checkpoint");
+}
+
+const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec)
+{
+    if (json_at(sweep->template, "coxswain.checkpoint.path"))
+        return "spec.template.coxswain.checkpoint.path: each trial needs a folder of its own; leave it out";
+    if (pauses_without_checkpoint(sweep, spec))
+        return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
+               "there; say where they are saved";
+    return sweep->algorithm.type == SWEEP_PBT ? what_a_population_lacks(sweep->template) : NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks that the template of a TrainingSweep makes trials that the sweep can handle. The schema of the API cannot say this, since it does
+ * not look into the template. The operator checks it before the first trial, and `cox run` before anything starts.
+ */
+#ifndef COXSWAIN_JOB_SWEEP_TEMPLATE_H
+#define COXSWAIN_JOB_SWEEP_TEMPLATE_H
+
+#include "common/job/training_sweep.h"
+
+/* Returns why no sweep can be run with trials of this form, one sentence that names the field; NULL: it can. `spec` is that of the first
+ * trial. The sentence is a constant. */
+const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/sweep_template.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/yaml.h"
+
+static struct json *value_of(const char *yaml)
+{
+    struct error error = ERROR_INIT;
+    struct json *documents = NULL;
+    cr_assert(yaml_parse(yaml, strlen(yaml), 65536, &documents, &error) == 0, "%s: %s", yaml, error.message);
+    struct json *value = json_detach(documents, json_first(documents));
+    json_free(documents);
+    return value;
+}
+
+/* `template` and the members that come before it, in YAML; `words` NULL: there is no fault. */
+static void expect_fault(const char *spec, const char *template, const char *words)
+{
+    SCOPED_FREE char *yaml = memory_format(
+        "metadata: {name: s}\nspec: {maxTrials: 4, parameters: [{path: coxswain.training.batchSize, values: [1]}], %s, "
+        "template: %s}\n",
+        spec, template);
+    SCOPED_JSON *object = value_of(yaml);
+    struct training_sweep sweep;
+    struct error error = ERROR_INIT;
+    cr_assert(training_sweep_parse(object, &sweep, &error) == 0, "%s: %s", yaml, error.message);
+    const char *fault = sweep_template_fault(&sweep, sweep.template);
+    cr_expect(words ? fault && strstr(fault, words) : !fault, "%s: %s", yaml, fault ? fault : "no fault");
+    training_sweep_release(&sweep);
+}
+
+Test(sweep_template, trials_that_pause_need_checkpoints)
+{
+    static const char pause[] = "earlyStopping: {type: ASHA, minSteps: 1, action: Pause}";
+    expect_fault(pause, "{coxswain: {}}", "checkpoint: is missing, and with earlyStopping.action Pause");
+    expect_fault(pause, "{coxswain: {checkpoint: {storage: runs}}}", NULL);
+    expect_fault(pause, "{pytorch: {}}", NULL);
+    expect_fault("earlyStopping: {type: ASHA, minSteps: 1}", "{coxswain: {}}", NULL);
+}
+
+Test(sweep_template, a_population_needs_checkpoints_that_all_trials_reach)
+{
+    static const char population[] = "algorithm: {type: PBT, population: 2}";
+    expect_fault(population, "{coxswain: {}}", "checkpoint: is missing, and with PBT");
+    expect_fault(population, "{pytorch: {}}", "PBT is for Coxswain's own worker");
+    expect_fault(population, "{storage: [{name: a, emptyDir: {}}], coxswain: {checkpoint: {storage: a}}}", "emptyDir");
+    expect_fault(population, "{storage: [{name: a, hostPath: {path: /a}}], coxswain: {checkpoint: {storage: a}}}",
+                 NULL);
+}
+
+Test(sweep_template, each_trial_needs_a_folder_of_its_own)
+{
+    expect_fault("parallelism: 1", "{coxswain: {checkpoint: {storage: a, path: b}}}", "a folder of its own");
+}
