@@ -51,3 +51,20 @@ const char *sweep_template_fault(const struct training_sweep *sweep, const struc
                "there; say where they are saved";
     return sweep->algorithm.type == SWEEP_PBT ? what_a_population_lacks(sweep->template) : NULL;
 }
+
+/* ---------------------------------------------------------------- the metric */
+
+static bool is_held_out(const struct data_files *files)
+{
+    return files->images || files->text || files->files || files->inputs || files->first != FIELD_UNSET ||
+           files->last != FIELD_UNSET || files->sample != FIELD_UNSET;
+}
+
+bool sweep_metric_is_measured(const struct job_document *job, const char *metric)
+{
+    bool held_out = is_held_out(&job->data.validation);
+    bool has_classes = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && !job->model.program_path &&
+                       job->data.format != DATA_FORMAT_BYTES && job->data.format != DATA_FORMAT_TOKENS;
+    return strcmp(metric, "loss") == 0 || (strcmp(metric, "validationLoss") == 0 && held_out) ||
+           (strcmp(metric, "validationAccuracy") == 0 && held_out && has_classes);
+}

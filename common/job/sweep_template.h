@@ -12,4 +12,7 @@
  * trial. The sentence is a constant. */
 const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec);
 
+/* Returns whether coxswain-worker measures the metric in this job: loss in each step, the others in each test on held-out examples. */
+bool sweep_metric_is_measured(const struct job_document *job, const char *metric);
+
 #endif

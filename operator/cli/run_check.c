@@ -313,6 +313,13 @@ int run_check_trial(const struct manifest *manifest, const struct training_sweep
     return -1;
 }
 
+/* Whether a job of our own worker reports the sweep's metric, as far as is known: the class of the template may not be in the file. */
+static bool reports_metric(const struct training_sweep *sweep, const struct training_job *job)
+{
+    return job->framework != FRAMEWORK_COXSWAIN || json_member(sweep->template, "trainingClass") ||
+           sweep_metric_is_measured(&job->document, sweep->objective.metric);
+}
+
 /* The operator starts no trial of a sweep whose first one is no valid job, such as one whose path is to a field that the layer does not
  * have, or one that the sweep cannot pause or go on from. */
 static int check_first_trial(const struct training_sweep *sweep, const struct json *trial, struct error *error)
@@ -324,7 +331,14 @@ static int check_first_trial(const struct training_sweep *sweep, const struct js
         return error_wrap(error, "spec.template, with the values of the first trial (%.200s)", buffer_text(&values));
     }
     const char *fault = sweep_template_fault(sweep, json_member(trial, "spec"));
-    return fault ? error_set(error, ERROR_INVALID, "%s", fault) : 0;
+    if (fault)
+        return error_set(error, ERROR_INVALID, "%s", fault);
+    if (reports_metric(sweep, &job))
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "spec.objective.metric: the jobs of the template do not report %s; take validationLoss with "
+                     "data.validation, or loss",
+                     sweep->objective.metric);
 }
 
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */

@@ -210,6 +210,10 @@ verdict $? "pauses without checkpoints are refused before anything starts" "$(sa
 sed -e '/earlyStopping/d; s/maxTrials: 4/maxTrials: 4\n  algorithm: {type: PBT, population: 2}/' forgetful.yaml >crowd.yaml
 cox 1 run crowd.yaml --state crowd && grep -q 'checkpoint: is missing, and with PBT trials go on from there; say where they are saved$' err && [[ ! -e crowd ]]
 verdict $? "and so is a population without them" "$(said)"
+sed -e '/earlyStopping/d; s/maxTrials: 4/&\n  objective: {metric: validationAccuracy, goal: Maximize}/; s/model: .*/model: {preset: gpt-bytes, width: 16, depth: 1, heads: 1, context: 8}/' \
+    -e 's/ data: .*/ data: {format: Bytes, train: {text: \/corpus.txt}, validation: {last: 2}}/' forgetful.yaml >words.yaml
+cox 1 run words.yaml --state words && grep -q 'spec.objective.metric: the jobs of the template do not report validationAccuracy; take validationLoss' err && [[ ! -e words ]]
+verdict $? "and an accuracy of jobs without classes" "$(said)"
 cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
 verdict $? "and has no best trial" "$(said)"
 cox 1 run grid.yaml --kubeconfig "$KUBECONFIG" --set spec.template.coxswain.trainnig=1 && grep -q 'there is no field trainnig; did you mean training? The fields are' err &&

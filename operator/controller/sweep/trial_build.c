@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/job/sweep_descent.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_template.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/sweep/population.h"
@@ -99,22 +100,6 @@ static int fill_descent(const struct training_sweep *sweep, int64_t trial, struc
 
 /* ---------------------------------------------------------------- the pause */
 
-static bool is_held_out(const struct data_files *files)
-{
-    return files->images || files->text || files->files || files->inputs || files->first != FIELD_UNSET ||
-           files->last != FIELD_UNSET || files->sample != FIELD_UNSET;
-}
-
-/* Whether our worker measures the metric in every evaluation, so that a trial that waits at a rung has a value there. */
-static bool is_measured(const struct job_document *job, const char *metric)
-{
-    bool held_out = is_held_out(&job->data.validation);
-    bool has_classes = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && !job->model.program_path &&
-                       job->data.format != DATA_FORMAT_BYTES && job->data.format != DATA_FORMAT_TOKENS;
-    return strcmp(metric, "loss") == 0 || (strcmp(metric, "validationLoss") == 0 && held_out) ||
-           (strcmp(metric, "validationAccuracy") == 0 && held_out && has_classes);
-}
-
 /* The workers of a trial that may pause wait at the next rung, if they all come to the same steps. Otherwise the sweep suspends it when it
  * learns that the trial has passed the rung. */
 static void fill_pause(const struct training_sweep *sweep, int64_t trial, const struct training_job *job,
@@ -123,7 +108,7 @@ static void fill_pause(const struct training_sweep *sweep, int64_t trial, const 
     enum strategy_type type = job->document.strategy.type;
     if (!promotion_is_used(sweep) || job->framework != FRAMEWORK_COXSWAIN || !job->document.checkpoint.storage ||
         type == STRATEGY_PEER_TO_PEER || type == STRATEGY_PARAMETER_SERVER ||
-        !is_measured(&job->document, sweep->objective.metric))
+        !sweep_metric_is_measured(&job->document, sweep->objective.metric))
         return;
     SCOPED_FREE char *step = memory_format("%" PRId64, promotion_pause_step(sweep, trial));
     json_set_string(json_set_object(json_member(object, "metadata"), "annotations"), ANNOTATION_PAUSE_STEP, step);

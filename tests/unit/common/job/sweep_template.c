@@ -56,3 +56,37 @@ Test(sweep_template, each_trial_needs_a_folder_of_its_own)
 {
     expect_fault("parallelism: 1", "{coxswain: {checkpoint: {storage: a, path: b}}}", "a folder of its own");
 }
+
+/* `coxswain`: what differs from a job that has accuracies. */
+static void expect_measured(const char *data, const char *metric, bool measured)
+{
+    SCOPED_FREE char *yaml = memory_format(
+        "metadata: {name: a}\nspec: {coxswain: {strategy: {type: OneDevice}, data: %s, training: {steps: 1, batchSize: "
+        "1, optimizer: {type: SGD}}}}\n",
+        data);
+    SCOPED_JSON *object = value_of(yaml);
+    struct training_job job;
+    struct error error = ERROR_INIT;
+    cr_assert(training_job_parse(object, &job, &error) == 0, "%s: %s", yaml, error.message);
+    cr_expect_eq(sweep_metric_is_measured(&job.document, metric), measured, "%s: %s", yaml, metric);
+    training_job_release(&job);
+}
+
+Test(sweep_template, what_the_worker_measures)
+{
+    static const char classes[] = "{format: Synthetic, examples: 9, validation: {last: 3}}, model: {preset: mlp}",
+                      text[] = "{format: Bytes, train: {text: /a}, validation: {last: 3}}, model: {preset: gpt-bytes, "
+                               "context: 64}",
+                      numbers[] =
+                          "{format: Synthetic, examples: 9, validation: {last: 3}}, model: {inputShape: [28, 28, 1], "
+                          "layers: [{type: Flatten}, {type: Dense, units: 1}], loss: MeanSquaredError}",
+                      alone[] = "{format: Synthetic, examples: 9}, model: {preset: mlp}";
+    expect_measured(classes, "validationAccuracy", true);
+    expect_measured(classes, "validationLoss", true);
+    expect_measured(text, "validationAccuracy", false);
+    expect_measured(text, "validationLoss", true);
+    expect_measured(numbers, "validationAccuracy", false);
+    expect_measured(alone, "validationLoss", false);
+    expect_measured(alone, "loss", true);
+    expect_measured(classes, "bleu", false);
+}
