@@ -130,7 +130,9 @@ bool sweep_is_over(const struct training_sweep *sweep)
 
 int64_t sweep_done(const struct training_sweep *sweep)
 {
-    return sweep->status.trials.succeeded + sweep->status.trials.failed + sweep->status.trials.stopped;
+    const struct sweep_status *status = &sweep->status;
+    int64_t ended = status->trials.succeeded + status->trials.failed + status->trials.stopped;
+    return sweep_is_over(sweep) && status->trials.paused > 0 ? ended + status->trials.paused : ended;
 }
 
 static const char *last_part(const struct sweep_parameter *parameter)

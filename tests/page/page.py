@@ -679,6 +679,12 @@ def sweep(page):
         sweep.trials.forEach((trial, i) => { trial.objective = 0.97501 + i * 1e-5; });
         return new Response(JSON.stringify(sweep)); });""")
     check("objectives that are close are told apart", until(lambda: [row.text.split()[3] for row in page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")] == ["0.97501", "0.97502", "0.97503", "0.97504"]), text(page, "#trials"))
+    page.execute_script(STUB, "/api/sweep", """return real(path).then((answer) => answer.json()).then((sweep) => {
+        Object.assign(sweep.trials.find((trial) => !trial.best), {state: "Stopped", objective: 0.5, earlyStep: 3});
+        return new Response(JSON.stringify(sweep)); });""")
+    check("the value of a trial that was stopped early has no rank", until(lambda: (lines := drawn(page, "#objective")["lines"]).get("at an earlier step") == 1
+          and lines["validationLoss"] == 3 and len(page.find_elements(By.CSS_SELECTOR, "#parallel path.early")) == 1), (drawn(page, "#objective"), text(page, "main")))
+    check("and names its step", "0.5 after step 3" in text(page, "#trials"), text(page, "#trials"))
     page.execute_script(UNSTUB)
     page.find_element(By.ID, "tab-best").click()
     check("and the best trial as a job", until(lambda: "rates-best" in text(page, "#panel-best")), text(page, "main"))

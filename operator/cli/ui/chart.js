@@ -3,8 +3,8 @@
 // Draws curves with Chart.js, which nothing else calls. chart(figure, options) draws into a <figure>; when it is called again, it shows the
 // new data in the same chart:
 //   title, unit      of the vertical axis
-//   series           [{name, className, points: [[x, y, begins]], dots, stepped}]; className: the colour, a variable of page.css;
-//                    begins: no line leads to the point; dots: points without a line; stepped: the line keeps its height up to the next point
+//   series           [{name, className, points: [[x, y, begins]], dots, hollow, stepped}]; className: the colour, a variable of page.css;
+//                    begins: no line leads to the point; dots: points without a line; hollow: of which only the rim is drawn; stepped: the line keeps its height up to the next point
 //   marks            [{kind: "restart" | "whole" | "checkpoint", x, text}]
 //   best             x of the point to emphasise, and to call the best; null: there is none. Without it the lowest value is the best, or
 //                    with higherIsBetter the highest
@@ -220,8 +220,8 @@ function chart(figure, options) {
     const step = (highY - lowY) / PARTS_TOLD || Infinity, newestOf = ({data}) => pointText(data, data.length - 1, step);
     value.textContent = filled.map((one) => nameOf(one.name) + newestOf(one) + (options.unit ? " " + options.unit : "")).join(", ");
     const isBest = ({raw}) => Boolean(raw) && raw.at === options.best, text = colourOf("text");
-    const datasets = filled.map(({name, data, className, dots, stepped}, i) => ({label: name, data, order: -i, stepped, showLine: !dots, clip: 8, borderWidth: 1.8, borderColor: colourOf(className), pointBorderWidth: 0,
-        pointRadius: dots ? (point) => isBest(point) ? 6 : 4 : stepped || data.length > POINTS_DOTTED ? 0 : 2.5, backgroundColor: dots ? (point) => colourOf(isBest(point) ? "good" : className) : colourOf(className)}));
+    const datasets = filled.map(({name, data, className, dots, hollow, stepped}, i) => ({label: name, data, order: -i, stepped, showLine: !dots, clip: 8, borderWidth: 1.8, borderColor: colourOf(className), pointBorderWidth: hollow ? 1.5 : 0,
+        pointRadius: dots ? (point) => isBest(point) ? 6 : 4 : stepped || data.length > POINTS_DOTTED ? 0 : 2.5, backgroundColor: hollow ? "transparent" : dots ? (point) => colourOf(isBest(point) ? "good" : className) : colourOf(className)}));
     const settings = {data: {datasets, marks}, options: {parsing: filled.every(({data}) => data.length <= POINTS_PARSED),
         scales: {x: {type: "linear", ...lowX < highX ? {min: lowX, max: highX} : {}, grid: {display: false, drawBorder: false}, ticks: {color: colourOf("faint"), precision: 0, includeBounds: false, maxRotation: 0}},
             y: axisY(options, lowY, highY)},

@@ -50,10 +50,13 @@ struct json *ui_job_row(const struct json *job)
 struct json *ui_sweep_row(const struct json *sweep)
 {
     struct json *row = row_complete(sweep_row(sweep, 0), "sweep", sweep);
+    const char *state = json_string_at(row, "STATE", "");
+    bool is_over = strcmp(state, "Complete") == 0 || strcmp(state, "Failed") == 0;
     int64_t done = json_integer_at(sweep, "status.trials.succeeded", 0) +
                    json_integer_at(sweep, "status.trials.failed", 0) +
-                   json_integer_at(sweep, "status.trials.stopped", 0);
-    json_set_integer(row, "step", done);
+                   json_integer_at(sweep, "status.trials.stopped", 0) +
+                   (is_over ? json_integer_at(sweep, "status.trials.paused", 0) : 0);
+    json_set_integer(row, "step", done); /* as sweep_done counts */
     json_set_integer(row, "total", json_integer_at(sweep, "status.trials.total", -1));
     json_set_string(row, "metric", json_string_at(sweep, "spec.objective.metric", "validationLoss"));
     return row;
@@ -195,8 +198,12 @@ static int set_trials(struct json *document, const struct sweep_view *view, stru
         json_parse(buffer_text(&text), text.length, TRIALS_MAX, &trials, error) < 0)
         return -1;
     struct json *trial = json_first(trials);
-    for (size_t i = 0; i < view->count && trial; i++, trial = json_next(trial))
-        json_set_boolean(trial, "hasJob", view->trials[i]->has_job);
+    for (size_t i = 0; i < view->count && trial; i++, trial = json_next(trial)) {
+        const struct trial_line *line = view->trials[i];
+        json_set_boolean(trial, "hasJob", line->has_job);
+        if ((line->stopped || line->paused) && line->step >= 0)
+            json_set_integer(trial, "earlyStep", line->step); /* after which its objective was measured */
+    }
     json_set(document, "trials", trials);
     return 0;
 }

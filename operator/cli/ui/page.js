@@ -722,7 +722,7 @@ function sweepView(place) {
         const chosen = document_.trials.find((trial) => trial.best);
         writeWhy();
         writeNumbers(chosen);
-        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state]), chosen && chosen.trial]);
+        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state, trial.earlyStep]), chosen && chosen.trial]);
         if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
         const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
@@ -730,7 +730,7 @@ function sweepView(place) {
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
             const cells = [trial.hasJob ? make("a", {href: jobAddress(trial), text: trial.trial}) : make("span", {text: trial.trial}),
-                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
+                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)) + (isEarly(trial) ? ` after step ${trial.earlyStep.toLocaleString("en")}` : ""), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
         });
@@ -743,6 +743,9 @@ function sweepView(place) {
     }
 
     const jobAddress = (trial) => addressOf("job", place.namespace, trial.name, place.run);
+
+    // The value of a trial that was stopped or paused is of an earlier step, so that it has no rank among those of trials that ended.
+    const isEarly = (trial) => trial.earlyStep !== undefined;
 
     // The lines of cox why: what the sweep waits for or how it ended, then why trials failed, with links to those that have jobs.
     function writeWhy() {
@@ -773,11 +776,14 @@ function sweepView(place) {
 
     function drawPictures(done, chosen) {
         const objectives = done.map((trial) => trial.objective), valuesOf = (i) => done.map((trial) => Object.values(trial.parameters)[i]);
+        const ended = done.filter((trial) => !isEarly(trial)), ranks = ranksOf(ended.map((trial) => trial.objective));
+        const rankOf = new Map(ended.map((trial, i) => [trial, document_.maximize ? 1 - ranks[i] : ranks[i]]));
         chart(figure, {title: `${document_.metric} of each trial`, xName: "trial", best: chosen ? chosen.trial : null, empty: "No trial has a value yet.",
-            series: [{name: document_.metric, className: "first", dots: true, points: done.map((trial) => [trial.trial, trial.objective])},
-                {name: "best so far", className: "second", stepped: true, points: bestSoFar(done)}],
+            series: [{name: document_.metric, className: "first", dots: true, points: ended.map((trial) => [trial.trial, trial.objective])},
+                {name: "best so far", className: "second", stepped: true, points: bestSoFar(done)},
+                {name: "at an earlier step", className: "faint", dots: true, hollow: true, points: done.filter(isEarly).map((trial) => [trial.trial, trial.objective])}],
             logarithmic: done.length > 2 && spansPowers(objectives)});
-        const ranks = ranksOf(objectives), lines = done.map((trial, i) => ({name: trial.name, values: [...Object.values(trial.parameters), trial.objective], rank: document_.maximize ? 1 - ranks[i] : ranks[i]}));
+        const lines = done.map((trial) => ({name: trial.name + (isEarly(trial) ? ` after step ${trial.earlyStep.toLocaleString("en")}` : ""), values: [...Object.values(trial.parameters), trial.objective], rank: rankOf.get(trial) ?? null}));
         parallels.hidden = done.length < 2;
         if (!parallels.hidden) parallel(parallels, {title: "Parameters and objective", lines, best: chosen && lines.find((line) => line.name === chosen.name),
             axes: [...document_.parameters.map((name, i) => ({name, logarithmic: document_.logarithmic[i], values: valuesOf(i)})), {name: document_.metric, values: objectives}]});

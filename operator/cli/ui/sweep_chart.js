@@ -3,7 +3,7 @@
 // Shows how the parameters of a sweep and its objective belong together.
 //   parallel(figure, {title, axes, lines, best})   draws a line for each trial over one axis for each parameter and one for the objective
 //     axes: [{name, logarithmic, values}]  values: of all trials; numbers, or words with a place for each
-//     lines: [{name, values, rank}]        values: null where the trial has none; rank: 0 (best) to 1 (worst)
+//     lines: [{name, values, rank}]        values: null where the trial has none; rank: 0 (best) to 1 (worst); null: none, the line is dim
 //     best: the line to emphasise
 //   explainedShare(values, objectives)             how much of the objective one parameter explains, 0 to 1; null: too few trials to tell
 "use strict";
@@ -45,9 +45,10 @@ function parallel(figure, options) {
     const heights = new Map(drawn.map((line) => [line, line.values.map((one, i) => isKnown(one) ? Math.round(placeY(scales[i].place(one))) : null)]));
     const pathOf = (line) => heights.get(line).map((y, i, all) => y === null ? "" : (i === 0 || all[i - 1] === null ? "M" : "L") + placeX(i).toFixed(1) + " " + y).join("");
     // A path for each colour, the best last; lines on the same pixels are drawn once.
-    for (let colour = COLOURS - 1; colour >= 0; colour--) {
-        const paths = new Set(drawn.filter((line) => Math.min(COLOURS - 1, Math.floor(line.rank * COLOURS)) === colour).map(pathOf));
-        if (paths.size > 0) svg("path", {class: `trial rank-${colour}` + (drawn.length > 100 ? " many" : ""), d: [...paths].join("")}, picture);
+    const colourOfLine = (line) => line.rank === null ? "early" : `rank-${Math.min(COLOURS - 1, Math.floor(line.rank * COLOURS))}`;
+    for (const colour of ["early", ...Array.from({length: COLOURS}, (_, i) => `rank-${COLOURS - 1 - i}`)]) {
+        const paths = new Set(drawn.filter((line) => colourOfLine(line) === colour).map(pathOf));
+        if (paths.size > 0) svg("path", {class: `trial ${colour}` + (drawn.length > 100 ? " many" : ""), d: [...paths].join("")}, picture);
     }
     if (heights.has(options.best)) svg("path", {class: "trial chosen", d: pathOf(options.best)}, picture);
     const pointed = svg("path", {class: "trial pointed", d: "", visibility: "hidden"}, picture);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/sweep_view.h"
 
+#include "operator/cli/ui/documents.h"
 #include "tests/unit/operator/cli/sweep_json.h"
 
 Test(sweep_view, trials_are_sorted_and_the_best_is_known)
@@ -81,6 +82,22 @@ Test(sweep_view, a_paused_trial_is_shown_as_its_result_and_takes_no_time)
     trial_line_free(line);
     trial_line_free(done);
     training_sweep_release(&sweep);
+}
+
+Test(sweep_view, what_stays_paused_is_done_once_the_sweep_is_over)
+{
+    static const char *const conditions[] = {"Running", "Complete", "Failed"};
+    for (int i = 0; i < 3; i++) {
+        SCOPED_FREE char *yaml = memory_format(SWEEP_SPEC "status: {trials: {total: 64, succeeded: 12, paused: 52}, "
+                                                          "conditions: [{type: %s, status: 'True'}]}\n",
+                                               conditions[i]);
+        struct training_sweep sweep = sweep_of(yaml);
+        SCOPED_JSON *object = sweep_json(yaml);
+        SCOPED_JSON *row = ui_sweep_row(object);
+        cr_expect_eq(sweep_done(&sweep), i == 0 ? 12 : 64, "%s", conditions[i]);
+        cr_expect_eq(json_integer_at(row, "step", -1), i == 0 ? 12 : 64, "%s", conditions[i]);
+        training_sweep_release(&sweep);
+    }
 }
 
 Test(sweep_view, the_mean_of_those_that_succeeded_is_what_the_others_take)
