@@ -57,7 +57,7 @@ manifest grid 'algorithm: {type: Grid}
 
 cox 2 sweep && cox 2 sweep fred && cox 2 sweep get a b && cox 2 sweep best && cox 2 sweep export x -o yaml &&
     grep -q 'it takes one of csv and json' err && cox 2 sweep best Grid && grep -q 'no sweep can be called "Grid"' err &&
-    cox 2 sweep list && grep -qx 'cox sweep: there is no "list"; `cox sweep get` lists the sweeps' err &&
+    cox 2 sweep list && grep -qx 'cox sweep: there is no "list"; .cox sweep get. lists the sweeps' err &&
     cox 2 sweep gett && grep -qx 'cox sweep: there is no "gett"; did you mean "get"?' err && cox 2 sweep top && cox 2 sweep top a b && cox 2 sweep run && grep -q '^cox sweep run: it takes one FILE' err &&
     cox 0 sweep --help && printed '^usage: cox sweep' && cox 0 sweep best --help && printed 'Exit code: 0'
 verdict $? "wrong usage is told" "$(said)"
@@ -212,7 +212,7 @@ cox 1 run crowd.yaml --state crowd && grep -q 'checkpoint: is missing, and with 
 verdict $? "and so is a population without them" "$(said)"
 sed -e '/earlyStopping/d; s/maxTrials: 4/&\n  objective: {metric: validationAccuracy, goal: Maximize}/; s/model: .*/model: {preset: gpt-bytes, width: 16, depth: 1, heads: 1, context: 8}/' \
     -e 's/ data: .*/ data: {format: Bytes, train: {text: \/corpus.txt}, validation: {last: 2}}/' forgetful.yaml >words.yaml
-cox 1 run words.yaml --state words && grep -q 'spec.objective.metric: the jobs of the template do not report validationAccuracy; take validationLoss' err && [[ ! -e words ]]
+cox 1 run words.yaml --state unmeasured && grep -q 'spec.objective.metric: the jobs of the template do not report validationAccuracy; take validationLoss' err && [[ ! -e unmeasured ]]
 verdict $? "and an accuracy of jobs without classes" "$(said)"
 cox 1 sweep best hopeless && grep -q 'sweep hopeless has no best trial: none has succeeded$' err
 verdict $? "and has no best trial" "$(said)"
