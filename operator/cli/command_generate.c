@@ -36,7 +36,8 @@ static const char usage[] =
     "                       part fit. The claim must get the contents of the folder.\n"
     "                       A table or text is named by its path, such as iris/iris.csv, if the folder has several\n"
     "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
-    "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one)\n"
+    "  --label COLUMN       of a table: the column with the labels, its name or number (default: the last one, or one\n"
+    "                       called class, label, target, y, species, outcome or survived)\n"
     "  --skip COLUMNS       of a table: columns to leave out, names or numbers with commas between them. A column "
     "with\n"
     "                       another word in each row is left out, too\n"
@@ -225,6 +226,11 @@ static void print_head(const struct request *request, const struct json *sweep, 
                "to compare\n"
                "# with published results, get the files to learn from, too.\n#");
     printf("\n#   kubectl apply -f %s.yaml%s\n", name, has_runs ? "    (with the claims that storage names)" : "");
+    if (request->wish.shape && request->wish.shape->label_reason != LABEL_NO_TABLE) {
+        buffer_append_string(&text, "#\n# ", NULL);
+        data_shape_describe_label(request->wish.shape, &text);
+        buffer_append_string(&text, "\n", NULL);
+    }
     if (sweep)
         first_sweep_explain(sweep, &text);
     fputs(buffer_text(&text), stdout);
@@ -296,6 +302,10 @@ static void print_found(const char *title, const struct data_files_found *found,
     if (found->unused) {
         buffer_append_string(&text, "; only this file is used, and not ", NULL);
         append_clean(found->unused, &text);
+    }
+    if (shape->label_reason != LABEL_NO_TABLE) {
+        buffer_format(&text, "\n%s: ", title);
+        data_shape_describe_label(shape, &text);
     }
     fprintf(stderr, "%s\n", buffer_text(&text));
 }

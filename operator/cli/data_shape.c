@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/data/csv_columns.h"
 #include "common/data/file_bytes.h"
@@ -253,6 +254,7 @@ struct table {
     struct csv csv;
     struct csv_columns columns;
     bool header, index; /* index: the first column has counted the rows so far */
+    enum label_reason label_reason;
     struct csv_labels labels;
     bool many;                 /* more different labels than are collected */
     bool whole;                /* all numbers among the labels are whole */
@@ -280,11 +282,47 @@ static int refuse_label(const struct table *table, int64_t line, const char *cel
                      reason);
 }
 
+/* Names of columns that have labels. The earlier one takes precedence: a table of passengers may have their class as a value. */
+static const char *const label_names[] = {"target", "label", "y", "survived", "outcome", "species", "class"};
+#define LABEL_NAME_COUNT (sizeof label_names / sizeof *label_names)
+
+/* Returns the name's position in label_names; LABEL_NAME_COUNT: it is none of them. */
+static size_t label_rank(const char *name)
+{
+    size_t rank = 0;
+    while (rank < LABEL_NAME_COUNT && strcasecmp(name, label_names[rank]) != 0)
+        rank++;
+    return rank;
+}
+
+/* Takes the column with the name of a label instead of the last one, unless that has such a name, too. */
+static void choose_label(struct table *table)
+{
+    struct csv_columns *columns = &table->columns;
+    unsigned best = columns->label;
+    if (label_rank(columns->list[best].name) < LABEL_NAME_COUNT)
+        return;
+    for (unsigned i = 0; i < columns->count; i++)
+        if (columns->list[i].is_input && label_rank(columns->list[i].name) < label_rank(columns->list[best].name))
+            best = i;
+    if (best == columns->label)
+        return;
+    columns->list[columns->label].is_input = true;
+    columns->list[best].is_input = false;
+    columns->label = best;
+    table->label_reason = LABEL_NAMED;
+}
+
 static int start_table(struct table *table, const struct csv_choice *choice, struct error *error)
 {
     table->header = csv_is_header(&table->csv);
     table->index = table->whole = true;
-    return csv_columns_start(&table->columns, &table->csv, table->header, choice, error);
+    table->label_reason = choice->label ? LABEL_GIVEN : LABEL_LAST;
+    if (csv_columns_start(&table->columns, &table->csv, table->header, choice, error) < 0)
+        return -1;
+    if (table->label_reason == LABEL_LAST)
+        choose_label(table);
+    return 0;
 }
 
 static int take_label(struct table *table, struct error *error)
@@ -393,6 +431,10 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
         return -1;
     shape->examples = table->columns.rows;
     shape->columns = csv_columns_inputs(&table->columns);
+    shape->label_reason = table->label_reason;
+    shape->label = table->columns.label + 1;
+    shape->table_columns = table->columns.count;
+    memcpy(shape->label_name, table->columns.list[table->columns.label].name, sizeof shape->label_name);
     shape->sides[shape->rank++] = csv_columns_width(&table->columns);
     for (unsigned i = 0; i < table->columns.count && shape->dates == 0; i++)
         shape->dates = csv_column_has_dates(&table->columns.list[i], shape->examples) ? i + 1 : 0;
@@ -552,7 +594,9 @@ static int read_tested(const char *folder, const struct data_files_found *found,
                        struct data_shape *shape, struct error *error)
 {
     struct data_shape tested = {.examples = 0};
-    if (read_files(folder, found->format, found->test_files, found->test_labels, columns, false, &tested, error) < 0 ||
+    const struct data_columns same = {shape->label_reason == LABEL_NAMED ? shape->label_name : columns->label,
+                                      columns->skipped};
+    if (read_files(folder, found->format, found->test_files, found->test_labels, &same, false, &tested, error) < 0 ||
         check_tested(found, shape, &tested, error) < 0)
         return -1;
     shape->tested = tested.examples;
@@ -626,4 +670,20 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
         buffer_append_string(out, " (save y.argmax(axis=1) as the labels if these are one-hot classes)", NULL);
     if (shape->whole)
         buffer_append_string(out, " (save the labels as integers if they are classes)", NULL);
+}
+
+void data_shape_describe_label(const struct data_shape *shape, struct buffer *out)
+{
+    if (*shape->label_name)
+        buffer_format(out, "label: %s", shape->label_name);
+    else
+        buffer_format(out, "label: column %u", shape->label);
+    if (shape->label_reason == LABEL_GIVEN)
+        buffer_append_string(out, ", as --label says", NULL);
+    else
+        buffer_format(out, ", %s%s; --label COLUMN takes another",
+                      shape->label_reason == LABEL_NAMED ? "because of its name, though it is not the last column"
+                                                         : "the last column",
+                      shape->label_reason == LABEL_LAST && shape->label < shape->table_columns ? " that is not left out"
+                                                                                               : "");
 }

@@ -11,12 +11,21 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "common/data/csv_columns.h"
 #include "common/json.h"
 #include "operator/cli/data_folder.h"
 
 #define DATA_SHAPE_RANK_MAX 3
 /* Bytes that the model of texts (gpt-bytes) reads at a time. */
 #define DATA_SHAPE_CONTEXT 256
+
+/* Why a column of a table has the labels. */
+enum label_reason {
+    LABEL_NO_TABLE,
+    LABEL_GIVEN, /* data_columns.label */
+    LABEL_NAMED, /* it is called class, label, target, y, species, outcome or survived, and the last one is not */
+    LABEL_LAST,  /* the last one that is not left out */
+};
 
 struct data_shape {
     int64_t examples; /* 0: not known, and so is the rest */
@@ -32,13 +41,16 @@ struct data_shape {
     int64_t least;   /* the smallest label, where classes are integers that are taken as they are */
     bool alike;      /* all examples have the same class */
     int64_t numbers; /* of an example's label */
-    bool whole;      /* the numbers are whole and have few different values: they may be classes */
-    bool one_hot;    /* of each example's numbers one is 1 and the others are 0: they may be classes */
+    enum label_reason label_reason;
+    unsigned label, table_columns;      /* the column of a table with the labels, from 1 on, and how many it has */
+    char label_name[CSV_SHOWN_MAX + 1]; /* its name, shortened; empty: the table has no names */
+    bool whole;                         /* the numbers are whole and have few different values: they may be classes */
+    bool one_hot; /* of each example's numbers one is 1 and the others are 0: they may be classes */
 };
 
 /* The user's choice among the columns of a table, by names or by numbers from 1 on. */
 struct data_columns {
-    const char *label;    /* as data.labelColumn takes it; NULL: the last one that is not left out */
+    const char *label;    /* as data.labelColumn takes it; NULL: one is chosen (enum label_reason) */
     struct json *skipped; /* array of the columns to leave out, as in data.skipColumns; data_shape_read appends to it */
 };
 
@@ -49,5 +61,8 @@ int data_shape_read(const char *folder, const struct data_files_found *found, co
 
 /* Appends "150 examples of 4 values, 3 classes". */
 void data_shape_describe(const struct data_shape *shape, struct buffer *out);
+
+/* Of a table, appends which column has the labels, and why: "label: price, the last column". */
+void data_shape_describe_label(const struct data_shape *shape, struct buffer *out);
 
 #endif

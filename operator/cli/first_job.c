@@ -206,8 +206,9 @@ static void set_data(const struct first_job *wish, const char *format, const str
         json_set_string(data, "storage", FIRST_JOB_DATA);
         set_files(files->format, files->files, files->labels, "train", data);
     }
-    if (wish->label)
-        json_set_string(data, "labelColumn", wish->label);
+    bool is_named = wish->shape && wish->shape->label_reason == LABEL_NAMED;
+    if (wish->label || is_named)
+        json_set_string(data, "labelColumn", wish->label ? wish->label : wish->shape->label_name);
     if (json_count(wish->skipped) > 0)
         json_set(data, "skipColumns", json_copy(wish->skipped));
     if (belongs(field_find(&data_type, "examples"), format))

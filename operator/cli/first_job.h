@@ -16,7 +16,7 @@
 struct first_job {
     const char *name, *image;
     const char *strategy, *model, *format; /* words of the table of fields */
-    const char *label;                     /* data.labelColumn */
+    const char *label;                     /* data.labelColumn; NULL: as `shape` says */
     const struct json *skipped;            /* data.skipColumns; NULL or empty: none */
     const char *data_claim, *runs_claim;
     const struct data_files_found *files; /* in `format`; NULL: the usual names for that format */

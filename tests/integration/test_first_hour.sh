@@ -87,6 +87,13 @@ verdict $? "a sweep of the same job as it stands, whose trials differ" "$(tail -
 learn words 'flowers.csv: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table as text, whose labels are words" "$(tail -n 3 err out)"
 
+# The labels come first in UCI's tables.
+mkdir wine && awk -F, -v OFS=, '{ print $5, $1, $2, $3 }' words/flowers.csv | sed '1s/kind/class/' >wine/wine.csv
+why='label: class, because of its name, though it is not the last column; --label COLUMN takes another'
+cox 0 generate wine --data wine && grep -qF '150 examples of 3 values, 3 classes' err && grep -qxF "cox generate: $why" err && grep -qxF "# $why" out &&
+    grep -qx ' *labelColumn: class' out && cox 0 generate wine --data wine --label 'petal length' && grep -qxF 'cox generate: label: petal length, as --label says' err
+verdict $? "a column that is called class has the labels, which message and manifest say" "$(cat err)"
+
 # New rows, whose columns are in another order, without the training data.
 rm -r words/flowers.csv
 printf 'petal length,petal width,sepal length,sepal width\n1.5,0.2,5,3.4\n5.6,2,6.6,3\n' >new.csv

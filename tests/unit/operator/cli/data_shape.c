@@ -344,6 +344,54 @@ Test(data_shape, a_column_of_labels_that_is_not_the_last)
     refused("--label: there is no column 4 among the 3 of the table");
 }
 
+/* The label that is found is described as `wanted`, and the job names it as data.labelColumn (NULL: not at all). */
+static void labelled(const char *table, const char *wanted, const char *named)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 10);
+    struct data_shape shape;
+    struct error error = ERROR_INIT;
+    put_text("t.csv", table);
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), 0, "%s",
+                 error.message);
+    data_shape_describe_label(&shape, &text);
+    cr_expect_str_eq(buffer_text(&text), wanted);
+    SCOPED_JSON *job = first_job_make(&(struct first_job){
+        .name = "mine", .format = found.format, .files = &found, .label = column, .skipped = skipped, .shape = &shape});
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.labelColumn", ""), named ? named : "", "%s", table);
+}
+
+Test(data_shape, the_label_is_told)
+{
+    const char *by_name = "label: Class, because of its name, though it is not the last column; --label COLUMN takes "
+                          "another";
+    labelled("a,b,proline\n1,3,2.5\n2,5,2.5\n", "label: proline, the last column; --label COLUMN takes another", NULL);
+    labelled("1,3,2.5\n2,5,2.5\n", "label: column 3, the last column; --label COLUMN takes another", NULL);
+    labelled("Class,alcohol,proline\n1,3,2.5\n2,5,2.5\n", by_name, "Class");
+    labelled("class,Survived,who\n1,0,2.5\n2,1,2.5\n",
+             "label: Survived, because of its name, though it is not the last column; --label COLUMN takes another",
+             "Survived");
+    labelled("class,a,Target\n1,3,2\n2,5,1\n", "label: Target, the last column; --label COLUMN takes another", NULL);
+    labelled("classes,a,b\n1,3,2\n2,5,1\n", "label: b, the last column; --label COLUMN takes another", NULL);
+    column = "b";
+    labelled("class,a,b\n1,3,2\n2,5,1\n", "label: b, as --label says", "b");
+    column = NULL;
+    json_append_string(skipped, "class");
+    labelled("class,a,b\n1,3,2\n2,5,1\n", "label: b, the last column; --label COLUMN takes another", NULL);
+    json_append_string(skipped, "b");
+    labelled("class,c,a,b\n1,3,2,1\n2,5,1,1\n",
+             "label: a, the last column that is not left out; --label COLUMN takes another", NULL);
+}
+
+/* The label that a table to learn from has because of its name is also that of the table to test with. */
+Test(data_shape, a_table_to_test_with_has_the_same_label)
+{
+    put_text("t_train.csv", "class,a,b\nx,1,2\ny,3,4.5\nx,5,6\n");
+    put_text("t_test.csv", "class,a,b\nx,1,2\ny,3,\n");
+    refused("t_test.csv: values are missing in b");
+}
+
 Test(data_shape, dates_are_told)
 {
     put_text("t.csv", "day,a,kind\n2026-11-27,1,x\n27.11.2026 10:30,2,y\n2026-11-27,3,x\n");
