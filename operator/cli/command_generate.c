@@ -310,6 +310,22 @@ static void print_found(const char *title, const struct data_files_found *found,
     fprintf(stderr, "%s\n", buffer_text(&text));
 }
 
+/* Says on stderr that a table without labels is not used to test with, and what it is good for. */
+static void print_unlabelled(const char *title, const struct first_job *wish)
+{
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
+    SCOPED_FREE char *path = memory_format("%s/%s", wish->files->folder, wish->files->unlabelled);
+    SCOPED_FREE char *shown = path_for_shell(path);
+    bool is_named = *wish->shape->label_name;
+    append_clean(wish->files->unlabelled, &text);
+    buffer_format(&text, " has no %s%s, so a part of ", is_named ? "column " : "labels", wish->shape->label_name);
+    append_clean(wish->files->files, &text);
+    buffer_format(&text, " is held out instead; after training, its labels are predicted by: cox predict %s --data ",
+                  wish->name);
+    append_clean(shown, &text);
+    fprintf(stderr, "%s: %s\n", title, buffer_text(&text));
+}
+
 static int refuse_data(const char *title, const char *message)
 {
     SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
@@ -355,6 +371,8 @@ static int generate(const char *title, struct request *request)
             return EXIT_USAGE;
         print_found(title, &found, &shape);
         print_identifiers(title, request->skipped, given);
+        if (found.unlabelled)
+            print_unlabelled(title, &request->wish);
     }
     return print_job(title, request);
 }

@@ -398,6 +398,7 @@ void data_files_release(struct data_files_found *found)
     free(found->labels);
     free(found->test_files);
     free(found->test_labels);
+    free(found->unlabelled);
     free(found->unused);
     *found = (struct data_files_found){.format = NULL};
 }

@@ -24,8 +24,9 @@ struct data_files_found {
     char *labels; /* NULL: none, or in the same files */
     /* The same of the files to test with, named like the others with "test" for "train"; NULL: none. */
     char *test_files, *test_labels;
-    char *unused; /* the next file that could be learned from instead of `files`; NULL: none */
-    bool of_test; /* `files` are by their name those of a test, and the only ones there */
+    char *unlabelled; /* a table to test with that has no labels, so that it is none (data_shape_read); NULL: none */
+    char *unused;     /* the next file that could be learned from instead of `files`; NULL: none */
+    bool of_test;     /* `files` are by their name those of a test, and the only ones there */
 };
 
 /* Looks in the folder `path` for files of `format`, or of any format if that is NULL. If `path` is a file, this is the table or text to

@@ -605,12 +605,37 @@ static int read_tested(const char *folder, const struct data_files_found *found,
     return 0;
 }
 
-int data_shape_read(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
+/* Returns whether a table to test with has no column with the labels, as Kaggle's test.csv has none. */
+static bool lacks_label(const char *folder, const char *name, const struct data_shape *shape)
+{
+    SCOPED(file_scope) struct file_bytes file = {.bytes = NULL};
+    SCOPED(table_release) struct table table = {.header = false};
+    if (open_file(folder, name, &file, NULL) < 0)
+        return false;
+    csv_init_file(&table.csv, name, file.bytes, file.length);
+    if (csv_next(&table.csv, NULL) <= 0)
+        return false;
+    table.header = csv_is_header(&table.csv);
+    csv_columns_init(&table.columns, &table.csv, table.header);
+    if (!table.header || !*shape->label_name)
+        return table.columns.count + 1 == shape->table_columns;
+    for (unsigned i = 0; i < table.columns.count; i++)
+        if (strcmp(table.columns.list[i].name, shape->label_name) == 0)
+            return false;
+    return true;
+}
+
+int data_shape_read(const char *folder, struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error)
 {
     struct data_shape shape;
-    if (read_files(folder, found->format, found->files, found->labels, columns, true, &shape, error) < 0 ||
-        (found->test_files && read_tested(folder, found, columns, &shape, error) < 0))
+    if (read_files(folder, found->format, found->files, found->labels, columns, true, &shape, error) < 0)
+        return -1;
+    if (found->test_files && shape.label_reason != LABEL_NO_TABLE && lacks_label(folder, found->test_files, &shape)) {
+        found->unlabelled = found->test_files;
+        found->test_files = NULL;
+    }
+    if (found->test_files && read_tested(folder, found, columns, &shape, error) < 0)
         return -1;
     if (shape.examples == 1 && shape.tested == 0)
         return error_set(error, ERROR_INVALID,

@@ -54,9 +54,10 @@ struct data_columns {
     struct json *skipped; /* array of the columns to leave out, as in data.skipColumns; data_shape_read appends to it */
 };
 
-/* Columns that look like identifiers are appended to `columns->skipped`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file
+/* Columns that look like identifiers are appended to `columns->skipped`. A table to test with that has no labels becomes
+ * `found->unlabelled`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file
  * and what to do about it. */
-int data_shape_read(const char *folder, const struct data_files_found *found, const struct data_columns *columns,
+int data_shape_read(const char *folder, struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error);
 
 /* Appends "150 examples of 4 values, 3 classes". */

@@ -175,6 +175,27 @@ awk -F, 'NR > 1 { printf "{\"class\": %d, \"sex\": \"%s\", \"alone\": %s, \"port
 learn riders '300 examples of 7 values from 4 columns, 2 classes, 60 held out' 90
 verdict $? "JSON Lines with words and booleans" "$(tail -n 3 err out)"
 
+# Kaggle's layout: the labels are in the second column of train.csv, and test.csv has none. Values are missing, names are quoted, and tickets
+# are numbers and words.
+mkdir titanic && awk -v folder=titanic 'BEGIN { srand(9); head = "Pclass,Name,Sex,Age,SibSp,Parch,Ticket,Fare,Cabin,Embarked"
+    print "PassengerId,Survived," head >folder "/train.csv"; print "PassengerId," head >folder "/test.csv"; print "PassengerId,Survived" >folder "/gender_submission.csv"
+    for (i = 1; i <= 400; i++) {
+        sex = rand() < 0.5 ? "male" : "female"; class = 1 + int(3 * rand())
+        rest = sprintf("%d,\"Surname%d, Mr. \"\"Jo\"\" (of %d)\",%s,%s,%d,%d,%s%d,%.4f,%s,%s", class, i, i, sex, rand() < 0.2 ? "" : int(80 * rand()), 3 * rand(), 3 * rand(),
+            rand() < 0.3 ? "A/5 " : "", 10000 + i % 350, 80 * rand(), rand() < 0.8 ? "" : "C" i, i == 62 ? "" : "S")
+        if (i <= 300) print i "," (sex == "female" && class < 3) "," rest >folder "/train.csv"
+        else { print i "," rest >folder "/test.csv"; print i ",0" >folder "/gender_submission.csv" } } }'
+cox 1 generate titanic --data titanic && grep -q 'train.csv: values are missing in Age (.*), Cabin (.*), Embarked (1 of 300, the first in line 63); .*column 9 (Ticket): "A/5 .*--skip Age,Ticket,Cabin,Embarked$' err &&
+    cox 0 generate titanic --data titanic/train.csv --skip Age,Ticket,Cabin,Embarked && mv out file.yaml &&
+    cox 0 generate titanic --data titanic --skip Age,Ticket,Cabin,Embarked && cmp out file.yaml && mv out titanic.yaml && grep -qF '300 examples of ' err && grep -qF ', 2 classes, 60 held out' err &&
+    grep -qF 'label: Survived, because of its name' err &&
+    grep -qxF 'cox generate: test.csv has no column Survived, so a part of train.csv is held out instead; after training, its labels are predicted by: cox predict titanic --data titanic/test.csv' err
+verdict $? "a table to test with that has no labels is left out, with what it is good for" "$(cat err)"
+cox 0 run titanic.yaml --volume "data=$work/titanic" && right=$(sed -n 's/^titanic is done: \([0-9.]*\) % right on .*/\1/p' out) && awk -v right="${right:-0}" 'BEGIN { exit !(right >= 90) }' &&
+    cox 0 predict titanic --data titanic/test.csv && [[ $(wc -l <out) == 101 ]] &&
+    awk -F, 'NR == FNR { if (FNR > 1) wanted[FNR] = $5 == "female" && $2 < 3; next } FNR > 1 && $1 == wanted[FNR] { right++ } END { exit !(right >= 90) }' titanic/test.csv out
+verdict $? "its labels are predicted after training" "$(tail -n 3 err out)"
+
 # The same as text: the error is in the unit of the labels, as one finds it from the values that are printed.
 mkdir costs && { echo 'a,b,cost' && tr ' ' ',' <rows; } >costs/costs.csv && sed -n '1p;2,41p' costs/costs.csv >some.csv
 cox 0 generate costs --data costs && mv out costs.yaml && cox 0 run costs.yaml --volume "data=$work/costs" && cox 0 predict costs --data some.csv &&

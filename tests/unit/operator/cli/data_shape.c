@@ -392,6 +392,44 @@ Test(data_shape, a_table_to_test_with_has_the_same_label)
     refused("t_test.csv: values are missing in b");
 }
 
+/* The table to test with, found beside `path`, has no labels. */
+static void unlabelled(const char *path, const char *test, const char *label, bool lacks)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct data_shape shape;
+    struct error error = ERROR_INIT;
+    put_text("test.csv", test);
+    cr_assert_eq(data_folder_look(path, NULL, &found, &error), 0, "%s", error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){label, skipped}, &shape, &error), 0, "%s",
+                 error.message);
+    cr_expect_str_eq(found.unlabelled ? found.unlabelled : "", lacks ? "test.csv" : "", "%s", test);
+    cr_expect_eq(found.test_files == NULL, lacks, "%s", test);
+    cr_expect_eq(shape.tested, lacks ? 0 : 1, "%s", test);
+}
+
+/* As Kaggle gives them: test.csv lacks the column to predict. It may have values that are missing, since it is not read. */
+Test(data_shape, a_table_to_test_with_that_has_no_labels)
+{
+    SCOPED_FREE char *file = memory_format("%s/train.csv", folder);
+    const char *const paths[] = {folder, file};
+    for (size_t i = 0; i < 2; i++) {
+        put_text("train.csv", "Survived,a,b\n0,1,2\n1,2,2\n0,4,6\n");
+        unlabelled(paths[i], "a,b\n1,\n", NULL, true);
+        unlabelled(paths[i], "a,b\n1,2\n", "Survived", true);
+        unlabelled(paths[i], "a,b\n1,2\n", "1", true);
+        unlabelled(paths[i], "Survived,a,b\n0,1,2\n", NULL, false);
+        put_text("train.csv", "a,b,price\n1,2,7.5\n2,2,8\n4,6,9\n");
+        unlabelled(paths[i], "a,b\n1,2\n", NULL, true);
+        put_text("train.csv", "1,2,0\n2,2,1\n4,6,0\n");
+        unlabelled(paths[i], "1,2\n", NULL, true);
+        unlabelled(paths[i], "1,2,0\n", NULL, false);
+    }
+    put_text("train.csv", "a,b,kind\n1,2,x\n2,2,y\n4,6,x\n");
+    put_text("test.csv", "a,b\n1,2\n");
+    SCOPED_JSON *job = job_for("3 examples of 2 values, 2 classes");
+    cr_expect_eq(number(job, "data.validation.sample"), 1);
+}
+
 Test(data_shape, dates_are_told)
 {
     put_text("t.csv", "day,a,kind\n2026-11-27,1,x\n27.11.2026 10:30,2,y\n2026-11-27,3,x\n");
