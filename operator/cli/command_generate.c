@@ -40,7 +40,7 @@ static const char usage[] =
     "                       called class, label, target, y, species, outcome or survived)\n"
     "  --skip COLUMNS       of a table: columns to leave out, names or numbers with commas between them. A column "
     "with\n"
-    "                       another word in each row is left out, too\n"
+    "                       another word in each row, or with the number of the row, is left out, too\n"
     "  --model MODEL        default: one that suits the data\n"
     "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
     "  --workers N          default: the fewest that show what the strategy does\n"
@@ -263,21 +263,21 @@ static void append_clean(const char *text, struct buffer *out)
     failure_line_clean(text, strlen(text), MESSAGE_MAX, out);
 }
 
-/* Says on stderr which columns after the first `given` ones were left out because they look like identifiers. */
-static void print_identifiers(const char *title, const struct json *skipped, size_t given)
+/* Says on stderr which columns from place `first` on, and before `end`, were left out, and why. */
+static void print_left_out(const char *title, const struct json *skipped, size_t first, size_t end, const char *why)
 {
     SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_TEXT_MAX);
     size_t at = 0;
-    for (const struct json *item = json_first(skipped); item; item = json_next(item), at++) {
-        if (at < given)
+    for (const struct json *item = json_first(skipped); item && at < end; item = json_next(item), at++) {
+        if (at < first)
             continue;
+        const char *name = json_string(item, "");
         buffer_append_string(&text, text.length > 0 ? ", " : "", NULL);
-        append_clean(json_string(item, ""), &text);
+        buffer_append_string(&text, name[strspn(name, "0123456789")] == '\0' ? "column " : "", NULL);
+        append_clean(name, &text);
     }
     if (text.length > 0)
-        fprintf(stderr,
-                "%s: left out, since each row has another word there, as identifiers have: %s (data.skipColumns)\n",
-                title, buffer_text(&text));
+        fprintf(stderr, "%s: left out, since %s: %s (data.skipColumns)\n", title, why, buffer_text(&text));
 }
 
 /* Says on stderr what the job was made for. */
@@ -370,7 +370,9 @@ static int generate(const char *title, struct request *request)
         if (!suits_model(title, request->wish.model, &shape))
             return EXIT_USAGE;
         print_found(title, &found, &shape);
-        print_identifiers(title, request->skipped, given);
+        size_t end = json_count(request->skipped), numbers = end - shape.counted;
+        print_left_out(title, request->skipped, given, numbers, "each row has another word there, as identifiers have");
+        print_left_out(title, request->skipped, numbers, end, "its values number the rows");
         if (found.unlabelled)
             print_unlabelled(title, &request->wish);
     }

@@ -17,14 +17,14 @@
 #include "common/job/job_document.h"
 #include "common/memory.h"
 #include "common/terminal_text.h"
+#include "operator/cli/row_numbers.h"
 
 /* Labels with few different values are classes; with more, only if there are several examples of each. */
 #define CLASSES_FEW 10
 #define CLASSES_MOST 1000
 #define CLASS_EXAMPLES 5
 
-#define INDEX_ROWS_LEAST 3 /* fewer may count 0, 1 by chance */
-#define WORDS_PART 10      /* of labels that are mostly numbers, fewer than one in so many is a word */
+#define WORDS_PART 10 /* of labels that are mostly numbers, fewer than one in so many is a word */
 #define TEXT_SHOWN 40
 #define IMAGES_LOOKED_AT 500
 #define KEPT_SIDE_MOST 128
@@ -253,7 +253,8 @@ static int read_npy(const char *folder, const char *images_name, const char *lab
 struct table {
     struct csv csv;
     struct csv_columns columns;
-    bool header, index; /* index: the first column has counted the rows so far */
+    bool header;
+    struct row_numbers numbers_of_rows;
     enum label_reason label_reason;
     struct csv_labels labels;
     bool many;                 /* more different labels than are collected */
@@ -268,6 +269,7 @@ static void table_release(struct table *table)
 {
     csv_columns_release(&table->columns);
     csv_labels_release(&table->labels);
+    row_numbers_release(&table->numbers_of_rows);
     csv_release(&table->csv);
 }
 
@@ -316,7 +318,7 @@ static void choose_label(struct table *table)
 static int start_table(struct table *table, const struct csv_choice *choice, struct error *error)
 {
     table->header = csv_is_header(&table->csv);
-    table->index = table->whole = true;
+    table->whole = true;
     table->label_reason = choice->label ? LABEL_GIVEN : LABEL_LAST;
     if (csv_columns_start(&table->columns, &table->csv, table->header, choice, error) < 0)
         return -1;
@@ -346,25 +348,12 @@ static int take_label(struct table *table, struct error *error)
 static int take_row(struct table *table, struct error *error)
 {
     const struct csv *row = &table->csv;
-    double number = 0;
     if (row->count != table->columns.count)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
                          (long long)row->line, row->count, table->columns.count);
-    table->index = table->index && csv_number(&row->fields[0], &number) && number == (double)table->columns.rows;
+    row_numbers_add(&table->numbers_of_rows, row);
     csv_columns_add(&table->columns, row);
     return take_label(table, error);
-}
-
-/* pandas writes its row numbers as a column without a name. */
-static int check_index(const struct table *table, struct error *error)
-{
-    const struct csv_column *first = &table->columns.list[0];
-    bool nameless = table->header && first->name[0] == '\0';
-    if (!nameless || !table->index || !first->is_input || table->columns.rows < INDEX_ROWS_LEAST)
-        return 0;
-    return error_set(error, ERROR_INVALID,
-                     "column 1 has no name and counts the rows: save the table without it (index=False), or leave it "
-                     "out (--skip 1)");
 }
 
 /* What the labels are: words are classes, and so are integers unless there are very many; the others are predicted. */
@@ -391,21 +380,31 @@ static int judge_labels(const struct table *table, struct data_shape *shape, str
     return 0;
 }
 
-/* Leaves the columns out that look like identifiers, unless they are the only ones. */
-static void leave_identifiers_out(struct table *table, struct json *skipped)
+static const char *name_of(const struct table *table, unsigned column)
+{
+    return table->header ? table->columns.list[column].name : NULL;
+}
+
+/* Leaves the columns out that look like identifiers or that number the rows (`counted`), unless they are the only ones. Returns how many. */
+static unsigned leave_out(struct table *table, bool counted, struct json *skipped)
 {
     struct csv_columns *columns = &table->columns;
     int64_t left = csv_columns_inputs(columns);
+    unsigned found = 0;
     for (unsigned i = 0; i < columns->count; i++) {
         struct csv_column *column = &columns->list[i];
-        if (!column->is_input || left == 1 || !csv_column_identifies(column, columns->rows))
+        if (!column->is_input || left == 1 ||
+            !(counted ? row_numbers_has(&table->numbers_of_rows, i, name_of(table, i))
+                      : csv_column_identifies(column, columns->rows)))
             continue;
         SCOPED_FREE char *number = memory_format("%u", i + 1);
         bool whole = *column->name && strlen(column->name) < CSV_SHOWN_MAX; /* the name is not shortened */
         column->is_input = false;
         left--;
+        found++;
         json_append_string(skipped, whole ? column->name : number);
     }
+    return found;
 }
 
 static int read_rows(struct table *table, const struct csv_choice *choice, struct json *skipped,
@@ -425,9 +424,10 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
         return error_set(error, ERROR_INVALID,
                          "the table has no rows; write one for each example, with values and a label");
     if (skipped)
-        leave_identifiers_out(table, skipped);
-    if (check_index(table, error) < 0 || (skipped ? csv_columns_finish(&table->columns, choice, error)
-                                                  : csv_columns_check_missing(&table->columns, error)) < 0)
+        leave_out(table, false, skipped);
+    shape->counted = skipped ? leave_out(table, true, skipped) : 0;
+    if ((skipped ? csv_columns_finish(&table->columns, choice, error)
+                 : csv_columns_check_missing(&table->columns, error)) < 0)
         return -1;
     shape->examples = table->columns.rows;
     shape->columns = csv_columns_inputs(&table->columns);

@@ -189,6 +189,7 @@ cox 1 generate titanic --data titanic && grep -q 'train.csv: values are missing 
     cox 0 generate titanic --data titanic/train.csv --skip Age,Ticket,Cabin,Embarked && mv out file.yaml &&
     cox 0 generate titanic --data titanic --skip Age,Ticket,Cabin,Embarked && cmp out file.yaml && mv out titanic.yaml && grep -qF '300 examples of ' err && grep -qF ', 2 classes, 60 held out' err &&
     grep -qF 'label: Survived, because of its name' err &&
+    grep -qxF 'cox generate: left out, since its values number the rows: PassengerId (data.skipColumns)' err &&
     grep -qxF 'cox generate: test.csv has no column Survived, so a part of train.csv is held out instead; after training, its labels are predicted by: cox predict titanic --data titanic/test.csv' err
 verdict $? "a table to test with that has no labels is left out, with what it is good for" "$(cat err)"
 cox 0 run titanic.yaml --volume "data=$work/titanic" && right=$(sed -n 's/^titanic is done: \([0-9.]*\) % right on .*/\1/p' out) && awk -v right="${right:-0}" 'BEGIN { exit !(right >= 90) }' &&

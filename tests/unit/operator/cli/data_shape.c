@@ -290,7 +290,6 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {"1,2,0\n1,,1\n", "values are missing in column 2 (1 of 2, the first in line 2)"},
         {"a,b,c\n1,2,0\n1,2\n", "line 3 has 2 columns, those before it have 3"},
         {"a,city,c\n1,Paris,0\n1,4,0\n", "line 2, column 2 (city): \"Paris\" is not a number, but other values of the"},
-        {",a,c\n0,5,x\n1,6,y\n2,7,x\n", "column 1 has no name and counts the rows: save the table without it"},
         {"a,b\n", "the table has no rows"},
         {"1\n2\n", "line 1 has one column"},
         {"a;b;kind\n3,5;x;0\n3,5;y;1\n1,25;x;0\n",
@@ -319,6 +318,26 @@ Test(data_shape, words_and_booleans)
     json_append_string(skipped, "sex"); /* `name` is in the list since the first look */
     SCOPED_JSON *fewer = job_for("4 examples of 2 values, 2 classes");
     cr_expect_eq(json_count(json_at(fewer, "spec.coxswain.data.skipColumns")), 2u);
+}
+
+/* Columns that number the rows are left out, unless they are the only ones. */
+Test(data_shape, numbers_of_rows)
+{
+    put_text("t.csv", "name,PassengerId,a,kind\nAnn,892,5,x\nBob,893,6,y\nCid,894,7,x\n");
+    SCOPED_JSON *job = job_for("3 examples of 1 value, 2 classes");
+    const struct json *first = json_first(json_at(job, "spec.coxswain.data.skipColumns"));
+    cr_expect_str_eq(json_string(first, ""), "name");
+    cr_expect_str_eq(json_string(json_next(first), ""), "PassengerId");
+    json_free(skipped);
+    skipped = json_new_array();
+    put_text("t.csv", ",a,kind\n0,5,x\n1,6,y\n2,7,x\n");
+    SCOPED_JSON *nameless = job_for("3 examples of 1 value, 2 classes");
+    cr_expect_str_eq(json_string(json_first(json_at(nameless, "spec.coxswain.data.skipColumns")), ""), "1");
+    json_free(skipped);
+    skipped = json_new_array();
+    put_text("t.csv", "Id,kind\n1,x\n2,y\n3,x\n");
+    SCOPED_JSON *alone = job_for("3 examples of 1 value, 2 classes");
+    cr_expect_null(json_at(alone, "spec.coxswain.data.skipColumns"));
 }
 
 /* The words are those of the table to learn from; one of them may be missing in the other, whose only two words look like identifiers. */
