@@ -2,6 +2,7 @@
 #include "common/http_client.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -48,6 +49,7 @@ struct http_transfer {
 
     struct buffer inbox;  /* the collected body, or what of a stream is not delivered yet */
     struct error failure; /* kind NONE: none so far */
+    bool refused;         /* the connection */
     struct event_timer *timer;
     int64_t idle_timeout_ns;
     int64_t last_byte_ns;
@@ -219,7 +221,8 @@ static void transfer_end(struct http_transfer *transfer, const struct http_respo
 static void transfer_fail(struct http_transfer *transfer)
 {
     struct error failure = transfer->failure;
-    transfer_end(transfer, &(struct http_response){.retry_after_ms = -1, .body = "", .error = &failure});
+    transfer_end(transfer, &(struct http_response){
+                               .retry_after_ms = -1, .body = "", .error = &failure, .refused = transfer->refused});
 }
 
 void http_transfer_cancel(struct http_transfer *transfer)
@@ -263,6 +266,9 @@ static void failure_from_curl(struct http_transfer *transfer, CURLcode code)
     curl_easy_getinfo(transfer->base.easy, CURLINFO_EFFECTIVE_URL, &url);
     const char *words = transfer->curl_message[0] ? transfer->curl_message : curl_easy_strerror(code);
     error_set(&transfer->failure, failure_kind(code), "%.*s: %s", (int)strcspn(url, "?"), url, words);
+    long os_error = 0;
+    curl_easy_getinfo(transfer->base.easy, CURLINFO_OS_ERRNO, &os_error);
+    transfer->refused = code == CURLE_COULDNT_CONNECT && os_error == ECONNREFUSED;
 }
 
 static int64_t retry_after_ms(CURL *easy)

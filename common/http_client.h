@@ -56,6 +56,7 @@ struct http_response {
     const char *body; /* NUL-terminated; valid during the call */
     size_t body_length;
     const struct error *error; /* NULL when an answer came */
+    bool refused;              /* with `error`: the server refused the connection */
 };
 typedef void http_done(void *context, const struct http_response *response);
 /* Receives a part of the body of an answer with status 2xx; bodies of other answers are passed to `done` as a whole. Returns 0 to go on, or

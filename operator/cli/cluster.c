@@ -29,7 +29,8 @@ int cluster_init(struct cluster *ret_cluster, struct error *error)
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error)
 {
     /* A log is followed for each pod of a crew, at once: over one connection where the API server can. */
-    struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true, .http2 = true};
+    struct kube_client_options options = {
+        .user_agent = "cox", .exec_plugins = true, .fail_refused = true, .http2 = true};
     if (cluster_init(ret_cluster, error) < 0 ||
         kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
         kube_client_new(ret_cluster->loop, &ret_cluster->config, &options, &ret_cluster->client, error) < 0)
@@ -171,7 +172,8 @@ int cluster_read(struct cluster *cluster, const char *path_and_query, struct buf
         struct error cause = ERROR_INIT;
         if (read_once(cluster, path_and_query, text, &cause) == 0)
             return 0;
-        if (cause.kind != ERROR_UNAVAILABLE || tries == READ_TRIES || cluster->interrupted) {
+        if (cause.kind != ERROR_UNAVAILABLE || tries == READ_TRIES || cluster->interrupted ||
+            kube_client_is_refused(cluster->client)) {
             if (error)
                 *error = cause;
             return -1;

@@ -59,6 +59,7 @@ struct kube_client {
     int64_t expires_ms;          /* when its credentials expire, Unix time; INT64_MAX: unknown or never */
     struct error plugin_failure; /* why its last run failed; ERROR_NONE: it succeeded */
     struct kube_client_options options;
+    bool answered, refused;  /* the server has answered a request; it has refused a connection */
     struct kube_call *calls; /* all calls that have not ended */
     size_t held_bytes;
     size_t pending;
@@ -396,13 +397,19 @@ static void on_retry_due(void *context)
     call_enqueue(call);
 }
 
+bool kube_client_is_refused(const struct kube_client *client)
+{
+    return client->refused && !client->answered;
+}
+
 /* Returns true if a retry was scheduled. */
 static bool call_repeat(struct kube_call *call, const struct http_response *response, int64_t retry_after_ms)
 {
     const struct kube_client_options *options = &call->client->options;
     bool may_repeat =
         was_not_done(response, retry_after_ms) || (verbs[call->verb].repeatable && is_transient(response));
-    if (call->verb == VERB_STREAM || !may_repeat || call->tries >= call->tries_max)
+    bool gives_up = options->fail_refused && kube_client_is_refused(call->client);
+    if (call->verb == VERB_STREAM || !may_repeat || gives_up || call->tries >= call->tries_max)
         return false;
     int64_t delay_ms = retry_after_ms >= 0 ? jitter_between(retry_after_ms, retry_after_ms + retry_after_ms / 10)
                                            : backoff_delay_ms(options->retry_base_ms, options->retry_ceiling_ms,
@@ -496,6 +503,8 @@ static void on_done(void *context, const struct http_response *response)
     double seconds = (double)(clock_monotonic_ns() - call->sent_ns) / 1e9;
     request_metrics_add(&client->metrics, call->counted_verb, call->resource, response->status, seconds);
     count_in_flight(call, false);
+    client->answered = client->answered || !response->error;
+    client->refused = client->refused || response->refused;
     SCOPED_JSON *body = body_parse(response);
     int64_t retry_after_ms = retry_after_of(response, body);
     failure_take(call, response, body);

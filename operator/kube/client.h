@@ -53,6 +53,9 @@ struct kube_client_options {
     /* Run the kubeconfig's credential plugin, which blocks the loop for at most a minute. If false, kube_client_new
      * refuses a user who needs a plugin. */
     bool exec_plugins;
+    /* A refused connection ends a call at once if the server has never answered, so that the user of a command is told soon. If false, the
+     * call is retried, as after other broken connections. */
+    bool fail_refused;
     bool http2; /* one multiplexed connection instead of a pool of HTTP/1.1 connections */
 };
 
@@ -63,6 +66,8 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config,
 /* Ends every call with ERROR_CANCELLED and frees the client. */
 void kube_client_free(struct kube_client *client);
 struct event_loop *kube_client_loop(const struct kube_client *client);
+/* Returns whether the server has never answered, and has refused a connection. */
+bool kube_client_is_refused(const struct kube_client *client);
 /* Returns how many requests wait for their turn. */
 size_t kube_client_waiting(const struct kube_client *client);
 /* Returns the size in bytes of the bodies of all requests, waiting and on the wire. */

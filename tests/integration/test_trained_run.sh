@@ -132,6 +132,20 @@ no_cluster=(--kubeconfig "$work/no.kubeconfig")
 printf 'apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n' >no.kubeconfig
 cox 1 why points "${no_cluster[@]}" && grep -q 'there is a run points on this machine; to see it, add --state points' err && ! printed 'succeeded'
 verdict $? "with one they ask the cluster, and then say that there is such a run" "$(said)"
+# Each try of a call would wait longer than the one before, two to five seconds for each command.
+at_once() {
+    local command began
+    for command in 'why points' 'get points' get 'sweep get points' 'sweep best points' 'logs points'; do
+        began=$EPOCHREALTIME
+        # shellcheck disable=SC2086 # words of a command
+        cox 1 $command "${no_cluster[@]}" && grep -q 'Failed to connect to 127.0.0.1 port 1' err || return
+        took[${#took[@]}]=$(awk -v began="$began" -v now="$EPOCHREALTIME" 'BEGIN { print now - began }')
+    done
+    printf '%s\n' "${took[@]}" | awk '{ sum += $1 } END { exit !(sum < 10) }'
+}
+took=()
+at_once
+verdict $? "a server that refuses connections is told at once" "$(said) ${took[*]}"
 cox 0 logs --state bytes --tail 3 -f && printed 'worker-0 | '
 verdict $? "cox logs, which ends though -f was said" "$(said)"
 cox 2 get --state points --context x && grep -q 'give one of them' err && cox 1 get --state "$work/text" && grep -q 'is not a state directory of cox run' err &&

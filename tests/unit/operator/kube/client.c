@@ -4,15 +4,24 @@
 
 TestSuite(client, .fini = fixture_stop, .timeout = 120);
 
-/* Requests that wait or are on the wire. */
-static long pending(void)
+static long metric(const char *name)
 {
-    static const char name[] = "\ncoxswain_kube_requests_pending ";
     SCOPED_BUFFER text = BUFFER_INIT(1 << 20);
     cr_assert_eq(kube_client_write_metrics(client, &text, NULL), 0);
     const char *line = strstr(buffer_text(&text), name);
     cr_assert_not_null(line);
     return strtol(line + strlen(name), NULL, 10);
+}
+
+/* Requests that wait or are on the wire. */
+static long pending(void)
+{
+    return metric("\ncoxswain_kube_requests_pending ");
+}
+
+static long retries(void)
+{
+    return metric("\ncoxswain_kube_retries_total ");
 }
 
 static void get_once(void)
@@ -133,6 +142,49 @@ Test(client, a_read_survives_500_and_a_create_does_not)
     create_once();
     cr_assert_eq(answer.error.kind, ERROR_UNAVAILABLE);
     cr_assert_eq(server.requests, 1);
+}
+
+/* Nobody listens at the server's address. */
+static void start_without_server(bool fail_refused)
+{
+    const struct kube_client_options options = {.retry_base_ms = 100, .fail_refused = fail_refused};
+    const struct kube_config config = {.server = (char[]){"http://127.0.0.1:1"}};
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    cr_assert_eq(kube_client_new(loop, &config, &options, &client, NULL), 0);
+}
+
+Test(client, a_refused_connection_ends_the_call_of_a_command_at_once)
+{
+    start_without_server(true);
+    cr_expect_not(kube_client_is_refused(client));
+    get_once();
+    cr_expect_eq(answer.error.kind, ERROR_UNAVAILABLE);
+    cr_expect_eq(retries(), 0);
+    cr_expect(kube_client_is_refused(client));
+    fixture_stop();
+    start_without_server(false);
+    kube_client_get(client, &pod, &plain);
+    LOOP_UNTIL(retries() > 0);
+    fixture_stop();
+}
+
+static void give_pod_and_hang_up(struct scripted_request *request)
+{
+    give_pod(request);
+    request->close = true;
+}
+
+/* A server that has answered is being restarted. */
+Test(client, a_connection_refused_by_a_server_that_has_answered_is_tried_again)
+{
+    fixture_start(give_pod_and_hang_up, NULL, &(struct kube_client_options){.fail_refused = true});
+    get_once();
+    cr_expect_eq(answer.error.kind, ERROR_NONE);
+    scripted_server_stop(&server);
+    get_once();
+    cr_expect_eq(answer.error.kind, ERROR_UNAVAILABLE);
+    cr_expect_gt(retries(), 0);
+    cr_expect_not(kube_client_is_refused(client));
 }
 
 SCRIPTED_REPLY(always_broken, 500, "{\"message\":\"etcd is away\"}")
