@@ -7,6 +7,7 @@
 #include "common/buffer.h"
 #include "common/job/enum_words.h"
 #include "common/job/fields.h"
+#include "common/job/string_format.h"
 #include "common/memory.h"
 #include "common/nearest_word.h"
 
@@ -24,6 +25,11 @@
 #define OF_TYPE "must be of type "
 #define IN_VERSION " in version \""
 #define STRICT "strict decoding error: "
+#define MATCH "should match '"
+#define MATCH_END "'"
+#define NAME_RULE "a lowercase RFC 1123 "
+#define NAME_RULE_END "')"
+#define NAME_WORDS "write lower-case letters, digits and '-' only, with a letter first and a letter or digit last"
 
 /* ---------------------------------------------------------------- what a message repeats */
 
@@ -109,16 +115,52 @@ static void append_required(const char *text, struct buffer *out)
     buffer_append_string(out, text, NULL);
 }
 
+/* Returns the end of the rule about a text that begins here, and what the rule is in words; NULL: none does. */
+static const char *rule_in_words(const char *text, const char **ret_lead, const char **ret_words)
+{
+    const char *name_end = strncmp(text, NAME_RULE, strlen(NAME_RULE)) == 0 ? strstr(text, NAME_RULE_END) : NULL;
+    *ret_lead = name_end ? "" : "should be ";
+    *ret_words = NAME_WORDS;
+    if (name_end || strncmp(text, MATCH, strlen(MATCH)) != 0)
+        return name_end ? name_end + strlen(NAME_RULE_END) : NULL;
+    const char *at = text + strlen(MATCH);
+    for (int i = STRING_FORMAT_ANY + 1; i <= STRING_FORMAT_DECIMAL; i++) {
+        const char *expression = string_format_expression((enum string_format)i);
+        size_t length = strlen(expression);
+        *ret_words = string_format_words((enum string_format)i);
+        if (strncmp(at, expression, length) == 0 && strncmp(at + length, MATCH_END, strlen(MATCH_END)) == 0)
+            return at + length + strlen(MATCH_END);
+    }
+    return NULL;
+}
+
+/* Says in words what a text must be, where the server gives a regular expression. */
+static void append_rules(const char *text, struct buffer *out)
+{
+    const char *lead, *words, *end;
+    for (const char *at = text; *at;) {
+        if (!(end = rule_in_words(at, &lead, &words))) {
+            buffer_append_byte(out, *at++, NULL);
+            continue;
+        }
+        buffer_append_string(out, lead, NULL);
+        buffer_append_string(out, words, NULL);
+        at = end;
+    }
+}
+
 void refusal_shorten(struct error *error)
 {
     SCOPED_FREE char *refusal = memory_copy_string(error->message);
     SCOPED_BUFFER shorter = BUFFER_INIT(2 * ERROR_MESSAGE_MAX);
     SCOPED_BUFFER text = BUFFER_INIT(4 * ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER plain = BUFFER_INIT(8 * ERROR_MESSAGE_MAX);
     const char *rest = append_without_resource(refusal, &shorter);
     append_values(append_without_version(rest, &shorter), &shorter);
     append_required(buffer_text(&shorter), &text);
+    append_rules(buffer_text(&text), &plain);
     int status = error->http_status;
-    error_set(error, error->kind, "%s", buffer_text(&text));
+    error_set(error, error->kind, "%s", buffer_text(&plain));
     error->http_status = status;
 }
 

@@ -84,6 +84,19 @@ Test(unknown_field, a_refusal_says_each_thing_once)
         {"ConfigMap b: ConfigMap \"b\" is invalid: data: Invalid value: 3", "ConfigMap b: data: 3"},
         {"TrainingJob b: TrainingJob.coxswain.dev \"a\" is invalid: spec", "TrainingJob b: a: spec"},
         {"strict decoding error: ", ""},
+        {"TrainingJob a: TrainingJob.coxswain.dev \"a\" is invalid: [spec.b: Invalid value: \"abc\": spec.b in body "
+         "should match '^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$', spec.c: Invalid value: \"\": spec.c in "
+         "body "
+         "should match '^x$']",
+         "TrainingJob a: [spec.b: \"abc\" should be a number, such as 0.01 or 3e-4, spec.c: \"\" should match '^x$']"},
+        {"TrainingSweep A_1: TrainingSweep.coxswain.dev \"A_1\" is invalid: metadata.name: Invalid value: \"A_1\": a "
+         "lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+         "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+         "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+         "TrainingSweep A_1: metadata.name: \"A_1\": write lower-case letters, digits and '-' only, with a letter "
+         "first "
+         "and a letter or digit last"},
+        {"a lowercase RFC 1123 label that is cut off", "a lowercase RFC 1123 label that is cut off"},
         {"\" is invalid: a", "\" is invalid: a"},
         {": Invalid value: : in body must be of type ", ": : in body must be of type "},
         {"admission webhook \"p\" denied the request: no", "admission webhook \"p\" denied the request: no"},
