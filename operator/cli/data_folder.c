@@ -20,6 +20,7 @@
 
 #define LIST_MAX 1024
 #define LISTED_FILES_MAX 12
+#define CLASS_FOLDERS_DEPTH 2 /* as in train/cats/1.png */
 
 /* Earlier rows take precedence. For files that are used together, the job gets the pattern. The labels' file name is that of the images
  * with one part changed. */
@@ -332,6 +333,50 @@ static int take_file(struct search *search, const char *name, const char *format
                      search->folder, name, format ? " of format " : "", format ? format : "");
 }
 
+/* Returns the path in the folder of an image that is neither PNG nor JPEG, at most `depth` folders down; NULL: there is none. Release with
+ * free(). */
+static char *other_image(const char *folder, unsigned depth)
+{
+    static const char *const ends[] = {".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif"};
+    struct dirent **entries;
+    char *found = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name, *end = strrchr(name, '.');
+        for (size_t k = 0; k < sizeof ends / sizeof *ends && !found && end && end > name; k++)
+            found = strcasecmp(end, ends[k]) == 0 ? memory_copy_string(name) : NULL;
+        SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+        SCOPED_FREE char *within = found || depth == 0 || *name == '.' ? NULL : other_image(path, depth - 1);
+        if (within)
+            found = memory_format("%s/%s", name, within);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return found;
+}
+
+static bool holds_files(const struct search *search)
+{
+    for (int i = 0; i < search->count; i++)
+        if (is_file(search->folder, search->entries[i]->d_name))
+            return true;
+    return false;
+}
+
+static int refuse_images(const struct search *search, const char *other, struct error *error)
+{
+    if (other)
+        return error_set(error, ERROR_INVALID,
+                         "%s/%s: only PNG and JPEG images are read; convert the images, and put those of each class "
+                         "into a folder that has the class's name",
+                         search->folder, other);
+    return error_set(error, ERROR_INVALID,
+                     "%s holds images, and no folders of classes; put the images of each class into a folder that "
+                     "has the class's name",
+                     search->folder);
+}
+
 static int look(struct search *search, const char *format, struct data_files_found *ret_found, struct error *error)
 {
     for (size_t i = 0; i < KIND_COUNT; i++) {
@@ -344,11 +389,11 @@ static int look(struct search *search, const char *format, struct data_files_fou
             return 0;
     }
     bool may_be_images = !format || strcmp(format, data_format_words[DATA_FORMAT_IMAGE_FOLDER]) == 0;
-    if (may_be_images && image_folder_has_images(search->folder))
-        return error_set(error, ERROR_INVALID,
-                         "%s holds images, and no folders of classes; put the images of each class into a folder that "
-                         "has the class's name",
-                         search->folder);
+    bool has_images = may_be_images && image_folder_has_images(search->folder);
+    SCOPED_FREE char *other =
+        may_be_images && !holds_files(search) ? other_image(search->folder, CLASS_FOLDERS_DEPTH) : NULL;
+    if (has_images || other)
+        return refuse_images(search, other, error);
     return search->lonely ? error_set(error, ERROR_NOT_FOUND, "%s: %s", search->folder, search->lonely)
                           : refuse(search, format, error);
 }

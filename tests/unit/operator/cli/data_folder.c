@@ -99,6 +99,34 @@ Test(data_folder, images_with_their_labels)
     check(NULL, "IDX", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
 }
 
+/* `message` is said of the folder, whose images no format takes. */
+static void refused(const char *message)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    SCOPED_FREE char *wanted = memory_format("%s%s", folder, message);
+    struct error error = ERROR_INIT;
+    cr_assert_eq(data_folder_look(folder, NULL, &found, &error), -1);
+    cr_expect(strncmp(error.message, wanted, strlen(wanted)) == 0, "%s", error.message);
+}
+
+Test(data_folder, images_of_another_format_are_named)
+{
+    SCOPED_FREE char *train = memory_format("%s/train", folder);
+    SCOPED_FREE char *cats = memory_format("%s/cats", train);
+    cr_assert(mkdir(train, 0700) == 0 && mkdir(cats, 0700) == 0);
+    put("train/cats/1.txt");
+    refused(": no file there has a name of training data");
+    put("train/cats/2.WebP");
+    refused(
+        "/train/cats/2.WebP: only PNG and JPEG images are read; convert the images, and put those of each class into "
+        "a folder that has the class's name");
+    put("notes");
+    refused(": no file there has a name of training data; it holds notes");
+    put_image("train", "cats");
+    put_image("train", "dogs");
+    check(NULL, "ImageFolder", "train", NULL);
+}
+
 Test(data_folder, several_files_as_one_pattern)
 {
     put("test_batch.bin");
