@@ -459,8 +459,13 @@ static int read_csv(const char *folder, const char *name, const struct data_colu
     if (open_file(folder, name, &file, error) < 0)
         return -1;
     csv_init_file(&table.csv, name, file.bytes, file.length);
-    int result = read_rows(&table, &choice, learned ? wanted->skipped : NULL, shape, error);
-    return result < 0 ? error_wrap(error, "%s", name) : 0;
+    if (read_rows(&table, &choice, learned ? wanted->skipped : NULL, shape, error) == 0)
+        return 0;
+    const char *end = strrchr(name, '.');
+    bool is_plain = file.file && end && strcasecmp(end, ".gz") == 0;
+    if (is_plain)
+        error_wrap(error, "it is not gzip, though its name ends in .gz (compress it, or rename it)");
+    return error_wrap(error, "%s", name);
 }
 
 /* ---------------------------------------------------------------- images */

@@ -306,6 +306,14 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
     }
 }
 
+Test(data_shape, a_table_that_is_not_gzip_though_it_is_named_so)
+{
+    put_text("t.csv.gz", "PK\003\004\n");
+    refused("t.csv.gz: it is not gzip, though its name ends in .gz (compress it, or rename it): line 1 has one column");
+    put_text("t.csv.gz", "a,kind\n5,x\n5,y\n");
+    json_free(job_for("2 examples of 1 value, 2 classes"));
+}
+
 /* Words take a value each, booleans one; a column with another word in each row is left out. */
 Test(data_shape, words_and_booleans)
 {
