@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/child_environment.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
@@ -100,28 +101,11 @@ static char *info_of(const struct json *plugin, const struct json *cluster, bool
     return buffer_take(&text);
 }
 
-static bool is_set_anew(const struct json *list, const char *variable)
-{
-    size_t length = strcspn(variable, "=");
-    bool anew = length == strlen(INFO) && strncmp(variable, INFO, length) == 0;
-    for (const struct json *item = json_first(list); item; item = json_next(item)) {
-        const char *name = json_string_at(item, "name", "");
-        anew |= strlen(name) == length && strncmp(variable, name, length) == 0;
-    }
-    return anew;
-}
-
-/* Our environment, overridden by the kubeconfig's env, plus KUBERNETES_EXEC_INFO. */
-static char **environment_of(const struct json *plugin, const char *info)
+/* The kubeconfig's env, and KUBERNETES_EXEC_INFO. */
+static char **variables_of(const struct json *plugin, const char *info)
 {
     const struct json *list = json_member(plugin, "env");
-    size_t count = 0;
-    while (environ[count])
-        count++;
-    char **words = memory_allocate(count + json_count(list) + 2, sizeof *words), **next = words;
-    for (char **variable = environ; *variable; variable++)
-        if (!is_set_anew(list, *variable))
-            *next++ = memory_copy_string(*variable);
+    char **words = memory_allocate(json_count(list) + 2, sizeof *words), **next = words;
     for (const struct json *item = json_first(list); item; item = json_next(item))
         *next++ = memory_format("%s=%s", json_string_at(item, "name", ""), json_string_at(item, "value", ""));
     *next = memory_format(INFO "=%s", info);
@@ -180,7 +164,8 @@ static int process_start(const struct json *plugin, const struct json *cluster, 
 {
     SCOPED_FREE char *info = info_of(plugin, cluster, process->interactive);
     SCOPED(words_free) char **arguments = arguments_of(plugin);
-    SCOPED(words_free) char **environment = environment_of(plugin, info);
+    SCOPED(words_free) char **variables = variables_of(plugin, info);
+    SCOPED_FREE char **environment = child_environment(variables);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return error_set_errno(error, "open a pipe");

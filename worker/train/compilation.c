@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/child_environment.h"
 #include "common/contract/environment.h"
 #include "common/hexadecimal.h"
 #include "common/json.h"
@@ -32,8 +33,6 @@
 #define NAME_BYTES 16 /* of the digest are the file's name */
 #define ANSWER 3      /* the child's descriptor for the code */
 #define JOB_MAX ((size_t)1 << 20)
-
-extern char **environ;
 
 /* ---------------------------------------------------------------- the cache */
 
@@ -178,26 +177,12 @@ static void name_model(struct child_arguments *arguments, const struct compiled_
     add_number(arguments, "--compiled-batch", model->batch);
 }
 
-/* This process' environment with the job in ENV_JOB. Strings but the last one belong to the environment. */
-static char **environment_with(const char *job)
-{
-    size_t count = 0, kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    char **variables = memory_allocate(count + 2, sizeof *variables);
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], ENV_JOB "=", strlen(ENV_JOB "=")) != 0)
-            variables[kept++] = environ[i];
-    size_t size = strlen(ENV_JOB "=") + strlen(job) + 1;
-    variables[kept] = memory_allocate(size, 1);
-    snprintf(variables[kept], size, ENV_JOB "=%s", job);
-    return variables;
-}
-
-static int print_job(const struct job_document *job, struct buffer *text, struct error *error)
+/* Returns ENV_JOB with the job; NULL: it cannot be printed. */
+static char *job_variable(const struct job_document *job, struct error *error)
 {
     SCOPED_JSON *document = job_document_to_json(job);
-    return json_print(document, text, error);
+    SCOPED_BUFFER text = BUFFER_INIT(JOB_MAX);
+    return json_print(document, &text, error) < 0 ? NULL : memory_format(ENV_JOB "=%s", buffer_text(&text));
 }
 
 /* The child's words go to `words`, a file in memory, and its code to `answer`. */
@@ -205,19 +190,15 @@ static int start_child(const struct compiled_model *model, unsigned tpus, int th
                        pid_t *ret_child, struct error *error)
 {
     struct child_arguments arguments = {.values = {"coxswain-worker"}, .count = 1};
-    SCOPED_BUFFER job = BUFFER_INIT(JOB_MAX);
     posix_spawn_file_actions_t actions;
-    if (print_job(model->job, &job, error) < 0)
+    SCOPED_FREE char *job = job_variable(model->job, error);
+    if (job == NULL)
         return -1;
+    SCOPED_FREE char **variables = child_environment((char *const[]){job, NULL});
     name_model(&arguments, model);
     add_number(&arguments, "--compiled-to", ANSWER);
     add_number(&arguments, "--compiled-on-tpus", tpus);
     add_number(&arguments, "--threads", threads);
-    SCOPED_FREE char **variables = environment_with(buffer_text(&job));
-    size_t last = 0;
-    while (variables[last + 1] != NULL)
-        last++;
-    SCOPED_FREE char *variable = variables[last];
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
