@@ -34,12 +34,16 @@ static const char *what_a_population_lacks(const struct json *template)
     return NULL;
 }
 
+bool sweep_pauses_trials(const struct training_sweep *sweep)
+{
+    return sweep->has_early_stopping && sweep->early_stopping.type != EARLY_STOPPING_MEDIAN &&
+           sweep->early_stopping.action == EARLY_STOPPING_PAUSE;
+}
+
 /* A script of another framework may go on from files of its own. */
 static bool pauses_without_checkpoint(const struct training_sweep *sweep, const struct json *spec)
 {
-    return sweep->has_early_stopping && sweep->early_stopping.type != EARLY_STOPPING_MEDIAN &&
-           sweep->early_stopping.action == EARLY_STOPPING_PAUSE && json_member(spec, "coxswain") &&
-           !json_at(spec, "coxswain.checkpoint");
+    return sweep_pauses_trials(sweep) && json_member(spec, "coxswain") && !json_at(spec, "coxswain.checkpoint");
 }
 
 const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec)

@@ -12,6 +12,9 @@
  * trial. The sentence is a constant. */
 const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec);
 
+/* Returns whether trials of the sweep pause, instead of being stopped (earlyStopping.action Pause). */
+bool sweep_pauses_trials(const struct training_sweep *sweep);
+
 /* Returns whether coxswain-worker measures the metric in this job: loss in each step, the others in each test on held-out examples. */
 bool sweep_metric_is_measured(const struct job_document *job, const char *metric);
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/job/sweep_template.h"
 #include "common/memory.h"
 #include "common/philox.h"
 #include "operator/controller/sweep/early_stopping.h"
@@ -77,7 +78,7 @@ struct search {
 static enum trial_state state_after(struct search *search, int64_t trial, int rung)
 {
     const char *why;
-    if (promotion_is_used(&search->sweep)) {
+    if (sweep_pauses_trials(&search->sweep)) {
         why = promotion_judge(&search->sweep, search->results, search->started, trial, rung, &search->arena);
         return why ? TRIAL_PAUSED : TRIAL_RUNNING;
     }
@@ -104,7 +105,7 @@ static bool advance(struct search *search, int64_t trial)
 static int64_t next_trial(struct search *search)
 {
     int64_t trial =
-        promotion_is_used(&search->sweep) ? promotion_next(&search->sweep, search->results, search->started) : -1;
+        sweep_pauses_trials(&search->sweep) ? promotion_next(&search->sweep, search->results, search->started) : -1;
     if (trial >= 0)
         search->results[trial].state = TRIAL_RUNNING;
     else if (search->started < TRIALS)

@@ -45,12 +45,6 @@ static int64_t places_of(const struct training_sweep *sweep, const struct rankin
     return ranking->count / sweep->early_stopping.reduction_factor;
 }
 
-bool promotion_is_used(const struct training_sweep *sweep)
-{
-    return sweep->has_early_stopping && sweep->early_stopping.type != EARLY_STOPPING_MEDIAN &&
-           sweep->early_stopping.action == EARLY_STOPPING_PAUSE;
-}
-
 int64_t promotion_pause_step(const struct training_sweep *sweep, int64_t trial)
 {
     bool started = trial < sweep->status.result_count;

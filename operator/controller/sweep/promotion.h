@@ -24,8 +24,6 @@
 
 #include "common/job/training_sweep.h"
 
-/* Returns whether trials of the sweep pause, instead of being stopped. */
-bool promotion_is_used(const struct training_sweep *sweep);
 /* Returns the step at which the workers of a trial wait next: that of the rung after the last one that it has a value for. INT64_MAX: it
  * has come to every rung. */
 int64_t promotion_pause_step(const struct training_sweep *sweep, int64_t trial);

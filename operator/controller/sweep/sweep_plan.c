@@ -163,7 +163,7 @@ static int64_t count_pending(const struct sweep_planning *planning)
 static int64_t next_promotion(const struct sweep_planning *planning)
 {
     const struct training_sweep *sweep = planning->sweep;
-    if (!promotion_is_used(sweep))
+    if (!sweep_pauses_trials(sweep))
         return -1;
     int64_t trial = planning->budget_used ? -1 : promotion_next(sweep, planning->results, planning->started);
     if (trial >= 0 || planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 ||
@@ -282,10 +282,10 @@ static void succeed_trial(struct sweep_planning *planning, int64_t trial, const 
 /* The objective and the step stay as they were when it was decided. */
 static void count_stopped(struct sweep_planning *planning, int64_t trial)
 {
-    if (!promotion_is_used(planning->sweep))
+    if (!sweep_pauses_trials(planning->sweep))
         add_worker_time(planning, trial);
     index_set_remove(&planning->stopping, trial);
-    planning->results[trial].state = promotion_is_used(planning->sweep) ? TRIAL_PAUSED : TRIAL_STOPPED;
+    planning->results[trial].state = sweep_pauses_trials(planning->sweep) ? TRIAL_PAUSED : TRIAL_STOPPED;
 }
 
 /* A trial that waits at the rung is paused in any case, since only new pods get to know how far it may go: if it is among the best, it is
@@ -295,7 +295,7 @@ static const char *judge_rung(struct sweep_planning *planning, int64_t trial, in
     const struct training_sweep *sweep = planning->sweep;
     const struct trial_record *results = planning->results;
     struct arena *arena = &planning->plan->arena;
-    if (!promotion_is_used(sweep))
+    if (!sweep_pauses_trials(sweep))
         return early_stopping_judge(sweep, results, planning->started, trial, rung, arena);
     const char *why = rung < early_stopping_top_rung(&results[trial])
                           ? NULL
@@ -321,7 +321,7 @@ static void watch_trial(struct sweep_planning *planning, int64_t trial, const st
 {
     const char *metric = planning->sweep->objective.metric, *why = judge_report(planning, trial, view);
     struct trial_record *result = &planning->results[trial];
-    bool pauses = promotion_is_used(planning->sweep);
+    bool pauses = sweep_pauses_trials(planning->sweep);
     if (!why)
         return;
     index_set_add(&planning->stopping, trial);
@@ -363,7 +363,7 @@ static void judge_view(struct sweep_planning *planning, int64_t trial, const str
 
 static void judge_absent(struct sweep_planning *planning, int64_t trial)
 {
-    if (index_set_has(&planning->stopping, trial) && !promotion_is_used(planning->sweep))
+    if (index_set_has(&planning->stopping, trial) && !sweep_pauses_trials(planning->sweep))
         count_stopped(planning, trial);
     else
         fail_trial(planning, trial, "the job was deleted before it was over");

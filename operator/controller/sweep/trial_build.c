@@ -106,7 +106,7 @@ static void fill_pause(const struct training_sweep *sweep, int64_t trial, const 
                        struct json *object)
 {
     enum strategy_type type = job->document.strategy.type;
-    if (!promotion_is_used(sweep) || job->framework != FRAMEWORK_COXSWAIN || !job->document.checkpoint.storage ||
+    if (!sweep_pauses_trials(sweep) || job->framework != FRAMEWORK_COXSWAIN || !job->document.checkpoint.storage ||
         type == STRATEGY_PEER_TO_PEER || type == STRATEGY_PARAMETER_SERVER ||
         !sweep_metric_is_measured(&job->document, sweep->objective.metric))
         return;
@@ -149,7 +149,7 @@ struct json *trial_suspend_patch(const struct training_sweep *sweep, int64_t tri
     struct json *patch = json_new_object();
     SCOPED_JSON *object = NULL;
     json_set_boolean(json_set_object(patch, "spec"), "suspend", suspend);
-    if (!promotion_is_used(sweep))
+    if (!sweep_pauses_trials(sweep))
         return patch;
     if (!suspend)
         (void)trial_build(sweep, trial, &object, &error); /* a job that cannot be built any more does not wait */

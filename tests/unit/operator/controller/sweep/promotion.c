@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/sweep/promotion.h"
+#include "common/job/sweep_template.h"
 
 #include "sweep_scene.h"
 
@@ -50,7 +51,7 @@ Test(promotion, is_for_asha_with_pauses)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct training_sweep sweep = sweep_from(rows[i].yaml);
-        cr_expect_eq(promotion_is_used(&sweep), rows[i].used, "%zu", i);
+        cr_expect_eq(sweep_pauses_trials(&sweep), rows[i].used, "%zu", i);
         training_sweep_release(&sweep);
     }
 }
