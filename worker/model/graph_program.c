@@ -87,32 +87,34 @@ static void add_gradients(const struct graph *graph, const struct graph_pass *pa
         pass->gradients[i] += scale * from[i];
 }
 
-/* XLA does not report a class that is out of range, so it is checked here. */
-static int check_targets(const struct graph *graph, const void *targets, int64_t count, struct error *error)
+/* Returns the first of the values that is not from 0 to `limit` - 1; NULL: there is none. */
+static const int32_t *first_outside(const int32_t *values, int64_t count, int64_t limit)
 {
-    const int32_t *classes = targets;
-    if (graph->format.target_type != ELEMENT_INT32)
-        return 0;
-    for (int64_t i = 0; i < count * graph->format.target_elements; i++)
-        if (classes[i] < 0 || classes[i] >= graph->format.classes)
-            return error_set(error, ERROR_INVALID,
-                             "a target is %d, and the model has %lld classes: correct the data or the model",
-                             classes[i], (long long)graph->format.classes);
-    return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] < 0 || values[i] >= limit)
+            return &values[i];
+    return NULL;
 }
 
-/* Checks the tokens of a model of layers, for the same reason. Data for exported programs is checked when it is read. */
-static int check_tokens(const struct graph *graph, const void *inputs, int64_t count, struct error *error)
+/* XLA does not report a class or token that is out of range, so targets are checked here, and with a model of layers the tokens of its
+ * input, too. Inputs of exported programs are checked when the data is read. */
+static int check_batch(const struct graph *graph, const struct program_call *call, struct error *error)
 {
-    const struct example_input *input = &graph->format.inputs[0];
-    const int32_t *tokens = inputs;
-    if (!program_is_of_layers(graph->program) || input->type != ELEMENT_INT32)
-        return 0;
-    for (int64_t i = 0; i < count * input->elements; i++)
-        if (tokens[i] < 0 || tokens[i] >= input->vocabulary)
-            return error_set(error, ERROR_INVALID,
-                             "a token is %d, and the model's vocabulary is %lld: correct the data or the model",
-                             tokens[i], (long long)input->vocabulary);
+    const struct example_format *format = &graph->format;
+    const struct example_input *input = &format->inputs[0];
+    const int32_t *target = NULL, *token = NULL;
+    if (format->target_type == ELEMENT_INT32)
+        target = first_outside(call->targets, call->examples * format->target_elements, format->classes);
+    if (program_is_of_layers(graph->program) && input->type == ELEMENT_INT32)
+        token = first_outside(call->inputs, call->examples * input->elements, input->vocabulary);
+    if (target != NULL)
+        return error_set(error, ERROR_INVALID,
+                         "a target is %d, and the model has %lld classes: correct the data or the model", *target,
+                         (long long)format->classes);
+    if (token != NULL)
+        return error_set(error, ERROR_INVALID,
+                         "a token is %d, and the model's vocabulary is %lld: correct the data or the model", *token,
+                         (long long)input->vocabulary);
     return 0;
 }
 
@@ -143,8 +145,7 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
         .hits = &hits,
         .outputs = context->evaluation ? outputs_at(graph, first) : NULL,
     };
-    if (check_targets(graph, call.targets, count, error) < 0 || check_tokens(graph, call.inputs, count, error) < 0 ||
-        program_run(graph->program, &call, error) < 0)
+    if (check_batch(graph, &call, error) < 0 || program_run(graph->program, &call, error) < 0)
         return -1;
     if (!context->evaluation)
         add_gradients(graph, pass, count);

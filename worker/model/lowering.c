@@ -37,11 +37,6 @@ static const struct graph_node *node_of(const struct lowering *l, unsigned numbe
     return &l->graph->nodes[number];
 }
 
-static struct hlo_value rounded(struct lowering *l, struct hlo_value x)
-{
-    return l->rounds && x.type == HLO_FLOAT32 ? hlo_round_to_bfloat16(&l->hlo, x) : x;
-}
-
 static struct hlo_value sum(struct lowering *l, struct hlo_value before, struct hlo_value more)
 {
     return before.id != 0 ? hlo_binary(&l->hlo, "add", before, more) : more;
@@ -69,7 +64,7 @@ void lowering_add_input_gradient(struct lowering *l, unsigned number, unsigned i
     if (!lowering_wants_gradient(l, number, input))
         return;
     struct hlo_value *gradient = &l->layers[node_of(l, number)->inputs[input]].gradient;
-    *gradient = rounded(l, sum(l, *gradient, dx));
+    *gradient = lowering_rounded(l, sum(l, *gradient, dx));
 }
 
 void lowering_add_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient)
@@ -83,9 +78,9 @@ void lowering_set_statistic(struct lowering *l, unsigned number, unsigned p, str
     l->gradients[node_of(l, number)->tensors[p]] = value;
 }
 
-struct hlo_value lowering_operand(struct lowering *l, struct hlo_value x)
+struct hlo_value lowering_rounded(struct lowering *l, struct hlo_value x)
 {
-    return rounded(l, x);
+    return l->rounds && x.type == HLO_FLOAT32 ? hlo_round_to_bfloat16(&l->hlo, x) : x;
 }
 
 struct hlo_shape lowering_shape(const struct lowering *l, const struct layer_shape *example)
@@ -219,14 +214,14 @@ static void take_arguments(struct lowering *l)
     l->weight = hlo_argument(&l->hlo, HLO_FLOAT32, HLO_SHAPE(l->batch));
     if (!l->evaluation)
         l->seed = hlo_argument(&l->hlo, HLO_UINT32, HLO_SHAPE(LOWERING_SEED_WORDS));
-    l->input = rounded(l, l->input);
+    l->input = lowering_rounded(l, l->input);
 }
 
 static void write_forward(struct lowering *l)
 {
     for (unsigned i = 0; i < l->graph->node_count; i++) {
         const struct layer_lowering *lowering = lowerings[lowered_layer(l, i)->kind->type];
-        l->layers[i].output = rounded(l, lowering->forward(l, i));
+        l->layers[i].output = lowering_rounded(l, lowering->forward(l, i));
     }
 }
 
@@ -263,7 +258,7 @@ static int write_function(struct lowering *l, struct buffer *text, struct error 
     struct loss loss =
         l->graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY ? cross_entropy(l, rows) : mean_squared_error(l, rows);
     if (!l->evaluation) {
-        last->gradient = rounded(l, hlo_reshape(&l->hlo, loss.gradient, last->output.shape));
+        last->gradient = lowering_rounded(l, hlo_reshape(&l->hlo, loss.gradient, last->output.shape));
         write_backward(l);
     }
     return finish(l, &loss, text, error);

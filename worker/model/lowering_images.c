@@ -14,8 +14,8 @@ static struct hlo_value conv2d_forward(struct lowering *l, unsigned number)
 {
     const struct layer *layer = lowered_layer(l, number);
     const int64_t padding = layer->spec.padding;
-    struct hlo_value x = lowering_operand(l, lowered_input(l, number, 0));
-    struct hlo_value weight = lowering_operand(l, lowered_parameter(l, number, WEIGHT));
+    struct hlo_value x = lowering_rounded(l, lowered_input(l, number, 0));
+    struct hlo_value weight = lowering_rounded(l, lowered_parameter(l, number, WEIGHT));
     struct hlo_value y = hlo_convolve(&l->hlo, x, weight,
                                       &(struct hlo_convolution){.layout = "[b, 0, 1, f]x[o, i, 0, 1]->[b, 0, 1, f]",
                                                                 .stride = layer->spec.stride,
@@ -40,7 +40,7 @@ static struct hlo_value conv2d_weight_gradient(struct lowering *l, unsigned numb
                                           .shape = lowered_parameter(l, number, WEIGHT).shape};
     for (unsigned i = 0; i < 2; i++)
         convolution.high[i] = kernel - layer->inputs[0].dims[i] - padding + (layer->output.dims[i] - 1) * stride;
-    return hlo_convolve(&l->hlo, lowering_operand(l, lowered_input(l, number, 0)), dy, &convolution);
+    return hlo_convolve(&l->hlo, lowering_rounded(l, lowered_input(l, number, 0)), dy, &convolution);
 }
 
 /* The gradient of the input: dy, with `stride` - 1 zeros between pixels, under the reversed kernel. */
@@ -57,12 +57,12 @@ static struct hlo_value conv2d_input_gradient(struct lowering *l, unsigned numbe
                                           .shape = lowering_shape(l, &layer->inputs[0])};
     for (unsigned i = 0; i < 2; i++)
         convolution.high[i] = layer->inputs[0].dims[i] - 1 - (layer->output.dims[i] - 1) * stride + padding;
-    return hlo_convolve(&l->hlo, dy, lowering_operand(l, weight), &convolution);
+    return hlo_convolve(&l->hlo, dy, lowering_rounded(l, weight), &convolution);
 }
 
 static void conv2d_backward(struct lowering *l, unsigned number, struct hlo_value dy)
 {
-    struct hlo_value operand = lowering_operand(l, dy);
+    struct hlo_value operand = lowering_rounded(l, dy);
     lowering_add_parameter_gradient(l, number, WEIGHT, conv2d_weight_gradient(l, number, operand));
     if (lowered_layer(l, number)->spec.bias)
         lowering_add_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));

@@ -44,9 +44,10 @@ void lowering_add_input_gradient(struct lowering *l, unsigned number, unsigned i
 void lowering_add_parameter_gradient(struct lowering *l, unsigned number, unsigned p, struct hlo_value gradient);
 /* Sets a statistic's new value. */
 void lowering_set_statistic(struct lowering *l, unsigned number, unsigned p, struct hlo_value value);
-/* Returns an operand of a product, whose values are bfloat16 if the lowering rounds. Its type stays float32: XLA's CPU compiler
- * has no products of bfloat16 with sums in float32, and TPUs multiply float32 of default precision as bfloat16. */
-struct hlo_value lowering_operand(struct lowering *l, struct hlo_value x);
+/* Returns float32 values rounded to bfloat16, if the model's precision is that: outputs of layers, their gradients, and operands of products.
+ * The type stays float32: XLA's CPU compiler has no products of bfloat16 with sums in float32, and TPUs multiply float32 of default precision
+ * as bfloat16. */
+struct hlo_value lowering_rounded(struct lowering *l, struct hlo_value x);
 /* Returns the shape of a layer's input or output in a call: the batch, then the example. */
 struct hlo_shape lowering_shape(const struct lowering *l, const struct layer_shape *example);
 /* Returns x[..., C] as [rows, C]. */

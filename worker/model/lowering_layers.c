@@ -13,15 +13,15 @@ struct hlo_value lowering_add_bias(struct lowering *l, unsigned number, unsigned
 {
     if (!lowered_layer(l, number)->spec.bias)
         return y;
-    struct hlo_value bias = lowering_operand(l, lowered_parameter(l, number, p));
+    struct hlo_value bias = lowering_rounded(l, lowered_parameter(l, number, p));
     return hlo_binary(&l->hlo, "add", y, lowering_along_last(l, bias, y.shape));
 }
 
 /* y[M,N] = x[M,K] w[N,K]^T */
 static struct hlo_value dense_forward(struct lowering *l, unsigned number)
 {
-    struct hlo_value x = lowering_operand(l, lowering_rows(l, lowered_input(l, number, 0)));
-    struct hlo_value weight = lowering_operand(l, lowered_parameter(l, number, WEIGHT));
+    struct hlo_value x = lowering_rounded(l, lowering_rows(l, lowered_input(l, number, 0)));
+    struct hlo_value weight = lowering_rounded(l, lowered_parameter(l, number, WEIGHT));
     struct hlo_value y =
         hlo_dot(&l->hlo, x, weight, &(struct hlo_product){.contracted_a = HLO_DIMS(1), .contracted_b = HLO_DIMS(1)});
     y = hlo_reshape(&l->hlo, y, lowering_shape(l, &lowered_layer(l, number)->output));
@@ -33,8 +33,8 @@ static void dense_backward(struct lowering *l, unsigned number, struct hlo_value
 {
     struct hlo *h = &l->hlo;
     struct hlo_value input = lowered_input(l, number, 0);
-    struct hlo_value rows = lowering_operand(l, lowering_rows(l, dy));
-    struct hlo_value x = lowering_operand(l, lowering_rows(l, input));
+    struct hlo_value rows = lowering_rounded(l, lowering_rows(l, dy));
+    struct hlo_value x = lowering_rounded(l, lowering_rows(l, input));
     lowering_add_parameter_gradient(
         l, number, WEIGHT,
         hlo_dot(h, rows, x, &(struct hlo_product){.contracted_a = HLO_DIMS(0), .contracted_b = HLO_DIMS(0)}));
@@ -42,7 +42,7 @@ static void dense_backward(struct lowering *l, unsigned number, struct hlo_value
         lowering_add_parameter_gradient(l, number, BIAS, lowering_sum_to_last(l, dy));
     if (!lowering_wants_gradient(l, number, 0))
         return;
-    struct hlo_value weight = lowering_operand(l, lowered_parameter(l, number, WEIGHT));
+    struct hlo_value weight = lowering_rounded(l, lowered_parameter(l, number, WEIGHT));
     struct hlo_value dx =
         hlo_dot(h, rows, weight, &(struct hlo_product){.contracted_a = HLO_DIMS(1), .contracted_b = HLO_DIMS(0)});
     lowering_add_input_gradient(l, number, 0, hlo_reshape(h, dx, input.shape));

@@ -49,7 +49,7 @@ static struct attention attention_of(const struct layer *layer)
 /* [B,T,C] as [B,T,NH,D], an operand of a product. */
 static struct hlo_value as_heads(struct lowering *l, const struct attention *a, struct hlo_value x)
 {
-    return lowering_operand(l, hlo_reshape(&l->hlo, x, HLO_SHAPE(l->batch, a->t, a->heads, a->width)));
+    return lowering_rounded(l, hlo_reshape(&l->hlo, x, HLO_SHAPE(l->batch, a->t, a->heads, a->width)));
 }
 
 /* Queries, keys or values (0, 1, 2) of the layer's input [B,T,3C]. */
@@ -109,7 +109,7 @@ static struct hlo_value attention_forward(struct lowering *l, unsigned number)
     struct hlo_value scores = hlo_binary_constant(&l->hlo, "multiply", against_all(l, queries, keys), a.scale);
     struct hlo_value weights = l->layers[number].kept[0] = softmax_of(l, scores);
     struct hlo_value values = part_of(l, number, &a, 2);
-    return from_heads(l, &a, weighted(l, lowering_operand(l, weights), 3, values));
+    return from_heads(l, &a, weighted(l, lowering_rounded(l, weights), 3, values));
 }
 
 /* With P the softmax and dP = dY V^T: dV = P^T dY, dS = P (dP - rowsum(dP P)), dQ = dS K, dK = dS^T Q. */
@@ -122,11 +122,11 @@ static void attention_backward(struct lowering *l, unsigned number, struct hlo_v
     struct hlo_value sums = hlo_reduce(h, "add", hlo_binary(h, "multiply", dweights, weights), HLO_DIMS(3));
     struct hlo_value apart = hlo_binary(h, "subtract", dweights, along_keys(l, sums, weights.shape));
     struct hlo_value dscores = hlo_binary_constant(h, "multiply", hlo_binary(h, "multiply", weights, apart), a.scale);
-    struct hlo_value matrix = lowering_operand(l, dscores);
+    struct hlo_value matrix = lowering_rounded(l, dscores);
     struct hlo_value parts[3] = {
         from_heads(l, &a, weighted(l, matrix, 3, part_of(l, number, &a, 1))),
         from_heads(l, &a, weighted(l, matrix, 2, part_of(l, number, &a, 0))),
-        from_heads(l, &a, weighted(l, lowering_operand(l, weights), 2, dheads)),
+        from_heads(l, &a, weighted(l, lowering_rounded(l, weights), 2, dheads)),
     };
     lowering_add_input_gradient(l, number, 0, hlo_concatenate(h, parts, 3, 2));
 }

@@ -302,6 +302,11 @@ int program_parse(const char *text, size_t length, struct program **ret_program,
     return 0;
 }
 
+static bool is_used(const struct program *program, enum entry entry)
+{
+    return (program->uses >> entry & 1) != 0;
+}
+
 /* ---------------------------------------------------------------- layers */
 
 static enum xla_type xla_type_of(enum element_type type)
@@ -338,9 +343,8 @@ static int write_functions(struct program *program, const struct graph *graph, e
                            struct error *error)
 {
     for (enum entry entry = ENTRY_TRAIN; entry <= ENTRY_EVALUATE; entry++)
-        if ((program->uses >> entry & 1) != 0 &&
-            lowering_write(graph, precision, program->batch, entry == ENTRY_EVALUATE, &program->artifacts[entry],
-                           error) < 0)
+        if (is_used(program, entry) && lowering_write(graph, precision, program->batch, entry == ENTRY_EVALUATE,
+                                                      &program->artifacts[entry], error) < 0)
             return -1;
     return 0;
 }
@@ -380,11 +384,6 @@ static int path_in(const char *folder, const char *name, const char *member, str
     return buffer_format(ret_path, "%s/%s", folder, name) < 0
                ? error_set(error, ERROR_TOO_LARGE, "the program's path is too long")
                : 0;
-}
-
-static bool is_used(const struct program *program, enum entry entry)
-{
-    return (program->uses >> entry & 1) != 0;
 }
 
 /* The file of a function for that platform. Functions that are the same for several platforms have one. */

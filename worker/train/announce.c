@@ -11,16 +11,14 @@
 
 static void say_model(const struct trainer *trainer)
 {
-    const char *preset = preset_name(trainer->job->model.preset);
-    if (trainer->program != NULL && program_is_of_layers(trainer->program))
-        report_say(trainer->report, "model      %s, %lld parameters, %s", preset[0] ? preset : "layers of the job",
-                   (long long)graph_layout(trainer->graph)->elements, program_engine(trainer->program));
-    else if (trainer->program != NULL)
-        report_say(trainer->report, "model      program %s, %lld parameters, %s", trainer->job->model.program_path,
-                   (long long)graph_layout(trainer->graph)->elements, program_engine(trainer->program));
-    else
-        report_say(trainer->report, "model      %s, %lld parameters", preset[0] ? preset : "layers of the job",
-                   (long long)graph_layout(trainer->graph)->elements);
+    const struct model_spec *model = &trainer->job->model;
+    const char *preset = preset_name(model->preset), *engine = trainer->program ? program_engine(trainer->program) : "";
+    bool exported = model->program_path != NULL;
+    report_say(trainer->report, "model      %s%s, %lld parameters%s%s", exported ? "program " : "",
+               exported  ? model->program_path
+               : *preset ? preset
+                         : "layers of the job",
+               (long long)graph_layout(trainer->graph)->elements, *engine ? ", " : "", engine);
 }
 
 static void say_examples(const struct trainer *trainer, const char *label, const struct dataset *dataset)

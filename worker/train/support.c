@@ -119,6 +119,15 @@ int support_check_shards(const struct job_document *job, int64_t logical_shards,
                      (long long)(VARIABLES_SHARES_MAX * devices));
 }
 
+int support_check_statistics(const struct job_document *job, int64_t logical_shards, struct error *error)
+{
+    if (logical_shards > 1 && job_document_has_global_statistics(job))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "statistics: Global over several logical shards is computed by the worker's own operations on "
+                         "CPUs only; write statistics: Shard for other devices and for devices.plugin");
+    return 0;
+}
+
 int support_check_validation(const struct job_document *job, int64_t examples, struct error *error)
 {
     if (job->export_path == NULL || job->export_weights != EXPORT_BEST || examples > 0)

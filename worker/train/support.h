@@ -19,6 +19,10 @@ int support_check(const struct job_document *job, const struct crew *crew, struc
 /* Checks the number of logical shards, once it is known. ERROR_INVALID. */
 int support_check_shards(const struct job_document *job, int64_t logical_shards, struct error *error);
 
+/* Checks statistics: Global of batch normalisations on a device whose operations are not the worker's own CPU operations, once the
+ * number of logical shards is known. ERROR_UNSUPPORTED. */
+int support_check_statistics(const struct job_document *job, int64_t logical_shards, struct error *error);
+
 /* Checks the number of held-out examples, once it is known. ERROR_INVALID. */
 int support_check_validation(const struct job_document *job, int64_t examples, struct error *error);
 

@@ -8,6 +8,7 @@
 #include "worker/train/announce.h"
 #include "worker/train/compute_threads.h"
 #include "worker/train/memory_budget.h"
+#include "worker/train/support.h"
 
 int trainer_threads(const struct trainer *trainer)
 {
@@ -73,9 +74,7 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Returns whether this is a server, which keeps its variables in host memory for the network, or a chief that only leads servers. Their
- * pods request no device. */
-static bool keeps_to_the_host(const struct trainer *trainer)
+bool trainer_keeps_to_the_host(const struct trainer *trainer)
 {
     return trainer->crew.part == CREW_SERVES ||
            (trainer_serves_parameters(trainer) && trainer_is_chief(trainer) && crew_has_own_chief(&trainer->crew));
@@ -84,17 +83,9 @@ static bool keeps_to_the_host(const struct trainer *trainer)
 /* An evaluator has nothing to share out. */
 static unsigned count_devices(const struct trainer *trainer)
 {
-    return trainer->crew.part == CREW_TRAINS && !keeps_to_the_host(trainer) ? (unsigned)trainer->job->devices.count : 1;
-}
-
-/* Refuses on a GPU that Auto has chosen what validation refuses with type GPU. */
-static int check_gpus_suit(const struct trainer *trainer, struct error *error)
-{
-    if (trainer->plan.logical_shards > 1 && job_document_has_global_statistics(trainer->job))
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "statistics: Global over several logical shards is computed on CPUs only so far; to use "
-                         "GPUs, write statistics: Shard");
-    return 0;
+    return trainer->crew.part == CREW_TRAINS && !trainer_keeps_to_the_host(trainer)
+               ? (unsigned)trainer->job->devices.count
+               : 1;
 }
 
 static int open_devices(struct trainer *trainer, struct error *error)
@@ -106,8 +97,9 @@ static int open_devices(struct trainer *trainer, struct error *error)
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;
     /* TPUs run the program; all else is computed on the host, by as many logical devices. */
-    if (keeps_to_the_host(trainer) || options.type == DEVICE_TYPE_TPU ||
-        (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, &against) < 0))
+    if (trainer_keeps_to_the_host(trainer) || options.type == DEVICE_TYPE_TPU ||
+        (options.type == DEVICE_TYPE_AUTO &&
+         support_check_statistics(trainer->job, trainer->plan.logical_shards, &against) < 0))
         options.type = DEVICE_TYPE_CPU;
     if (devices_open(&options, count, devices, &against, error) < 0)
         return -1;

@@ -83,13 +83,6 @@ int trainer_open_program(struct trainer *trainer, struct error *error)
     return trainer_open_program_for(trainer, PROGRAM_TRAINS | PROGRAM_EVALUATES, error);
 }
 
-/* An evaluator does not train, nor does a chief that only leads servers. */
-static bool trains_here(const struct trainer *trainer)
-{
-    bool leads = trainer_serves_parameters(trainer) && trainer_is_chief(trainer) && crew_has_own_chief(&trainer->crew);
-    return trainer->crew.part == CREW_TRAINS && !leads;
-}
-
 /* A call takes a logical shard, and the shards are those of the checkpoint that the run goes on from. */
 static int64_t examples_of_shard(const struct step_plan *plan)
 {
@@ -102,11 +95,10 @@ int trainer_lower_model(struct trainer *trainer, struct error *error)
     struct xla_options options;
     if (job->model.program_path != NULL || !job_document_uses_plugin(job))
         return 0;
-    if (trainer->plan.logical_shards > 1 && job_document_has_global_statistics(job))
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "statistics: Global over several logical shards is computed by the worker's own operations on "
-                         "CPUs only; write Shard, or leave devices.plugin out");
-    unsigned uses = PROGRAM_EVALUATES | (trains_here(trainer) ? PROGRAM_TRAINS : 0);
+    if (support_check_statistics(job, trainer->plan.logical_shards, error) < 0)
+        return -1;
+    bool trains = trainer->crew.part == CREW_TRAINS && !trainer_keeps_to_the_host(trainer);
+    unsigned uses = PROGRAM_EVALUATES | (trains ? PROGRAM_TRAINS : 0);
     xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, PROGRAM_TRAINS),
                      trainer->identity->pjrt_cpu_devices);
     if (compilation_lower(job, examples_of_shard(&trainer->plan), uses, &trainer->program, error) < 0)

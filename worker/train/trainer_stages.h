@@ -21,6 +21,9 @@ int trainer_open_plan(struct trainer *trainer, struct error *error);    /* train
 int trainer_open_devices(struct trainer *trainer, struct error *error); /* trainer_devices.c */
 /* Returns how many threads this process computes with (compute_threads). In trainer_devices.c. */
 int trainer_threads(const struct trainer *trainer);
+/* Returns whether this is a server, which keeps its variables in host memory for the network, or a chief that only leads servers. Their
+ * pods request no device. In trainer_devices.c. */
+bool trainer_keeps_to_the_host(const struct trainer *trainer);
 int trainer_open_memory(struct trainer *trainer, struct error *error); /* trainer_devices.c */
 /* Plans and checks the memory of a Pipeline whose stages are now known. For
  * strategy_options.check_stages; `context` is the trainer. In trainer_devices.c. */
