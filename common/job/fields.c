@@ -167,9 +167,8 @@ static const struct field devices_fields[] = {
      FORMAT(ABSOLUTE_PATH),
      .description =
          "The PJRT plugin through which XLA runs the model, also one of layers on CPUs: the path of a shared library "
-         "in "
-         "the image. Default for programs (model.program) and for TPU: what the image's variable COXSWAIN_PJRT_PLUGIN "
-         "says, or for TPU where libtpu.so is found."},
+         "in the image. Default for programs (model.program) and for TPU: what the image's variable "
+         "COXSWAIN_PJRT_PLUGIN says, or for TPU where libtpu.so is found."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 
@@ -1822,10 +1821,8 @@ static const struct field training_job_spec_fields[] = {
      .description =
          "Name of the controller that runs this job: that of an operator's --controller-name, or of another program. "
          "Operators of other names leave the job alone. Default: coxswain.dev/operator, the name of an operator "
-         "without "
-         "that option. With kueue.x-k8s.io/multikueue that operator creates the job's Workload, by which Kueue sends "
-         "the "
-         "job to another cluster."},
+         "without that option. With kueue.x-k8s.io/multikueue that operator creates the job's Workload, by which "
+         "Kueue sends the job to another cluster."},
     {.name = "trainingClass",
      .kind = FIELD_OBJECT,
      MEMBER(training_job, training_class),

@@ -158,8 +158,7 @@ struct devices_spec {
     enum device_type type;
     int64_t count;             /* per worker */
     const char *resource_name; /* extended resource that a device is asked for by; NULL: the usual one of its type */
-    const char *
-        plugin; /* path of the PJRT plugin through which XLA computes; NULL: as the image says, for programs and TPUs */
+    const char *plugin;        /* path of the PJRT plugin for XLA; NULL: as the image says, for programs and TPUs */
 };
 
 struct layer_spec {

@@ -209,8 +209,7 @@ static bool is_allowed(const char *title, const struct json *violations)
 /* `sweep` NULL: a job is printed. */
 static void print_head(const struct request *request, const struct json *sweep, bool has_data, bool has_runs)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MESSAGE_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MESSAGE_MAX);
     const char *name = request->wish.name;
     /* A line break would end the comment. */
     bool fits = request->folder && !strpbrk(request->folder, "\r\n");
@@ -370,7 +369,7 @@ static int generate(const char *title, struct request *request)
         if (!suits_model(title, request->wish.model, &shape))
             return EXIT_USAGE;
         print_found(title, &found, &shape);
-        size_t end = json_count(request->skipped), numbers = end - shape.counted;
+        size_t end = json_count(request->skipped), numbers = end - shape.row_numbers;
         print_left_out(title, request->skipped, given, numbers, "each row has another word there, as identifiers have");
         print_left_out(title, request->skipped, numbers, end, "its values number the rows");
         if (found.unlabelled)

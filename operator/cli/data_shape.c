@@ -385,8 +385,9 @@ static const char *name_of(const struct table *table, unsigned column)
     return table->header ? table->columns.list[column].name : NULL;
 }
 
-/* Leaves the columns out that look like identifiers or that number the rows (`counted`), unless they are the only ones. Returns how many. */
-static unsigned leave_out(struct table *table, bool counted, struct json *skipped)
+/* Leaves out the columns that number the rows (`row_numbers`), or those that look like identifiers, but not the last input. Returns how
+ * many. */
+static unsigned leave_out(struct table *table, bool row_numbers, struct json *skipped)
 {
     struct csv_columns *columns = &table->columns;
     int64_t left = csv_columns_inputs(columns);
@@ -394,8 +395,8 @@ static unsigned leave_out(struct table *table, bool counted, struct json *skippe
     for (unsigned i = 0; i < columns->count; i++) {
         struct csv_column *column = &columns->list[i];
         if (!column->is_input || left == 1 ||
-            !(counted ? row_numbers_has(&table->numbers_of_rows, i, name_of(table, i))
-                      : csv_column_identifies(column, columns->rows)))
+            !(row_numbers ? row_numbers_has(&table->numbers_of_rows, i, name_of(table, i))
+                          : csv_column_identifies(column, columns->rows)))
             continue;
         SCOPED_FREE char *number = memory_format("%u", i + 1);
         bool whole = *column->name && strlen(column->name) < CSV_SHOWN_MAX; /* the name is not shortened */
@@ -425,7 +426,7 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
                          "the table has no rows; write one for each example, with values and a label");
     if (skipped)
         leave_out(table, false, skipped);
-    shape->counted = skipped ? leave_out(table, true, skipped) : 0;
+    shape->row_numbers = skipped ? leave_out(table, true, skipped) : 0;
     if ((skipped ? csv_columns_finish(&table->columns, choice, error)
                  : csv_columns_check_missing(&table->columns, error)) < 0)
         return -1;

@@ -32,16 +32,17 @@ struct data_shape {
     int64_t tested;   /* examples of the files for the test; 0: there are none */
     unsigned rank;    /* of an example; 0: a text */
     int64_t sides[DATA_SHAPE_RANK_MAX];
-    int64_t columns;  /* of a table, without the label's: fewer than the values if some hold words; 0: it is no table */
-    unsigned dates;   /* the first column of a table, from 1 on, that has dates, which become words; 0: none */
-    bool pixels;      /* bytes, which the worker divides by 255 */
-    bool images;      /* in a folder for each class; the worker resizes those that do not have the sizes of `sides` */
-    bool resized;     /* some images do not */
-    int64_t classes;  /* labels are below this; 0: they are numbers, or it is a text */
-    int64_t least;    /* the smallest label, where classes are integers that are taken as they are */
-    bool alike;       /* all examples have the same class */
-    int64_t numbers;  /* of an example's label */
-    unsigned counted; /* so many of the columns that data_shape_read leaves out, the last ones, number the rows */
+    int64_t columns; /* of a table, without the label's: fewer than the values if some hold words; 0: it is no table */
+    unsigned dates;  /* the first column of a table, from 1 on, that has dates, which become words; 0: none */
+    bool pixels;     /* bytes, which the worker divides by 255 */
+    bool images;     /* in a folder for each class; the worker resizes those that do not have the sizes of `sides` */
+    bool resized;    /* some images do not */
+    int64_t classes; /* labels are below this; 0: they are numbers, or it is a text */
+    int64_t least;   /* the smallest label, where classes are integers that are taken as they are */
+    bool alike;      /* all examples have the same class */
+    int64_t numbers; /* of an example's label */
+    unsigned
+        row_numbers; /* how many of the columns that were left out number the rows; they are the last in `skipped` */
     enum label_reason label_reason;
     unsigned label, table_columns;      /* the column of a table with the labels, from 1 on, and how many it has */
     char label_name[CSV_SHOWN_MAX + 1]; /* its name, shortened; empty: the table has no names */
@@ -55,9 +56,9 @@ struct data_columns {
     struct json *skipped; /* array of the columns to leave out, as in data.skipColumns; data_shape_read appends to it */
 };
 
-/* Columns that look like identifiers, and then those that number the rows, are appended to `columns->skipped`. A table to test with that has no labels becomes
- * `found->unlabelled`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file
- * and what to do about it. */
+/* Columns that look like identifiers, and then those that number the rows, are appended to `columns->skipped`. A table to test
+ * with that has no labels becomes `found->unlabelled`. ERROR_INVALID, ERROR_NOT_FOUND and ERROR_CORRUPT name the file and what to
+ * do about it. */
 int data_shape_read(const char *folder, struct data_files_found *found, const struct data_columns *columns,
                     struct data_shape *ret_shape, struct error *error);
 

@@ -224,9 +224,8 @@ static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, 
 /* Returns the newest answer that the worker has printed whole; NULL: none. */
 static struct json *newest_answer(const struct worker_child *child)
 {
-    SCOPED_BUFFER output;
+    SCOPED_BUFFER output = BUFFER_INIT(ANSWERS_MAX);
     struct json *answer = NULL;
-    buffer_init(&output, ANSWERS_MAX);
     if (worker_child_output(child, &output, NULL) < 0)
         return NULL;
     for (const char *line = buffer_text(&output), *end; (end = strchr(line, '\n')); line = end + 1) {

@@ -123,8 +123,7 @@ static void set_pods(struct json *document, const struct json *pods)
 static int set_manifest(struct json *document, const struct json *object, struct error *error)
 {
     SCOPED_JSON *shown = json_copy(object);
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_MAX);
     json_remove(json_at(shown, "metadata"), "managedFields");
     if (yaml_print(shown, &text, error) < 0)
         return -1;
@@ -174,8 +173,7 @@ int ui_job_document(const struct why_input *input, struct json **ret_document, s
 
 static void set_why(struct json *document, const struct sweep_view *view, bool kept, int64_t now_ms)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TRIALS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TRIALS_MAX);
     sweep_print_why(view, kept, &text);
     json_set_string(document, "why", buffer_text(&text));
     json_set_number(document, "left", (double)sweep_view_left_ms(view, now_ms) / 1000);
@@ -183,16 +181,14 @@ static void set_why(struct json *document, const struct sweep_view *view, bool k
 
 static void set_best(struct json *document, const struct training_sweep *sweep)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, MANIFEST_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_MAX);
     if (sweep->status.best.trial && sweep_best_print(sweep, &text, NULL) == 0)
         json_set_string(document, "best", buffer_text(&text));
 }
 
 static int set_trials(struct json *document, const struct sweep_view *view, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, TRIALS_MAX);
+    SCOPED_BUFFER text = BUFFER_INIT(TRIALS_MAX);
     struct json *trials;
     if (sweep_export_json(view, &text, error) < 0 ||
         json_parse(buffer_text(&text), text.length, TRIALS_MAX, &trials, error) < 0)
