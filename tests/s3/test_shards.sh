@@ -94,7 +94,7 @@ job_of sharded-two 2
 await_step sharded-two 22
 api DELETE "$jobs_path/sharded-two" >/dev/null
 until_true 20 gone sharded-two
-path=sharded-two job_of sharded-three 3
+path=default/sharded-two job_of sharded-three 3
 ends_like sharded-three sharded && log_of "$(member sharded-three 0)" | contains 'resumes from the checkpoint of step 2'
 verdict $? "sharded-three: a crew of another size goes on from the bucket, and no bit is lost" "$(says_end sharded-three)"
 [[ $(objects sharded-two | grep -c '^shards/shard-') == 4 ]]

@@ -225,9 +225,9 @@ static struct hlo_value mask_of(struct lowering *l, struct hlo_value rows)
 /* The rows of x[R,C] that take part, for each column. Counted by example, because a float32 does not count single rows beyond 2^24. */
 static struct hlo_value count_rows(struct lowering *l, struct hlo_value x)
 {
-    double each = (double)(x.shape.dims[0] / l->batch);
+    int64_t each = x.shape.dims[0] / l->batch;
     struct hlo_value examples = hlo_reduce(&l->hlo, "add", l->weight, HLO_DIMS(0));
-    struct hlo_value rows = hlo_binary_constant(&l->hlo, "multiply", examples, each);
+    struct hlo_value rows = hlo_binary_constant(&l->hlo, "multiply", examples, (double)each);
     return hlo_broadcast(&l->hlo, rows, HLO_SHAPE(x.shape.dims[1]), HLO_NO_DIMS);
 }
 
