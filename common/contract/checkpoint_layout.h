@@ -14,7 +14,7 @@
  *   .bad-step-…/                       a checkpoint with wrong checksums; kept for inspection, never loaded
  *   incarnation-<N>.json               a chief's claim of the directory, and the checkpoint that it started from (incarnation_record.h)
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
- *   export.json                        which file the job has exported (export_record.h)
+ *   completion.json                    that the job has done everything, what it exported, and its last status (completion_record.h)
  *   tensorboard/                       event files
  */
 #ifndef COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
@@ -33,7 +33,7 @@
 #define CHECKPOINT_INCARNATION_PREFIX "incarnation-"
 #define CHECKPOINT_INCARNATION_FORMAT CHECKPOINT_INCARNATION_PREFIX "%lld.json"
 #define CHECKPOINT_BEST "best.safetensors"
-#define CHECKPOINT_EXPORT "export.json"
+#define CHECKPOINT_COMPLETION "completion.json"
 #define CHECKPOINT_TENSORBOARD "tensorboard"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR_NAME "evaluator"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR CHECKPOINT_TENSORBOARD "/" CHECKPOINT_TENSORBOARD_EVALUATOR_NAME

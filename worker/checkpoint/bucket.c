@@ -136,7 +136,7 @@ static char *local_path(const struct bucket *bucket, const struct checkpoint_nam
 
 static bool is_kept_whole(const char *name)
 {
-    return incarnation_record_name_parse(name) >= 0 || strcmp(name, CHECKPOINT_EXPORT) == 0 ||
+    return incarnation_record_name_parse(name) >= 0 || strcmp(name, CHECKPOINT_COMPLETION) == 0 ||
            strcmp(name, CHECKPOINT_BEST) == 0;
 }
 

@@ -220,6 +220,27 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
         report_say(report, "%s", message);
 }
 
+void report_get_status(struct report *report, struct status_document *ret_status)
+{
+    SCOPED_LOCK(&report->mutex);
+    *ret_status = report->status;
+}
+
+void report_completed(struct report *report, const struct status_document *last)
+{
+    struct status_document *status = &report->status;
+    pthread_mutex_lock(&report->mutex);
+    status->step = last->step;
+    status->total_steps = last->total_steps;
+    status->data_epoch = last->data_epoch;
+    status->last_checkpoint_step = last->last_checkpoint_step;
+    memcpy(status->metrics, last->metrics, sizeof status->metrics);
+    status->metric_count = last->metric_count;
+    pthread_mutex_unlock(&report->mutex);
+    report_say(report, "this job is complete: its last checkpoint is of the final step");
+    report_phase(report, STATUS_DONE, NULL);
+}
+
 /* ---- TensorBoard */
 
 /* Prints without holding board_lock: stdout may be slow, and a process that leaves needs the

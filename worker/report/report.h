@@ -85,6 +85,11 @@ void report_replicas_missing(struct report *report, unsigned count);
  * process, not only the chief. */
 void report_traffic_summary(struct report *report);
 
+/* Copies what the status says now. */
+void report_get_status(struct report *report, struct status_document *ret_status);
+/* Reports that an earlier process of this job has done everything, with the progress and the metrics of its last status, `last`. */
+void report_completed(struct report *report, const struct status_document *last);
+
 /* Prints the summary of the run: metrics, loss curve, goodput, paths. Paths may be NULL. */
 void report_summary(struct report *report, const char *checkpoint_directory, const char *export_path);
 

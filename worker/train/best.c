@@ -19,7 +19,6 @@
 #include "worker/checkpoint/snapshot.h"
 #include "worker/train/export.h"
 #include "worker/train/export_objects.h"
-#include "worker/train/export_record.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/hugging_face.h"
 #include "worker/train/trained_on.h"
@@ -272,22 +271,6 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
     return safetensors_check(file, error);
 }
 
-/* A successor that finds no record exports again, so a failure here is only a warning. */
-static void note_export(const struct trainer *trainer, const struct exported *exported)
-{
-    struct error cause = ERROR_INIT;
-    if (trainer->store == NULL)
-        return;
-    const struct export_record record = {.job_uid = trainer->identity->job_uid,
-                                         .step = checkpoint_store_counts(trainer->store).committed_step,
-                                         .bytes = exported->bytes,
-                                         .crc32c = exported->crc32c};
-    if (export_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
-        checkpoint_store_publish(trainer->store, CHECKPOINT_EXPORT, &cause) < 0)
-        report_warn(trainer->report, "the export is written, but not the record that it is complete (export.json): %s",
-                    cause.message);
-}
-
 /* Uploads what export_write and hugging_face_write_config have written, if the export goes to a bucket. */
 static int upload_export(const struct trainer *trainer, const struct export *export, const struct exported *exported,
                          struct error *error)
@@ -304,9 +287,8 @@ static int upload_export(const struct trainer *trainer, const struct export *exp
 }
 
 static int write_export(const struct trainer *trainer, const struct parameter_layout *layout, const float *parameters,
-                        struct error *error)
+                        struct exported *ret_exported, struct error *error)
 {
-    struct exported exported;
     SCOPED_JSON *metadata = json_new_object();
     trained_on_describe(metadata, trainer->training);
     const struct export export = {.layout = layout,
@@ -318,15 +300,13 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                                             .attempt = trainer->identity->attempt,
                                             .incarnation = trainer->identity->incarnation,
                                             .objects = trainer->export_objects}};
-    if (export_write(&export, trainer->export_path, &exported, error) < 0 ||
-        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0 ||
-        upload_export(trainer, &export, &exported, error) < 0)
+    if (export_write(&export, trainer->export_path, ret_exported, error) < 0 ||
+        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0)
         return -1;
-    note_export(trainer, &exported);
-    return 0;
+    return upload_export(trainer, &export, ret_exported, error);
 }
 
-static int export_best(struct trainer *trainer, struct error *error)
+static int export_best(struct trainer *trainer, struct exported *ret_exported, struct error *error)
 {
     struct safetensors_file file;
     SCOPED_FREE char *path = best_path(trainer);
@@ -335,7 +315,7 @@ static int export_best(struct trainer *trainer, struct error *error)
     SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);
     if (result == 0)
-        result = write_export(trainer, graph_layout(trainer->graph), parameters, error);
+        result = write_export(trainer, graph_layout(trainer->graph), parameters, ret_exported, error);
     if (result == 0)
         report_say(trainer->report, "exports the weights of step %s, the best with a validation loss of %s",
                    safetensors_metadata(&file, "step"), safetensors_metadata(&file, "validationLoss"));
@@ -343,10 +323,11 @@ static int export_best(struct trainer *trainer, struct error *error)
     return result < 0 ? error_wrap(error, "%s", path) : 0;
 }
 
-int best_export(struct trainer *trainer, const struct gathered_model *model, struct error *error)
+int best_export(struct trainer *trainer, const struct gathered_model *model, struct exported *ret_exported,
+                struct error *error)
 {
     best_wait(trainer);
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
-        return export_best(trainer, error);
-    return write_export(trainer, model->layout, model->parameters, error);
+        return export_best(trainer, ret_exported, error);
+    return write_export(trainer, model->layout, model->parameters, ret_exported, error);
 }

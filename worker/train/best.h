@@ -36,7 +36,9 @@ void best_free(struct best *best);
 
 /* Writes the final export in the chief: the best weights if the job asks for these, else `model`,
  * which holds the last ones. */
+struct exported;
 struct gathered_model;
-int best_export(struct trainer *trainer, const struct gathered_model *model, struct error *error);
+int best_export(struct trainer *trainer, const struct gathered_model *model, struct exported *ret_exported,
+                struct error *error);
 
 #endif

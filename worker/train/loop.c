@@ -18,6 +18,7 @@
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/crew_pace.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/export.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
 #include "worker/train/saving.h"
@@ -491,7 +492,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
 /* ---- the end */
 
 /* The chief writes; where others hold parts of the model they hand them over first. */
-static enum outcome export_model(struct loop *loop, struct error *error)
+static enum outcome export_model(struct loop *loop, struct exported *ret_exported, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     bool chief = trainer_is_chief(trainer);
@@ -500,7 +501,7 @@ static enum outcome export_model(struct loop *loop, struct error *error)
         return fail(loop, error, EXIT_CODE_NOT_STORED);
     if (gathered_model_take(trainer, &model, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
-    int result = chief ? best_export(trainer, &model, error) : 0;
+    int result = chief ? best_export(trainer, &model, ret_exported, error) : 0;
     gathered_model_release(&model);
     if (chief)
         averaging_end(trainer);
@@ -543,11 +544,14 @@ static enum outcome conclude(struct loop *loop, struct error *error)
     bool apart = !strategy_has_gathered_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
+    struct exported exported;
     if (trainer->job->export_path) {
-        enum outcome outcome = export_model(loop, error);
+        enum outcome outcome = export_model(loop, &exported, error);
         if (outcome != OUTCOME_ON)
             return outcome;
     }
+    if (trainer_is_chief(trainer))
+        saving_complete(trainer, trainer->job->export_path ? &exported : NULL);
     if (strategy_meet(trainer->strategy, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
@@ -681,10 +685,11 @@ static void summarise(struct trainer *trainer)
 int loop_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
     struct loop loop = {.trainer = trainer, .code = EXIT_CODE_INTERNAL};
+    struct status_document last;
     stop_hold();
     report_phase(trainer->report, STATUS_JOINING, NULL);
-    if (trainer_is_chief(trainer) && saving_is_complete(trainer)) {
-        report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
+    if (trainer_is_chief(trainer) && saving_is_complete(trainer, &last)) {
+        report_completed(trainer->report, &last);
         return 0;
     }
     if (leaving_open(trainer, error) < 0)

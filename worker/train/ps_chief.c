@@ -20,6 +20,7 @@
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
+#include "worker/train/export.h"
 #include "worker/train/gathered_model.h"
 #include "worker/train/leaving.h"
 #include "worker/train/ps_restoring.h"
@@ -445,13 +446,18 @@ static int finish(struct ps_chief *chief, struct error *error)
     if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
         save(chief, false, error) < 0)
         return error_wrap(error, "final checkpoint");
-    if (trainer->export_path == NULL)
-        return 0;
     struct gathered_model model;
+    struct exported exported;
+    if (trainer->export_path == NULL) {
+        saving_complete(trainer, NULL);
+        return 0;
+    }
     if (fetch_values(chief, error) < 0 || gathered_model_take(trainer, &model, error) < 0)
         return -1;
-    int result = best_export(trainer, &model, error);
+    int result = best_export(trainer, &model, &exported, error);
     gathered_model_release(&model);
+    if (result == 0)
+        saving_complete(trainer, &exported);
     return result;
 }
 
@@ -729,8 +735,9 @@ int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error
     chief.mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
     chief.per_step = trainer->plan.shares;
-    if (saving_is_complete(trainer)) {
-        report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
+    struct status_document last;
+    if (saving_is_complete(trainer, &last)) {
+        report_completed(trainer->report, &last);
         return 0;
     }
     placement_init(&chief.placement, graph_layout(trainer->graph), trainer->crew.server_count);

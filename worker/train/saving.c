@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
 #include "worker/checkpoint/bucket_shards.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
+#include "worker/train/completion_record.h"
+#include "worker/train/export.h"
 #include "worker/train/export_objects.h"
-#include "worker/train/export_record.h"
 #include "worker/train/finished_examples.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
@@ -414,29 +416,48 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
     return true;
 }
 
-/* Returns whether this job has finished. A run that resumes beyond its last step saves no
- * checkpoint of its own; only its export record says that it has ended. */
-static bool has_ended(const struct trainer *trainer, const struct manifest *manifest)
+/* Whether the job's export is still the file that the record says: under the name may lie an earlier job's. */
+static bool export_is(const struct trainer *trainer, const struct completion_record *record)
 {
-    const char *job_uid = trainer->identity->job_uid;
-    if (trainer->export_path == NULL)
-        return strcmp(manifest->job_uid, job_uid) == 0;
     int64_t bytes;
     uint32_t crc;
-    if (trainer->export_objects)
-        return export_objects_look(trainer->export_objects, &bytes, &crc) == 0 &&
-               export_record_is(trainer->checkpoint_directory, job_uid, manifest->step, bytes, crc);
-    return export_record_holds(trainer->checkpoint_directory, job_uid, manifest->step, trainer->export_path);
+    if (trainer->export_path == NULL)
+        return true;
+    int found = trainer->export_objects ? export_objects_look(trainer->export_objects, &bytes, &crc)
+                                        : file_digest(trainer->export_path, &crc, &bytes, NULL);
+    return found == 0 && record->exported && record->export_bytes == bytes && record->export_crc32c == crc;
 }
 
-bool saving_is_complete(const struct trainer *trainer)
+bool saving_is_complete(const struct trainer *trainer, struct status_document *ret_status)
 {
     struct manifest manifest;
+    struct completion_record record;
     if (trainer->checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
         checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
     bool complete = step_plan_is_over(&trainer->plan, manifest.step, manifest.data_epoch, manifest.examples_consumed) &&
-                    has_ended(trainer, &manifest) && is_whole(trainer, &manifest);
+                    completion_record_read(trainer->checkpoint_directory, &record, NULL) == 0 &&
+                    strcmp(record.job_uid, trainer->identity->job_uid) == 0 && record.step == manifest.step &&
+                    export_is(trainer, &record) && is_whole(trainer, &manifest);
+    if (complete)
+        *ret_status = record.status;
     manifest_release(&manifest);
     return complete;
+}
+
+void saving_complete(const struct trainer *trainer, const struct exported *exported)
+{
+    struct error cause = ERROR_INIT;
+    if (trainer->store == NULL)
+        return;
+    struct completion_record record = {.step = checkpoint_store_counts(trainer->store).committed_step,
+                                       .exported = exported != NULL,
+                                       .export_bytes = exported ? exported->bytes : 0,
+                                       .export_crc32c = exported ? exported->crc32c : 0};
+    snprintf(record.job_uid, sizeof record.job_uid, "%s", trainer->identity->job_uid);
+    report_get_status(trainer->report, &record.status);
+    if (completion_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
+        checkpoint_store_publish(trainer->store, CHECKPOINT_COMPLETION, &cause) < 0)
+        report_warn(trainer->report, "the job has done everything, but the record that says so (%s) is not written: %s",
+                    CHECKPOINT_COMPLETION, cause.message);
 }

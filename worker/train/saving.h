@@ -61,9 +61,13 @@ void saving_report_late(void *context, const char *rank, int64_t step, int64_t w
 struct json *saving_describe_model(const struct trainer *trainer);
 struct json *saving_describe_optimizer(const struct trainer *trainer);
 
-/* Returns whether the newest checkpoint is that of this job's finished run, and intact, and the
- * job's export, if any, is written. A chief that replaces one lost at the very end then has nothing
- * to do. */
-bool saving_is_complete(const struct trainer *trainer);
+/* Returns whether this job has done everything: the newest checkpoint is its last one, and intact, and there is a record that it was
+ * evaluated and exported since. A chief that replaces one lost at the very end then has nothing to do but to report `ret_status`, what
+ * that one last reported. */
+bool saving_is_complete(const struct trainer *trainer, struct status_document *ret_status);
+/* Writes that record (completion_record.h) in the chief, before the others leave. `exported` NULL: the job has no export. A record
+ * that cannot be written is only a warning: without it a successor evaluates and exports again. */
+struct exported;
+void saving_complete(const struct trainer *trainer, const struct exported *exported);
 
 #endif

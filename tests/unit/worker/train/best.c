@@ -233,9 +233,10 @@ static void expect_stale_export(struct scene *scene)
 {
     struct error error = ERROR_INIT;
     struct gathered_model model;
+    struct exported exported;
     fill(scene, 1);
     cr_assert_eq(gathered_model_take(&scene->trainer, &model, &error), 0, "%s", error.message);
-    cr_expect_eq(best_export(&scene->trainer, &model, &error), -1);
+    cr_expect_eq(best_export(&scene->trainer, &model, &exported, &error), -1);
     cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
     gathered_model_release(&model);
 }
