@@ -592,8 +592,8 @@ check-stragglers: all ## the pace of every strategy with one worker ten times sl
 	@BUILD=$(abspath $(BUILD)) tests/stragglers/run
 
 .PHONY: crash-points
-crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/crash-points.sh
+crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life, and of a sweep's
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/crash-points.sh tests/chaos/sweep-crash-points.sh
 
 .PHONY: schedules
 schedules: all $(BUILD)/tests/faultproxy ## SCHEDULES (200) random lives of jobs behind a faulty API server, with an operator that is killed

@@ -18,40 +18,20 @@ set -uo pipefail
 
 bin=$(cd "${BUILD:?}" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
-lanes=${CRASH_LANES:-2}
+. "$root/tests/chaos/crashing.sh"
 creates=${CRASH_CREATES:-}
-patience=120
 
 # ---- one lane: a control plane of its own, and a life for every so manyth point
 
 if [[ ${1:-} == lane ]]; then
     lane=$2 work=$3
-    cd "$work" || exit 1
-    exec 2>lane.log # where the shell tells that the operator was killed
-    . "$root/tests/integration/plane.sh"
-    proxy=
-    trap 'kill $proxy 2>/dev/null; plane_stop' EXIT
+    lane_begin
     mkdir crds
     cp "$root/tests/integration/crds/coscheduling.yaml" crds
     plane_start --crd "$work/crds"
-    lease=apis/coordination.k8s.io/v1/namespaces/default/leases/coxswain-operator
+    counted='"writes": true'
+    [[ -z $creates ]] || counted='"method": "POST", "path": "/pods"'
     group=apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups
-
-    # crashed POINT WHEN: an operator that dies there
-    crashed() {
-        local of='"writes": true'
-        [[ -z $creates ]] || of='"method": "POST", "path": "/pods"'
-        echo "[{\"path\": \"/leases\", \"fault\": \"none\"},
-               {$of, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
-        rm -f faulty victim operator.log
-        "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
-        proxy=$!
-        until_true $patience test -s faulty || return
-        api DELETE "$lease" >/dev/null # of the one before
-        bash -c 'echo $$ >victim; exec "$@"' start "$bin/coxswain-operator" --kubeconfig faulty --leader-elect \
-            --lease-namespace default >>operator.log 2>&1 &
-        operator=$!
-    }
 
     # remove_promised NAME: by force, as from nodes that are cut off, the pods that the status promises, or that it knows
     # nothing of. False: there is none
@@ -69,8 +49,7 @@ if [[ ${1:-} == lane ]]; then
 
     # The successor comes once the first one is dead.
     follow() {
-        [[ ! -e victim ]] && ! kill -0 "$operator" 2>/dev/null || return 0
-        touch victim
+        has_crashed || return 0
         if [[ $scheduler != Removed ]]; then
             operator_start
             return
@@ -102,8 +81,8 @@ if [[ ${1:-} == lane ]]; then
         touch "$name"
         until_true $patience reached "$name" state Succeeded || { echo "never succeeds"; return 1; }
         until_true $patience group_gone "$name" || { echo "the PodGroup stays"; return 1; }
-        counted="$(field "$name" disruptions) disruptions, $(field "$name" total) restarts, attempt $(field "$name" attempt)"
-        [[ $counted == "1 disruptions, 1 restarts, attempt 2" ]] || { echo "$counted"; return 1; }
+        said="$(field "$name" disruptions) disruptions, $(field "$name" total) restarts, attempt $(field "$name" attempt)"
+        [[ $said == "1 disruptions, 1 restarts, attempt 2" ]] || { echo "$said"; return 1; }
         kill -0 "$watcher" 2>/dev/null || { echo "the watch of its pods has ended before"; return 1; }
         # Two, one more for the one that was evicted, and two after the pause.
         "$root/tests/chaos/watched.py" watch.json 5 2>&1 || return
@@ -122,7 +101,7 @@ if [[ ${1:-} == lane ]]; then
         curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
             "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
         watcher=$!
-        if ! crashed "$point" "$afterwards"; then
+        if ! crashed "$counted" "$point" "$afterwards"; then
             echo "not ok point $point: the proxy does not start"
             exit
         fi
@@ -131,7 +110,7 @@ if [[ ${1:-} == lane ]]; then
         [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete, jobs are reconciled from now on' operator.log
         life "$name" >why
         result=$?
-        where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)
+        where=$(where_crashed)
         kill "$operator" "$proxy" "$watcher" 2>/dev/null
         wait "$operator" "$proxy" "$watcher" 2>/dev/null
         api DELETE "$jobs_path/$name" >/dev/null
@@ -161,17 +140,4 @@ fi
 # ---- all lanes
 
 export CRASH_FROM=${CRASH_FROM:-1} CRASH_TO=${CRASH_TO:-60}
-work=$(mktemp -d)
-children=()
-finish() {
-    ((${#children[@]} == 0)) || kill "${children[@]}" 2>/dev/null
-    wait
-    rm -rf "$work"
-}
-trap finish EXIT
-for ((lane = 0; lane < lanes; lane++)); do
-    mkdir "$work/$lane"
-    "$0" lane "$lane" "$work/$lane" &
-    children+=($!)
-done
-wait
+lanes_run

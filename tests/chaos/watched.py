@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a watch of a job's pods has seen of their identities.
+"""What a watch of a job's pods, or of a sweep's trials, has seen of their identities.
 
     tests/chaos/watched.py FILE LEAST
 
@@ -34,7 +34,7 @@ def complaint(text, least):
     if twice:
         return "created twice: " + " ".join(twice)
     if len(found) < least:
-        return f"the watch has seen {len(found)} pods only, not {least}"
+        return f"the watch has seen {len(found)} objects only, not {least}"
     return None
 
 
