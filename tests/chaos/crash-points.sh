@@ -13,7 +13,7 @@
 #   CRASH_CREATES=yes   the points are the answers to creates of pods alone, whose number no timing changes
 #   CRASH_SCHEDULERS="Coscheduling None Removed"   only these lives: with a PodGroup, without, and without whose pods are removed
 # Prints ok/not ok lines (see tests/run).
-# shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
+# shellcheck disable=SC2016,SC2154,SC2317 # the pods' scripts are expanded in the pods; plane.sh sets variables; until_true calls functions
 set -uo pipefail
 
 bin=$(cd "${BUILD:?}" && pwd)

@@ -13,7 +13,7 @@
 #   CRASH_CREATES=yes   the points are the creations of trials alone
 #   CRASH_SWEEPS="TPE ASHA PBT"   only these lives
 # Prints ok/not ok lines (see tests/run).
-# shellcheck disable=SC2317 # functions are called by until_true
+# shellcheck disable=SC2154,SC2317 # plane.sh sets variables; until_true calls functions
 set -uo pipefail
 
 bin=$(cd "${BUILD:?}" && pwd)
@@ -80,8 +80,8 @@ if [[ ${1:-} == lane ]]; then
 
     # as_undisturbed NAME TRIALS
     as_undisturbed() {
-        told "$1" "$outcome" >outcome
-        cmp -s outcome "outcome-$kind" || { echo "ends in $(cat outcome), without a crash in $(cat "outcome-$kind")"; return 1; }
+        told "$1" "$outcome" >ended
+        cmp -s ended "outcome-$kind" || { echo "ends in $(cat ended), without a crash in $(cat "outcome-$kind")"; return 1; }
         kill -0 "$watcher" 2>/dev/null || { echo "the watch of its trials has ended before"; return 1; }
         "$root/tests/chaos/watched.py" watch.json "$(told "$1" 'len(status["results"])')" 2>&1
     }
