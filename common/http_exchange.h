@@ -7,6 +7,7 @@
 #define COXSWAIN_COMMON_HTTP_EXCHANGE_H
 
 #include <microhttpd.h>
+#include <pthread.h>
 
 #include "common/buffer.h"
 #include "common/http_server.h"
@@ -36,7 +37,9 @@ struct http_server {
     struct http_exchange *exchanges; /* all that are under way */
     bool stopping;
     void (*detach)(struct http_server *server); /* takes the server off its event loop; NULL: has its own thread */
-    void (*wake)(struct http_server *server);   /* makes the loop run libmicrohttpd on its next turn */
+    pthread_t thread;
+    int stop;                                 /* an eventfd that ends the thread; -1: there is none */
+    void (*wake)(struct http_server *server); /* makes the loop run libmicrohttpd on its next turn */
     struct event_loop *loop;
     struct event_timer *timer;
     bool resumed;   /* a connection was resumed since libmicrohttpd last ran */

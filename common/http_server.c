@@ -3,9 +3,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/http_exchange.h"
 #include "common/memory.h"
@@ -371,7 +375,7 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
         .max_body = options->max_body ? options->max_body : DEFAULT_MAX_BODY,
         .handler = options->handler,
         .context = options->context,
-        .descriptor = -1,
+        .stop = -1,
         .max_connections =
             connection_limit(options->max_connections ? options->max_connections : DEFAULT_MAX_CONNECTIONS),
         .idle_seconds = options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS,
@@ -395,13 +399,51 @@ int http_server_open(const struct http_server_options *options, unsigned flags, 
         free(server);
         return error_set_errno(error, "cannot serve HTTP on %s port %u", options->address, options->port);
     }
+    server->descriptor = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     *ret_server = server;
     return 0;
 }
 
+/* A thread of ours and not libmicrohttpd's: that one may be in the middle of a request when its daemon is stopped, and then (0.9.75) builds
+ * the answer to a malformed request from a null pointer. */
+static void *serve(void *context)
+{
+    struct http_server *server = context;
+    struct pollfd ready[] = {{.fd = server->descriptor, .events = POLLIN}, {.fd = server->stop, .events = POLLIN}};
+    MHD_UNSIGNED_LONG_LONG delay_ms = 0;
+    while (ready[1].revents == 0) {
+        bool limited = MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES;
+        poll(ready, 2, limited && delay_ms < INT_MAX ? (int)delay_ms : -1);
+        MHD_run(server->daemon);
+    }
+    return NULL;
+}
+
 int http_server_start(const struct http_server_options *options, struct http_server **ret_server, struct error *error)
 {
-    return http_server_open(options, MHD_USE_AUTO_INTERNAL_THREAD, ret_server, error);
+    struct http_server *server;
+    if (http_server_open(options, MHD_USE_EPOLL, &server, error) < 0)
+        return -1;
+    server->stop = eventfd(0, EFD_CLOEXEC);
+    if (server->stop >= 0)
+        errno = pthread_create(&server->thread, NULL, serve, server);
+    if (server->stop < 0 || errno != 0) {
+        error_set_errno(error, "cannot start the thread of the HTTP server on port %u", options->port);
+        MHD_stop_daemon(server->daemon);
+        if (server->stop >= 0)
+            close(server->stop);
+        free(server);
+        return -1;
+    }
+    *ret_server = server;
+    return 0;
+}
+
+static void end_thread(struct http_server *server)
+{
+    eventfd_write(server->stop, 1);
+    pthread_join(server->thread, NULL);
+    close(server->stop);
 }
 
 uint16_t http_server_port(const struct http_server *server)
@@ -414,6 +456,8 @@ void http_server_free(struct http_server *server)
 {
     if (server == NULL)
         return;
+    if (server->stop >= 0)
+        end_thread(server);
     server->stopping = true;
     if (server->detach) {
         for (struct http_exchange *exchange = server->exchanges; exchange; exchange = exchange->next)

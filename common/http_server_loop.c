@@ -60,7 +60,6 @@ int http_server_start_on_loop(const struct http_server_options *options, struct 
     if (http_server_open(options, MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, &server, error) < 0)
         return -1;
     server->loop = loop;
-    server->descriptor = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     if (event_loop_watch(loop, server->descriptor, EVENT_READ, on_ready, server, error) < 0) {
         http_server_free(server);
         return -1;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -359,4 +360,49 @@ Test(http_server, streams_share_bytes)
     wait_for(&scene, &scene.done);
     cr_expect_str_eq(scene.body, "one\ntwo\ntwo\n");
     close_scene(&scene);
+}
+
+/* ---- the end of a server in a thread of its own ---- */
+
+#define ENDS 150
+#define STRANGERS 4
+
+struct strangers {
+    uint16_t port;
+    _Atomic bool over;
+};
+
+/* Sends what is no request on ever new connections. */
+static void *send_garbage(void *context)
+{
+    struct strangers *strangers = context;
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(strangers->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    while (!strangers->over) {
+        int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) == 0)
+            (void)!send(descriptor, "\x01 \x02\r\n\r\n", 7, MSG_NOSIGNAL);
+        close(descriptor);
+    }
+    return NULL;
+}
+
+/* libmicrohttpd's own thread answered them without an answer once its daemon was being stopped (segmentation fault in 0.9.75). */
+Test(http_server, ends_among_strangers_that_send_garbage)
+{
+    for (int end = 0; end < ENDS; end++) {
+        struct scene scene = {0};
+        struct error error = ERROR_INIT;
+        const struct http_server_options options = {.address = "127.0.0.1", .handler = handle, .context = &scene};
+        pthread_t threads[STRANGERS];
+        cr_assert_eq(http_server_start(&options, &scene.server, &error), 0, "%s", error.message);
+        struct strangers strangers = {.port = http_server_port(scene.server)};
+        for (int i = 0; i < STRANGERS; i++)
+            cr_assert_eq(pthread_create(&threads[i], NULL, send_garbage, &strangers), 0);
+        usleep(5000);
+        http_server_free(scene.server);
+        strangers.over = true;
+        for (int i = 0; i < STRANGERS; i++)
+            pthread_join(threads[i], NULL);
+    }
 }
