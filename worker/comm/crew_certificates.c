@@ -30,6 +30,7 @@ static struct {
     struct generation_file files[2];
     char *believed[REMEMBERED];
     unsigned next_believed;
+    uint64_t changes; /* files taken or forgotten so far */
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .files = {{.name = CREW_TLS_EVEN}, {.name = CREW_TLS_ODD}}};
 
 /* A copy of the first block of that kind, with its lines around it; NULL when there is none. */
@@ -65,6 +66,7 @@ static int take_text(struct generation_file *file, const char *path, const char 
                          path);
     free(file->certificate_pem);
     free(file->key_pem);
+    crew.changes++;
     file->from_s = from_s;
     file->certificate_pem = certificate;
     file->key_pem = key;
@@ -111,6 +113,7 @@ static const struct generation_file *choose(int64_t now_s)
 
 static void forget(void)
 {
+    crew.changes++;
     for (unsigned i = 0; i < 2; i++) {
         free(crew.files[i].certificate_pem);
         free(crew.files[i].key_pem);
@@ -147,13 +150,25 @@ bool crew_certificates_are_set(void)
     return crew.directory != NULL;
 }
 
+static const struct generation_file *choose_now(void)
+{
+    for (unsigned i = 0; i < 2; i++)
+        (void)read_again(&crew.files[i], NULL); /* between two versions of a file there may be none */
+    return choose(clock_now_ms() / 1000);
+}
+
+uint64_t crew_identity_number(void)
+{
+    SCOPED_LOCK(&crew.lock);
+    const struct generation_file *chosen = choose_now();
+    return 2 * crew.changes + (chosen == &crew.files[1]);
+}
+
 void crew_identity_now(struct crew_identity *ret_identity)
 {
     SCOPED_BUFFER trusted = BUFFER_INIT(REMEMBERED * CREW_CERTIFICATE_FILE_MAX);
     SCOPED_LOCK(&crew.lock);
-    for (unsigned i = 0; i < 2; i++)
-        (void)read_again(&crew.files[i], NULL); /* between two versions of a file there may be none */
-    const struct generation_file *chosen = choose(clock_now_ms() / 1000);
+    const struct generation_file *chosen = choose_now();
     for (unsigned i = 0; i < REMEMBERED; i++)
         if (crew.believed[i] != NULL)
             buffer_format(&trusted, "%s", crew.believed[i]);

@@ -13,6 +13,7 @@
 #define COXSWAIN_COMM_CREW_CERTIFICATES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -30,6 +31,8 @@ bool crew_certificates_are_set(void);
 
 /* Returns the identity to use now. Reads files that have changed again; if a file is broken or missing, its last contents are used. */
 void crew_identity_now(struct crew_identity *ret_identity);
+/* Reads files that have changed again, too, and returns a number that is another one whenever crew_identity_now would return another identity. */
+uint64_t crew_identity_number(void);
 void crew_identity_release(struct crew_identity *identity);
 
 #endif

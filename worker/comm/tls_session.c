@@ -5,9 +5,11 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "common/lock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/crew_certificates.h"
@@ -150,10 +152,36 @@ static SSL_CTX *new_context(bool by_key)
     return context;
 }
 
+/* The contexts of all sessions. To make one takes as long as a handshake, which strangers would cause for nothing. */
+static struct {
+    pthread_mutex_t lock;
+    SSL_CTX *by_key, *by_certificates; /* NULL: not made yet */
+    uint64_t identity;                 /* the number of the identity that by_certificates presents */
+} made = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The caller frees its reference. */
+static SSL_CTX *get_context(bool by_key)
+{
+    SCOPED_LOCK(&made.lock);
+    SSL_CTX **context = by_key ? &made.by_key : &made.by_certificates;
+    uint64_t identity = by_key ? 0 : crew_identity_number();
+    if (!by_key && *context != NULL && identity != made.identity) {
+        SSL_CTX_free(*context);
+        *context = NULL;
+    }
+    if (*context == NULL)
+        *context = new_context(by_key);
+    if (!by_key)
+        made.identity = identity;
+    if (*context != NULL)
+        SSL_CTX_up_ref(*context);
+    return *context;
+}
+
 int tls_session_new(int socket, bool answers, struct tls_session **ret_session, struct error *error)
 {
     bool by_key = !crew_certificates_are_set();
-    SCOPED(context_free) SSL_CTX *context = new_context(by_key);
+    SCOPED(context_free) SSL_CTX *context = get_context(by_key);
     if (context == NULL)
         return fail(error, by_key ? "prepare TLS with the job's key" : "prepare TLS with the crew's certificate");
     SSL *ssl = SSL_new(context);

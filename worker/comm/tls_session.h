@@ -20,7 +20,7 @@
 struct tls_session;
 
 /* Creates a session over a connected, non-blocking socket. The caller keeps the socket and must close it after the session is freed.
- * `answers`: this is the side that was dialled. Certificates are read again for each session. */
+ * `answers`: this is the side that was dialled. Certificates that have changed since the last session are read again. */
 int tls_session_new(int socket, bool answers, struct tls_session **ret_session, struct error *error);
 void tls_session_free(struct tls_session *session);
 

@@ -46,6 +46,27 @@ Test(crew_certificates, the_newest_whose_time_has_come_is_presented)
     crew_files_close(&files);
 }
 
+/* What is made from an identity, such as a TLS context, is kept as long as the number is the same. */
+Test(crew_certificates, another_identity_has_another_number)
+{
+    struct crew_files files;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -100);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    uint64_t first = crew_identity_number();
+    cr_expect_eq(crew_identity_number(), first);
+    crew_files_make(&files, CREW_TLS_ODD, 1000);
+    uint64_t second = crew_identity_number();
+    cr_expect_neq(second, first, "another certificate is trusted");
+    crew_files_make(&files, CREW_TLS_ODD, -50);
+    uint64_t third = crew_identity_number();
+    cr_expect(third != second && third != first, "another one is presented");
+    cr_expect_eq(crew_identity_number(), third);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    cr_expect_neq(crew_identity_number(), third);
+    crew_files_close(&files);
+}
+
 Test(crew_certificates, all_that_were_seen_are_believed)
 {
     struct crew_files files;
