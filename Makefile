@@ -219,8 +219,12 @@ kernel_flags = $(if $(filter worker/device/cpu/%,$<),-fno-math-errno -fno-trappi
 product_flags = $(if $(findstring undefined,$(SANITIZE)),$(if $(filter worker/device/cpu/gemm_kernel_%,$<),$(pointer_checks_once)))
 pointer_checks_once := -fno-sanitize=null,alignment,object-size,pointer-overflow
 
+# A first build takes minutes: it says how many of its files are compiled.
+first_files := $(if $(wildcard $(BUILD)/obj),,$(words $(foreach r,$(ROOMS),$(sources_$(r)))))
+count = $(if $(first_files),$(eval counted += .) [$(words $(counted))/$(first_files)])
+
 $(BUILD)/obj/%.o: %.c $(CONFIGURATION)
-	$(call say,CC,$<)
+	$(call say,CC,'$<$(count)')
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(kernel_flags) $(BANNED) -c $< -o $@
 

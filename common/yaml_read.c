@@ -51,6 +51,8 @@ static int next_event(struct reader *reader)
     if (reader->has_event)
         return 0;
     const char *problem = reader->parser.problem ? reader->parser.problem : "cannot be read";
+    if (strcmp(problem, "found character that cannot start any token") == 0)
+        problem = "no value begins with this character: indent with spaces, not tabs, and put quotes around @, ` and %";
     return refuse_at(reader, reader->parser.problem_mark, ERROR_INVALID, problem);
 }
 

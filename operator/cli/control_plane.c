@@ -16,6 +16,7 @@
 #include "common/scope.h"
 #include "operator/cli/paths.h"
 
+#define NOT_STARTED 127 /* exit status of a child that could not become the program */
 #define START_TIMEOUT_MS 60000
 #define POLL_MS 10
 #define END_TIMEOUT_MS 20000
@@ -65,7 +66,7 @@ static _Noreturn void child_run(const char *path, char *const *arguments, const 
     int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (output >= 0 && input >= 0 && dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0)
         execvp(path, arguments);
-    _exit(127);
+    _exit(NOT_STARTED);
 }
 
 /* Begins the program's log anew. */
@@ -113,6 +114,9 @@ static bool child_ended(struct child *child, struct error *error)
     if (WIFSIGNALED(status))
         error_set(error, ERROR_UNAVAILABLE, "%s was killed by signal %d (see %s)", child->program, WTERMSIG(status),
                   child->log);
+    else if (WEXITSTATUS(status) == NOT_STARTED && !*words)
+        error_set(error, ERROR_NOT_FOUND, "%s is neither beside cox nor in PATH, or cannot be executed: install it",
+                  child->program);
     else
         error_set(error, ERROR_UNAVAILABLE, "%s ended (see %s): %s", child->program, child->log, words);
     return true;

@@ -264,9 +264,15 @@ static int check_job(const struct check *check, const struct json *object, struc
 {
     SCOPED(training_job_release) struct training_job job;
     struct worker_child child;
+    struct error cause = ERROR_INIT;
     if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
-        is_changed(json_member(object, "spec")) || start(check, &job, object, &child, NULL) < 0)
+        is_changed(json_member(object, "spec")))
         return 0;
+    if (start(check, &job, object, &child, &cause) < 0) {
+        if (cause.kind == ERROR_NOT_FOUND)
+            *error = cause;
+        return cause.kind == ERROR_NOT_FOUND ? -1 : 0;
+    }
     int result = ask_worker(check, &job, &child, warnings, error);
     worker_child_release(&child);
     return result;

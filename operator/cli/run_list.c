@@ -32,8 +32,9 @@ static void explain(struct run_entry *entry, const struct error *cause)
     SCOPED_FREE char *shown = path_for_people(entry->directory);
     if (cause->kind == ERROR_NOT_FOUND)
         snprintf(entry->trouble, sizeof entry->trouble,
-                 "%s: it has no " STATE_RUN ": its run ended before it started a job, or was made by an older cox",
-                 shown);
+                 "%s: it has no " STATE_RUN ": its run ended before it started a job, or was made by an older cox; "
+                 "`cox runs delete %s` deletes it",
+                 shown, strrchr(shown, '/') ? strrchr(shown, '/') + 1 : shown);
     else
         snprintf(entry->trouble, sizeof entry->trouble, "%s", cause->message);
 }

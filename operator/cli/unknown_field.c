@@ -69,7 +69,7 @@ static const char *append_without_version(const char *text, struct buffer *out)
 }
 
 /* `"string": spec.a in body must be of type integer: "string"` becomes `must be of type integer, written without quotes, not
- * "string"`, and `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
+ * text`, and `0: spec.a in body should be greater than 0` becomes `0 should be greater than 0`. Returns what follows the value. */
 static const char *append_value(const char *path, const char *value, struct buffer *out)
 {
     SCOPED_FREE char *again = memory_format(": %s in body ", path);
@@ -89,8 +89,8 @@ static const char *append_value(const char *path, const char *value, struct buff
     if (strncmp(rest, ": ", 2) != 0)
         return rest;
     bool quoted = is_scalar && strncmp(rest + 2, A_STRING, strlen(A_STRING)) == 0;
-    buffer_append_string(out, quoted ? ", written without quotes, not " : ", not ", NULL);
-    return rest + 2;
+    buffer_append_string(out, quoted ? ", written without quotes, not text" : ", not ", NULL);
+    return rest + 2 + (quoted ? strlen(A_STRING) : 0);
 }
 
 static void append_values(const char *text, struct buffer *out)

@@ -59,7 +59,7 @@ static int spawn(int job, int input, const struct worker_child *child, char *con
     if (errno == ENOENT)
         return error_set(error, ERROR_NOT_FOUND,
                          PROGRAM
-                         " is neither beside cox nor in PATH; install it: cox ui needs it to describe and use models");
+                         " is neither beside cox nor in PATH; install it: it describes, trains and uses models");
     return errno != 0 ? error_set_errno(error, "start " PROGRAM) : 0;
 }
 

@@ -54,7 +54,7 @@ Test(run_print, the_table_has_a_line_for_each_run_with_a_record)
     run_print_table(&list, bytes, true, 1060000, &out);
     cr_expect_str_eq(buffer_text(&out),
                      "NAME   KIND   STATE       STEP   LOSS     HELD OUT   ENDED     DISK     DIRECTORY\n"
-                     "one    Job    Running     5                          now       10 B     /state/x\n"
+                     "one    Job    Running     5                                    10 B     /state/x\n"
                      "two    Job    Succeeded   9/9    0.5000              60s ago   2.0 KB   /state/x\n");
 }
 

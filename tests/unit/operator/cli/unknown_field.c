@@ -70,7 +70,7 @@ Test(unknown_field, a_refusal_says_each_thing_once)
         {"TrainingJob a: TrainingJob.coxswain.dev \"a\" is invalid: [spec.b: Invalid value: \"string\": spec.b in body "
          "must be of type integer: \"string\", spec.c: Invalid value: \"x y\": spec.c in body should match '^a$', "
          "spec.d: Required value, spec: Invalid value: \"object\": one of b and c]",
-         "TrainingJob a: [spec.b: must be of type integer, written without quotes, not \"string\", spec.c: \"x y\" "
+         "TrainingJob a: [spec.b: must be of type integer, written without quotes, not text, spec.c: \"x y\" "
          "should "
          "match '^a$', spec.d is missing; add it, spec: one of b and c]"},
         {"TrainingSweep a: TrainingSweep.coxswain.dev \"a\" is invalid: [spec.p[0].min: Invalid value: 0: "
