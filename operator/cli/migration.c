@@ -214,6 +214,8 @@ static struct json *translate(const struct json *document, struct json *notes)
         json_remove(old, head[i]);
     if (migration_is_kubeflow(document))
         migration_from_kubeflow(&migration, document);
+    else if (migration_is_train_job(document))
+        migration_from_train_job(&migration, document);
     else
         migration_from_v1alpha1(&migration);
     migration_put(&migration, "spec.*", json_new_object(), "spec");
@@ -230,12 +232,16 @@ bool migration_translate(const struct json *document, struct json **ret_job, str
 {
     const char *version = json_string_at(document, "apiVersion", ""), *kind = json_string_at(document, "kind", "");
     bool earlier = strcmp(version, API_GROUP "/v1alpha1") == 0 && strcmp(kind, TRAINING_JOB_KIND) == 0;
-    if (earlier || migration_is_kubeflow(document)) {
+    if (earlier || migration_is_kubeflow(document) || migration_is_train_job(document)) {
         *ret_job = translate(document, notes);
         return true;
     }
     struct migration migration = {.notes = notes};
-    if (strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0)
+    if (strcmp(version, "trainer.kubeflow.org/v1alpha1") == 0 && strcmp(kind, "TrainJob") == 0)
+        migration_note(&migration, "spec.runtimeRef.name",
+                       "not translated: this runtime runs no script of PyTorch, TensorFlow or JAX; see "
+                       "docs/migration.md");
+    else if (strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0)
         migration_note(&migration, "kind", "not translated: see docs/migration.md");
     return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the current
- * version, for `cox migrate`. migration.c has what all kinds of documents share; migration_v1alpha1.c and
- * migration_kubeflow.c have the tables that say where each field goes. Each field is removed from the
+ * version, for `cox migrate`. migration.c has what all kinds of documents share; migration_v1alpha1.c,
+ * migration_kubeflow.c and migration_train_job.c have the tables that say where each field goes. Each field is removed from the
  * document as it is translated. The fields that remain have no counterpart, and a note for the user names
  * each of them.
  */
@@ -11,13 +11,15 @@
 
 #include "common/job/training_job.h"
 
-/* Translates a document. Returns false if it is not a job of v1alpha1 or of Kubeflow, or is of a kind of Kubeflow's that cannot be
+/* Translates a document. Returns false if it is not a job of v1alpha1 or of Kubeflow, or is a job of Kubeflow that cannot be
  * translated, which adds a note. Appends to the array `notes` an object {"field": path, "message": text} for each field that was left out,
  * and for each violation of the new job. */
 bool migration_translate(const struct json *document, struct json **ret_job, struct json *notes);
 
 /* Returns whether a document is a PyTorchJob, TFJob or JAXJob of kubeflow.org/v1. */
 bool migration_is_kubeflow(const struct json *document);
+/* Returns whether a document is a TrainJob of trainer.kubeflow.org/v1alpha1 whose runtime is for a framework of TrainingJobs. */
+bool migration_is_train_job(const struct json *document);
 
 /* ---------------------------------------------------------------- for the translations of each kind */
 
@@ -69,5 +71,6 @@ void migration_note(struct migration *migration, const char *field, const char *
 
 void migration_from_v1alpha1(struct migration *migration);
 void migration_from_kubeflow(struct migration *migration, const struct json *document);
+void migration_from_train_job(struct migration *migration, const struct json *document);
 
 #endif

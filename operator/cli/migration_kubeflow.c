@@ -7,8 +7,8 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
-#include "operator/cli/command_line.h"
 #include "operator/cli/migration.h"
+#include "operator/cli/migration_replicas.h"
 
 static const struct kubeflow_kind {
     const char *kind, *section, *specs;
@@ -69,11 +69,6 @@ static const struct {
     {"spec.elasticPolicy.maxRestarts", "PET_MAX_RESTARTS", ""},
 };
 
-struct replicas {
-    int64_t count; /* 0: none */
-    struct json *template;
-};
-
 struct crew {
     const struct kubeflow_kind *kind;
     struct replicas roles[ROLE_COUNT];
@@ -84,8 +79,7 @@ struct crew {
 
 static void crew_release(struct crew *crew)
 {
-    for (int role = 0; role < ROLE_COUNT; role++)
-        json_free(crew->roles[role].template);
+    replicas_release(crew->roles);
     free(crew->restart_policy);
 }
 
@@ -100,12 +94,6 @@ static struct json *find(const struct json *list, const char *name)
     return item;
 }
 
-static struct json *trainer(const struct json *template)
-{
-    struct json *containers = json_at(template, "spec.containers"), *trainer = find(containers, TRAINER_CONTAINER);
-    return trainer ? trainer : json_first(containers);
-}
-
 /* What Kubeflow knows by its name gets the name by which this API knows it. */
 static void rename_parts(const struct kubeflow_kind *kind, const struct json *template)
 {
@@ -115,20 +103,6 @@ static void rename_parts(const struct kubeflow_kind *kind, const struct json *te
         json_set_string(container, "name", TRAINER_CONTAINER);
     if (port)
         json_set_string(port, "name", PORT_CREW_NAME);
-}
-
-/* Sets a variable in the pods of every role that trains, unless the template sets it. */
-static void add_variable(struct crew *crew, const char *name, const char *value)
-{
-    for (enum role role = ROLE_CHIEF; role <= ROLE_WORKER; role++) {
-        struct json *container = trainer(crew->roles[role].template);
-        struct json *list = container ? json_set_array(container, "env") : NULL;
-        if (!list || find(list, name))
-            continue;
-        struct json *entry = json_append(list, json_new_object());
-        json_set_string(entry, "name", name);
-        json_set_string(entry, "value", value);
-    }
 }
 
 /* ---------------------------------------------------------------- roles */
@@ -212,38 +186,6 @@ static void read_roles(struct migration *migration, struct crew *crew)
     join_leader(crew);
 }
 
-/* All roles have the image of the workers, unless their template names another. */
-static void put_image(struct migration *migration, struct crew *crew)
-{
-    const struct json *main = trainer(crew->roles[ROLE_WORKER].template);
-    SCOPED_FREE char *image = memory_copy_string(json_string_at(main, "image", NULL));
-    if (!image)
-        return;
-    migration_put(migration, "spec.image", json_new_string(image), "");
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        struct json *container = trainer(crew->roles[role].template);
-        if (strcmp(json_string_at(container, "image", ""), image) == 0)
-            json_remove(container, "image");
-    }
-}
-
-static void put_roles(struct migration *migration, struct crew *crew)
-{
-    put_image(migration, crew);
-    for (enum role role = ROLE_CHIEF; role < ROLE_COUNT; role++) {
-        const struct replicas *replicas = &crew->roles[role];
-        if (replicas->count == 0)
-            continue;
-        SCOPED_FREE char *path = memory_format("spec.%s", role_section(role));
-        struct json *section = json_new_object();
-        if (role == ROLE_WORKER || role == ROLE_PS)
-            json_set_integer(section, "replicas", replicas->count);
-        if (json_first(replicas->template))
-            json_set(section, "template", json_copy(replicas->template));
-        migration_put(migration, path, section, path);
-    }
-}
-
 /* ---------------------------------------------------------------- PyTorch */
 
 static void put_variables(struct migration *migration, struct crew *crew)
@@ -254,7 +196,7 @@ static void put_variables(struct migration *migration, struct crew *crew)
         if (!text)
             migration_leave_out(migration, value, variables[i].from, MIGRATION_WRONG);
         else if (strcmp(text, variables[i].usual) != 0)
-            add_variable(crew, variables[i].name, text);
+            replicas_add_variable(crew->roles, variables[i].name, text);
     }
 }
 
@@ -271,64 +213,12 @@ static void put_bounds(struct migration *migration, const struct crew *crew)
     migration_put(migration, "spec.workers.maxReplicas", json_new_integer(max + crew->masters), "");
 }
 
-/* How many GPUs the main container of a template is limited to, and under which name; 0: none. */
-static int64_t gpu_limit(const struct json *template, const char **ret_resource)
-{
-    const struct json *limits = json_at(trainer(template), "resources.limits");
-    for (const struct json *limit = json_first(limits); limit; limit = json_next(limit)) {
-        const char *slash = strrchr(json_key(limit), '/');
-        SCOPED_FREE char *text = json_scalar_text(limit);
-        int64_t count = 0;
-        if (!slash || strcmp(slash, "/gpu") != 0 || !text || !number_parse(text, &count))
-            continue;
-        *ret_resource = json_key(limit);
-        return count;
-    }
-    return 0;
-}
-
-static void remove_resource(struct json *container, const char *list, const char *name)
-{
-    struct json *resources = json_member(container, "resources"), *values = json_member(resources, list);
-    json_remove(values, name);
-    if (values && json_count(values) == 0)
-        json_remove(resources, list);
-    if (resources && json_count(resources) == 0)
-        json_remove(container, "resources");
-}
-
-static void put_gpus(struct migration *migration, struct crew *crew, int64_t count, const char *resource)
-{
-    SCOPED_FREE char *name = memory_copy_string(resource);
-    migration_put(migration, "spec.devices.type", json_new_string("GPU"), "");
-    migration_put(migration, "spec.devices.count", json_new_integer(count), "");
-    if (strcmp(name, "nvidia.com/gpu") != 0)
-        migration_put(migration, "spec.devices.resourceName", json_new_string(name), "");
-    for (enum role role = ROLE_CHIEF; role <= ROLE_WORKER; role++) {
-        struct json *container = trainer(crew->roles[role].template);
-        remove_resource(container, "limits", name);
-        remove_resource(container, "requests", name);
-    }
-}
-
-/* Without a number, or a word, torchrun starts a process for each GPU; in a TrainingJob as many as devices.count says. */
 static void put_processes(struct migration *migration, struct crew *crew)
 {
-    const struct replicas *chief = &crew->roles[ROLE_CHIEF], *workers = &crew->roles[ROLE_WORKER];
     SCOPED_JSON *given = migration_take(migration, "spec.nprocPerNode");
     SCOPED_JSON *earlier = migration_take(migration, "spec.elasticPolicy.nProcPerNode");
     SCOPED_FREE char *text = json_scalar_text(earlier ? earlier : given);
-    const char *resource = "", *of_chief = "";
-    int64_t gpus = gpu_limit(workers->template, &resource), processes = gpus;
-    bool counted = text && number_parse(text, &processes), word = text && !counted;
-    bool alike =
-        chief->count == 0 || (gpu_limit(chief->template, &of_chief) == gpus && strcmp(resource, of_chief) == 0);
-    if (gpus > 0 && alike && processes == gpus && !(word && strcmp(text, "cpu") == 0))
-        put_gpus(migration, crew, gpus, resource);
-    else if (counted && processes > 1)
-        migration_put(migration, "spec.devices.count", json_new_integer(processes), "spec.nprocPerNode");
-    else if (word || (gpus > 0 && !counted))
-        add_variable(crew, "PET_NPROC_PER_NODE", word ? text : "auto");
+    replicas_put_processes(migration, crew->roles, text, "spec.nprocPerNode");
     if (!text)
         migration_leave_out(migration, earlier ? earlier : given, "spec.nprocPerNode", MIGRATION_WRONG);
 }
@@ -394,7 +284,7 @@ void migration_from_kubeflow(struct migration *migration, const struct json *doc
         put_processes(migration, &crew);
         put_bounds(migration, &crew);
     }
-    put_roles(migration, &crew);
+    replicas_put(migration, crew.roles);
     put_policy(migration, &crew);
     put_gang(migration, &crew);
     migration_apply(migration, rows);

@@ -64,6 +64,34 @@ cox 4 migrate kubeflow.yaml && printed '^  pytorch: {}' '^  image: .*me/cnn:1' '
     grep -q '^cox migrate: PyTorchJob cnn: spec.elasticPolicy.metrics: left out: create a HorizontalPodAutoscaler' err &&
     grep -q '^cox migrate: MPIJob mpi: kind: not translated' err
 verdict $? "jobs of Kubeflow are translated as far as they can be" "$(said)"
+cat >trainer.yaml <<'YAML'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: cnn, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: me/cnn:1
+    command: [torchrun, train.py]
+    numNodes: 4
+    numProcPerNode: 2
+    resourcesPerNode: {limits: {nvidia.com/gpu: 2}}
+  podTemplateOverrides: [{targetJobs: [{name: node}], spec: {nodeSelector: {zone: a}}}]
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: trees}
+spec: {runtimeRef: {name: xgboost-distributed}}
+YAML
+cox 4 migrate trainer.yaml && printed '^  pytorch: {}' '^  image: .*me/cnn:1' '^    replicas: 4' '^    count: 2' 'queue-name: .*q' \
+    'zone: .*a' '^kind: TrainJob' && ! grep -q 'nvidia.com/gpu' out && (($(wc -l <err) == 3)) &&
+    grep -q '^cox migrate: TrainJob cnn: spec.runtimeRef: left out: look up the runtime with .kubectl get clustertrainingruntimes torch-distributed -o yaml' err &&
+    grep -q '^cox migrate: TrainJob trees: spec.runtimeRef.name: not translated: ' err &&
+    grep -q '^cox migrate: TrainJob trees: printed as it is$' err
+verdict $? "a TrainJob is translated but for its runtime" "$(said)"
+sed '/^---/,$d' out >one.yaml
+cox 0 migrate one.yaml && cmp out one.yaml
+verdict $? "what became of a TrainJob stays" "$(said)"
 : >empty.yaml
 echo 'a: [' >broken.yaml
 cox 1 migrate empty.yaml && grep -q 'holds no document' err && cox 1 migrate broken.yaml && cox 1 migrate none.yaml && [[ ! -s out ]] &&

@@ -361,10 +361,162 @@ Test(migration, of_a_tensorflow_job)
           "spec.enableDynamicWorker: left out: set workers.minReplicas and maxReplicas, which need parameterServers\n");
 }
 
+/* ---------------------------------------------------------------- Kubeflow Trainer */
+
+#define NO_IMAGE "spec.image: jobs of pytorch, tensorflow and jax need an image; name the one to run\n"
+#define TRAIN_JOB(runtime)                                                                                             \
+    "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\nspec:\n"                          \
+    "  runtimeRef: {name: " runtime "}\n"
+#define LOOK_UP(runtime)                                                                                               \
+    "spec.runtimeRef: left out: look up the runtime with `kubectl get " runtime " -o yaml`, and write what the pods "  \
+    "need of it into the new job"
+#define TORCH_RUNTIME LOOK_UP("clustertrainingruntimes torch-distributed") "\n"
+#define TRAIN(more) "  trainer: {image: i, numNodes: 2, " more "}\n"
+#define NO_RESOURCES "resourcesPerNode: {}"
+#define NEW_TWO(more) "  image: i\n  workers: {replicas: 2, " TRAINER(more) "}\n"
+
+Test(migration, of_a_train_job)
+{
+    static const struct {
+        const char *before, *after, *lines;
+    } cases[] = {
+        {TRAIN_JOB("torch-distributed") "  suspend: false\n  managedBy: "
+                                        "trainer.kubeflow.org/trainjob-controller\n" TRAIN(
+                                            "command: [torchrun, a.py], args: [--x], env: [{name: M, value: m}], "
+                                            "resourcesPerNode: {limits: "
+                                            "{nvidia.com/gpu: 2, memory: 8Gi}}"),
+         NEW "  image: i\n  devices: {type: GPU, count: 2}\n  workers: {replicas: 2, " TRAINER(
+             ", command: [torchrun, a.py], args: [--x], env: [{name: M, value: m}], resources: {limits: {memory: "
+             "8Gi}}") "}\n  pytorch: {}\n",
+         TORCH_RUNTIME},
+        {TRAIN_JOB("jax-distributed") "  suspend: true\n  managedBy: kueue.x-k8s.io/multikueue\n"
+                                      "  activeDeadlineSeconds: 60\n" TRAIN(
+                                          "numProcPerNode: 1, resourcesPerNode: {limits: {cpu: 4}}"),
+         NEW "  suspend: true\n  managedBy: kueue.x-k8s.io/multikueue\n" NEW_TWO(
+             ", resources: {limits: {cpu: 4}}") "  jax: {}\n  runPolicy: {activeDeadlineSeconds: 60}\n",
+         LOOK_UP("clustertrainingruntimes jax-distributed") "\n"},
+        {TRAIN_JOB("jax-distributed") TRAIN("numProcPerNode: 2, " NO_RESOURCES),
+         NEW NEW_TWO(", resources: {}") "  jax: {}\n",
+         LOOK_UP("clustertrainingruntimes jax-distributed") "\n"
+                                                            "spec.trainer.numProcPerNode: left out: only a job of "
+                                                            "PyTorch starts several processes in a pod\n"},
+        {TRAIN_JOB("my.tensorflow-2, kind: TrainingRuntime, apiGroup: trainer.kubeflow.org") TRAIN(NO_RESOURCES),
+         NEW NEW_TWO(", resources: {}") "  tensorflow: {}\n", LOOK_UP("trainingruntimes my.tensorflow-2") "\n"},
+        /* what the runtime has to say */
+        {TRAIN_JOB("torch-distributed"), NEW "  workers: {replicas: 1, " TRAINER("") "}\n  pytorch: {}\n",
+         LOOK_UP("clustertrainingruntimes torch-distributed") "; this job takes from it the image, the number of "
+                                                              "nodes, the resources\n" NO_IMAGE},
+        {TRAIN_JOB("house") TRAIN("command: [torchrun, a.py], " NO_RESOURCES),
+         NEW NEW_TWO(", command: [torchrun, a.py], resources: {}") "  pytorch: {}\n",
+         LOOK_UP("clustertrainingruntimes house") "\n"},
+        {TRAIN_JOB("house") TRAIN("command: [python3, a.py], " NO_RESOURCES),
+         NEW NEW_TWO(", command: [python3, a.py], resources: {}") "  pytorch: {}\n",
+         LOOK_UP("clustertrainingruntimes house") "\nspec.runtimeRef.name: the name does not tell the framework, and "
+                                                  "pytorch is assumed; write tensorflow or jax if the script uses one "
+                                                  "of these\n"},
+        {TRAIN_JOB("torchtune-llama3.2-1b") TRAIN("command: [tune, run], " NO_RESOURCES) //
+         "  initializer: {dataset: {storageUri: \"hf://a/b\", secretRef: {name: s}}}\n",
+         NEW NEW_TWO(", command: [tune, run], resources: {}") "  pytorch: {}\n",
+         LOOK_UP("clustertrainingruntimes torchtune-llama3.2-1b") //
+         "\nspec.trainer.command: Kubeflow adds to `tune run` the recipe, its configuration and the rendezvous; add "
+         "them here\n"
+         "spec.initializer.dataset.storageUri: left out: use storage[].download for hf:// and https://, storage[].s3 "
+         "for s3://, else an init container\n"
+         "spec.initializer.dataset.secretRef.name: left out: use storage[].download for hf:// and https://, "
+         "storage[].s3 for s3://, else an init container\n"},
+        {TRAIN_JOB("torch-distributed") "  trainer: {image: i, numNodes: 0, " NO_RESOURCES ", colour: red}\n",
+         NEW "  image: i\n  workers: {replicas: 1, " TRAINER(", resources: {}") "}\n  pytorch: {}\n",
+         TORCH_RUNTIME "spec.trainer.numNodes: left out: a TrainingJob has at least one worker\n"
+                       "spec.trainer.colour: left out: a TrainingJob has no such field\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i].before, cases[i].after, cases[i].lines);
+}
+
+static void check_train_processes(const char *trainer, const char *devices, const char *container)
+{
+    char before[1024], after[1024];
+    snprintf(before, sizeof before, TRAIN_JOB("torch-distributed") TRAIN("%s"), trainer);
+    snprintf(after, sizeof after, NEW NEW_TWO("%s") "  pytorch: {}\n%s", container, devices);
+    check(before, after, TORCH_RUNTIME);
+}
+
+Test(migration, processes_of_a_train_job)
+{
+#define CPUS(list, count) "resources: {" list ": {cpu: " count "}}"
+#define CPUS_PER_NODE(list, count) "resourcesPerNode: {" list ": {cpu: " count "}}"
+    check_train_processes("numProcPerNode: 3, " NO_RESOURCES, "  devices: {count: 3}\n", ", resources: {}");
+    check_train_processes("numProcPerNode: auto, " NO_RESOURCES, "", ", resources: {}" TOLD("auto"));
+    check_train_processes("numProcPerNode: cpu, " CPUS_PER_NODE("limits", "4"), "",
+                          ", " CPUS("limits", "4") TOLD("\"4\""));
+    check_train_processes(CPUS_PER_NODE("requests", "3500m"), "", ", " CPUS("requests", "3500m") TOLD("\"4\""));
+    check_train_processes(CPUS_PER_NODE("requests", "\"1\""), "", ", " CPUS("requests", "\"1\""));
+    check_train_processes(CPUS_PER_NODE("limits", "4e"), "", ", " CPUS("limits", "4e"));
+    check_train_processes("resourcesPerNode: {limits: {cpu: 4, amd.com/gpu: 1}}",
+                          "  devices: {type: GPU, count: 1, resourceName: amd.com/gpu}\n", ", " CPUS("limits", "4"));
+    check_train_processes("numProcPerNode: 4, resourcesPerNode: {limits: {nvidia.com/gpu: 1}}",
+                          "  devices: {count: 4}\n", ", resources: {limits: {nvidia.com/gpu: 1}}");
+}
+
+#define PATCHES "  runtimePatches:\n"
+#define PATCH(more) "  - {manager: me, time: t, trainingRuntimeSpec: {template: " more "}}\n"
+
+Test(migration, patches_of_a_runtime)
+{
+    /* Trainer 2.0 */
+    check(
+        TRAIN_JOB("torch-distributed") TRAIN(NO_RESOURCES) //
+        "  labels: {l: m}\n  annotations: {}\n  podSpecOverrides:\n"
+        "  - {targetJobs: [{name: model-initializer}, {name: node}], serviceAccountName: s, nodeSelector: {n: a, m: "
+        "a},\n"
+        "     containers: [{name: proxy, env: [{name: E}]}, {name: node, volumeMounts: [{name: v, mountPath: /v}]}],\n"
+        "     volumes: [{name: v, emptyDir: {}}], initContainers: [{name: first}]}\n"
+        "  - {targetJobs: [{name: node}], nodeSelector: {n: b}}\n"
+        "  - {targetJobs: [{name: dataset-initializer}], serviceAccountName: t}\n",
+        "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nmetadata: {name: a, labels: {l: m}}\nspec:\n"
+        "  image: i\n  workers: {replicas: 2, template: {spec: {serviceAccountName: s, nodeSelector: {n: b, m: a},\n"
+        "    volumes: [{name: v, emptyDir: {}}],\n"
+        "    containers: [{name: trainer, volumeMounts: [{name: v, mountPath: /v}], resources: {}}]}}}\n"
+        "  pytorch: {}\n",
+        TORCH_RUNTIME "spec.podSpecOverrides[0]: left out: containers[0] (proxy): the runtime defines this container; "
+                      "write all of it into workers.template\n"
+                      "spec.podSpecOverrides[0]: left out: initContainers[0] (first): the runtime defines this "
+                      "container; write all of it into workers.template\n"
+                      "spec.podSpecOverrides[2].serviceAccountName: left out: it is for a job of the runtime that "
+                      "does not train\n");
+    /* 2.1 */
+    check(TRAIN_JOB("torch-distributed") TRAIN(NO_RESOURCES) //
+          "  podTemplateOverrides:\n"
+          "  - {targetJobs: [{name: node}], metadata: {labels: {l: m}}, spec: {tolerations: [{key: k}]}, colour: red}\n"
+          "  - {targetJobs: [], spec: {tolerations: []}}\n",
+          NEW "  image: i\n  workers: {replicas: 2, template: {metadata: {labels: {l: m}}, spec: {tolerations: [{key: "
+              "k}],\n"
+              "    containers: [{name: trainer, resources: {}}]}}}\n  pytorch: {}\n",
+          TORCH_RUNTIME "spec.podTemplateOverrides[0].colour: left out: a TrainingJob has no such field\n"
+                        "spec.podTemplateOverrides[1].spec.tolerations: left out: it is for a job of the runtime that "
+                        "does not train\n");
+    /* 2.2 */
+    check(TRAIN_JOB("torch-distributed") TRAIN(NO_RESOURCES) PATCHES //
+              PATCH("{metadata: {labels: {l: m}, annotations: {b: c}}, spec: {replicatedJobs: [{name: node, template: "
+                    "{metadata: {labels: {j: k}}, spec: {template: {metadata: {annotations: {p: q}}, spec: "
+                    "{securityContext: {runAsUser: 1}}}}}},\n"
+                    "    {name: launcher, template: {spec: {template: {spec: {nodeSelector: {n: b}}}}}}]}}") //
+          "  - {manager: kueue.x-k8s.io/manager, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, "
+          "template: {spec: {template: {spec: {nodeSelector: {zone: z}}}}}}]}}}}\n",
+          "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\n"
+          "metadata: {name: a, labels: {l: m}, annotations: {b: c}}\nspec:\n"
+          "  image: i\n  workers: {replicas: 2, template: {metadata: {annotations: {p: q}}, spec: {securityContext: "
+          "{runAsUser: 1},\n"
+          "    containers: [{name: trainer, resources: {}}]}}}\n  pytorch: {}\n",
+          TORCH_RUNTIME "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.metadata."
+                        "labels.j: left out: a TrainingJob has no such field\n"
+                        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[1].template.spec."
+                        "template.spec.nodeSelector.n: left out: it is for a job of the runtime that does not train\n");
+}
+
 /* ---------------------------------------------------------------- other documents */
 
 #define MISSING(field) "spec.coxswain." field ": is missing; it is required\n"
-#define NO_IMAGE "spec.image: jobs of pytorch, tensorflow and jax need an image; name the one to run\n"
 
 Test(migration, values_of_wrong_types)
 {
@@ -390,6 +542,25 @@ Test(migration, values_of_wrong_types)
     check("apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: [1]}\n",
           "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {tensorflow: {}}\n",
           "spec.tfReplicaSpecs: left out: it has the wrong type\n" NO_IMAGE);
+    /* resources are a list by mistake */
+    check(KUBEFLOW("PyTorchJob") WORKERS("1", ", resources: {limits: [1]}"),
+          NEW NEW_WORKERS("1", ", resources: {limits: [1]}"), "");
+    check("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+          "spec: {runtimeRef: torch, labels: 3, podSpecOverrides: 4, podTemplateOverrides: [5], runtimePatches: [x, "
+          "{}],\n"
+          "  trainer: {numNodes: many, numProcPerNode: [1], resourcesPerNode: {limits: [1], requests: 7}, image: i}}\n",
+          "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\n"
+          "spec: {pytorch: {}, image: i, workers: {replicas: 1, template: {spec: {containers: [{name: trainer,\n"
+          "  resources: {limits: [1], requests: 7}}]}}}}\n",
+          LOOK_UP("clustertrainingruntimes NAME") //
+          "\nspec.runtimeRef.name: the name does not tell the framework, and pytorch is assumed; write tensorflow or "
+          "jax if the script uses one of these\n"
+          "spec.labels: left out: it has the wrong type\n"
+          "spec.trainer.numNodes: left out: a TrainingJob has at least one worker\n"
+          "spec.podSpecOverrides: left out: it has the wrong type\n"
+          "spec.podTemplateOverrides[0]: left out: it is for a job of the runtime that does not train\n"
+          "spec.runtimePatches[0]: left out: a TrainingJob has no such field\n"
+          "spec.trainer.numProcPerNode: left out: it has the wrong type\n");
     check("apiVersion: coxswain.dev/v1alpha1\nkind: TrainingJob\nspec: 7\n",
           "apiVersion: coxswain.dev/v1beta1\nkind: TrainingJob\nspec: {coxswain: {}}\n",
           "spec: left out: a TrainingJob has no such field\n" //
@@ -411,6 +582,10 @@ Test(migration, other_documents_stay)
     check_untouched(NEW "  pytorch: {}\n", "");
     check_untouched("just text", "");
     check_untouched(KUBEFLOW("MPIJob"), "not translated: see docs/migration.md");
-    check_untouched("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n",
+    check_untouched("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainingRuntime\n",
                     "not translated: see docs/migration.md");
+#define NOT_OURS "not translated: this runtime runs no script of PyTorch, TensorFlow or JAX; see docs/migration.md"
+    check_untouched(TRAIN_JOB("deepspeed-distributed"), NOT_OURS);
+    check_untouched(TRAIN_JOB("xgboost-distributed"), NOT_OURS);
+    check_untouched(TRAIN_JOB("torch-mpi"), NOT_OURS);
 }
