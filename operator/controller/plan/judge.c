@@ -264,6 +264,18 @@ static const char *consequence(struct planning *planning, const struct verdict *
     return verdict->cause->role == ROLE_EVALUATOR ? "it is replaced" : "the crew waits for its successor";
 }
 
+/* Adds how to mend a crew that runs out of memory. A job that is about to fail cannot be mended. */
+static const char *with_remedy(struct planning *planning, const struct verdict *verdict, const char *what)
+{
+    const struct pod_view *pod = verdict->cause->occupant;
+    if (verdict->ending.kind != ENDING_OUT_OF_MEMORY || !pod ||
+        limit_exceeded(planning->next, &planning->job->run_policy))
+        return what;
+    return planning_format(planning, "%s; suspend the job, %s in %s.template, and resume it", what,
+                           *pod->memory_limit ? "raise resources.limits.memory" : "set resources.requests.memory",
+                           role_section(verdict->cause->role));
+}
+
 /* `kind`: as which the end was counted. */
 static int64_t delay_ms(struct planning *planning, const struct verdict *verdict, enum ending_kind kind)
 {
@@ -279,10 +291,10 @@ static void restart(struct planning *planning, const struct verdict *verdict, en
     slot_wanted *lost = verdict->whole_crew ? belongs_to_crew : is_failed;
     planning_promise_successors(planning, lost);
     back_off_begin(planning, lost, delay_ms(planning, verdict, kind));
-    const char *reason = ending_reason(verdict->ending.kind);
-    condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
+    const char *reason = ending_reason(verdict->ending.kind), *message = with_remedy(planning, verdict, what);
+    condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, message);
     planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",
-                   planning_format(planning, "%s; %s", what, consequence(planning, verdict)));
+                   planning_format(planning, "%s; %s", message, consequence(planning, verdict)));
 }
 
 /* Judges all ends since the last plan as one event, by the earliest cause. */

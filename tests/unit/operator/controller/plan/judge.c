@@ -22,6 +22,38 @@ Test(judge, pods_that_end_together_are_one_event)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "nothing is created before the status is durable");
 }
 
+/* The pod of worker 1 was killed for lack of memory: what the condition Restarting says. */
+static const char *without_memory(const char *limit)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].end_reason = "OOMKilled";
+    scene.pods[1].memory_limit = limit;
+    scene_turn(&scene);
+    return scene.plan.status.conditions[CONDITION_RESTARTING].message;
+}
+
+Test(judge, a_lack_of_memory_is_told_with_its_remedy)
+{
+    cr_expect_str_eq(without_memory("2Gi"),
+                     "worker 1: pod digits-worker-1-1 ran out of memory (limit 2Gi); suspend the job, raise "
+                     "resources.limits.memory in workers.template, and resume it");
+}
+
+Test(judge, without_a_limit_the_request_can_be_raised)
+{
+    cr_expect_str_eq(without_memory(""),
+                     "worker 1: pod digits-worker-1-1 ran out of memory (limit of its node); suspend the job, set "
+                     "resources.requests.memory in workers.template, and resume it");
+}
+
+Test(judge, a_job_that_fails_has_no_remedy)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    without_memory("2Gi");
+    cr_expect_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
+                     "worker 1: pod digits-worker-1-1 ran out of memory (limit 2Gi); backoffLimit 0 exceeded");
+}
+
 Test(judge, the_earliest_cause_is_to_blame)
 {
     scene_end_pod(&scene, &scene.pods[0], 70);
