@@ -111,6 +111,17 @@ struct json *job_status_to_json(const struct job_status *status)
 
 /* ---------------------------------------------------------------- state */
 
+bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
+{
+    return status->conditions[type].status == wanted;
+}
+
+bool status_terminal(const struct job_status *status)
+{
+    return condition_is(status, CONDITION_SUCCEEDED, CONDITION_TRUE) ||
+           condition_is(status, CONDITION_FAILED, CONDITION_TRUE);
+}
+
 enum condition_type job_status_state(const struct job_status *status)
 {
     int type = 0;

@@ -324,6 +324,10 @@ void training_job_default(struct json *object);
 /* Returns the status as JSON, in the form that the resource has. */
 struct json *job_status_to_json(const struct job_status *status);
 
+/* Returns whether Succeeded or Failed is True. */
+bool status_terminal(const struct job_status *status);
+bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted);
+
 /* Returns the job's state: its first condition that is True, or CONDITION_TYPE_COUNT ("Pending") if none is. */
 enum condition_type job_status_state(const struct job_status *status);
 const char *job_state_name(enum condition_type state);

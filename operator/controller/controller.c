@@ -23,6 +23,7 @@
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/observed/job_record.h"
 #include "operator/controller/plan/notice.h"
+#include "operator/controller/plan/plan_job.h"
 #include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/queue_plan.h"
 #include "operator/controller/plan/replicas.h"

@@ -12,7 +12,7 @@
 #include "common/memory.h"
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/observed/pod_record.h"
-#include "operator/controller/plan/plan.h"
+#include "operator/controller/plan/plan_job.h"
 
 #define WORKERS 100
 #define ROUNDS 10000

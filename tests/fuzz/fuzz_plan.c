@@ -7,8 +7,7 @@
 
 #include "operator/controller/objects/pod_build.h"
 #include "operator/controller/observed/pod_record.h"
-#include "operator/controller/plan/conditions.h"
-#include "operator/controller/plan/plan.h"
+#include "operator/controller/plan/plan_job.h"
 
 #define INPUT_MAX (64 * 1024)
 

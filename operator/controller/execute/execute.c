@@ -17,6 +17,7 @@
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/objects/template_fields.h"
 #include "operator/controller/observed/owner.h"
+#include "operator/controller/plan/plan_job.h"
 #include "operator/controller/plan/replicas.h"
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})

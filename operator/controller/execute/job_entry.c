@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/first_crew.h"
 #include "operator/kube/informer.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "operator/controller/plan/first_crew.h"
+#include "operator/controller/plan/policies.h"
 
 /* Returns the API server's refusal to let the pod be adopted; NULL if none is known. */
 static const struct refused_pod *refusal_of(const struct planning *planning, const struct pod_view *pod)

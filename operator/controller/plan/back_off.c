@@ -2,7 +2,6 @@
 #include "operator/controller/plan/back_off.h"
 
 #include "common/extremes.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/restart_delay.h"
 
 /* No wait is longer than the ceiling and its jitter, so a later time was set by another clock. */

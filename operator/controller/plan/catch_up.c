@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "operator/controller/plan/first_crew.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/replicas.h"
 
 static void newest(const struct planning *planning, int64_t *ret_incarnation, int64_t *ret_attempt)

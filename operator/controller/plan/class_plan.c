@@ -3,8 +3,7 @@
 
 #include "common/job/enum_words.h"
 #include "common/job/training_class.h"
-#include "operator/controller/plan/conditions.h"
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 static const char *class_name(const struct planning *planning)
 {

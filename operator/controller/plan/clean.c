@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 /* After a success, the other pods get some time to end by themselves, which takes moments. An end in the future means that the clock was
  * set back, and does not show how long ago it was. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "operator/controller/plan/finishing.h"
+#include "operator/controller/plan/policies.h"
 
 static int64_t workers_done(const struct planning *planning)
 {

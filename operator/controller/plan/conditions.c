@@ -5,49 +5,9 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
-#include "common/utf8.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/progress_deadline.h"
 #include "operator/controller/plan/queue_plan.h"
-
-bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
-{
-    return status->conditions[type].status == wanted;
-}
-
-bool status_terminal(const struct job_status *status)
-{
-    return condition_is(status, CONDITION_SUCCEEDED, CONDITION_TRUE) ||
-           condition_is(status, CONDITION_FAILED, CONDITION_TRUE);
-}
-
-void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
-                   const char *reason, const char *message)
-{
-    struct condition *condition = &planning->next->conditions[type];
-    if (condition->status != status)
-        condition->last_transition_ms = planning->now_ms;
-    condition->status = status;
-    condition->reason = reason;
-    size_t length = utf8_fit(message, CONDITION_MESSAGE_MAX);
-    condition->message = message[length] == '\0' ? message : planning_format(planning, "%.*s", (int)length, message);
-    condition->observed_generation = planning->job->generation;
-}
-
-void condition_warn(struct planning *planning, enum condition_type type, const char *reason, const char *action,
-                    const char *message)
-{
-    if (!condition_is(planning->old, type, CONDITION_TRUE))
-        planning_event(planning, true, reason, action, message);
-    condition_set(planning, type, CONDITION_TRUE, reason, message);
-}
-
-int64_t condition_figure_scale(int64_t number)
-{
-    int64_t power = 1;
-    while (power <= number / 10)
-        power *= 10;
-    return power;
-}
 
 /* Turns it False, when there is something to turn. */
 static void condition_end(struct planning *planning, enum condition_type type, const char *reason, const char *message)
@@ -218,13 +178,6 @@ static void update_deleting(struct planning *planning)
     condition_end(planning, CONDITION_RESTARTING, "Deleting", message);
 }
 
-static bool has_suspended(const struct job_status *status)
-{
-    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
-    return condition->status == CONDITION_TRUE ||
-           (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
-}
-
 void conditions_update(struct planning *planning)
 {
     struct job_status *next = planning->next;
@@ -238,13 +191,13 @@ void conditions_update(struct planning *planning)
         condition_end(planning, CONDITION_STRAGGLING, reason, message);
         if (!failed)
             condition_end(planning, CONDITION_CHECKPOINTS_FAILING, reason, message);
-    } else if (has_suspended(next)) {
+    } else if (status_deletes_pods(next)) {
         condition_end(planning, CONDITION_RUNNING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_RESTARTING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_JOIN_BLOCKED, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_STRAGGLING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_SCHEDULED, "Suspended", "the job is suspended");
-    } else if (deleting_is_asked(planning->job)) {
+    } else if (planning->job->deleted_ms != FIELD_UNSET) {
         if (next->attempt > 0)
             update_deleting(planning);
     } else if (next->attempt > 0) {

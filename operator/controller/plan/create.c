@@ -2,7 +2,7 @@
 #include "operator/controller/objects/object_storage.h"
 #include "operator/controller/observed/owner.h"
 #include "operator/controller/plan/back_off.h"
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 static bool slot_to_fill(const struct slot *slot)
 {

@@ -5,7 +5,7 @@
  * that one. The rest of a period is left for it to reach all pods.
  */
 #include "operator/controller/objects/crew_certificate.h"
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 /* A certificate is settled after one SETTLED-th of a period, which allows for clocks that differ. By then all pods present the newest
  * one, and the other file can be replaced. */

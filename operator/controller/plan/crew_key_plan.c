@@ -7,7 +7,7 @@
  * same state.
  */
 #include "operator/controller/objects/crew_key.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 #define STUCK_MS 20000 /* images may take longer, so that it is asked now and then */
 #define ASK_AGAIN_MS 60000

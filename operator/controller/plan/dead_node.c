@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 /* The pod is left of a job that is gone, and was asked to end by the garbage collector. A pod that was left on purpose has no
  * owner. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 /* Time spent suspended does not count; while a job is suspended its clock stands still. Nor does it count where the machine's clock was set. */
 bool deadline_plan(struct planning *planning)

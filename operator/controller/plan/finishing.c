@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/finishing.h"
 
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 
 /* Many programs exit with 0 when they are asked to end. A pod that ends with 0 after its job was suspended has therefore not finished its
  * work, unless it had before. In doubt, continuing from the last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
-    return suspend_deletes_pods(planning->old) && pod_view_was_asked_to_end(pod);
+    return status_deletes_pods(planning->old) && pod_view_was_asked_to_end(pod);
 }
 
 static bool ended_with_0(const struct planning *planning, const struct slot *slot)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "operator/controller/objects/crew_certificate.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/replicas.h"
 
 bool first_crew_or_recorded(const struct pod_view *pod, int64_t recorded_incarnation, int64_t recorded_attempt)
@@ -64,9 +64,24 @@ bool first_crew_is_unmade(const struct planning *planning)
 
 bool first_crew_may_begin(const struct planning *planning)
 {
-    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && !deleting_is_asked(planning->job) &&
-           first_crew_may_lie_ahead(planning->old) && planning->crew.newest_incarnation <= FIRST_INCARNATION &&
-           waits_for_nothing(planning->job) && name_is_free(planning);
+    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid &&
+           planning->job->deleted_ms == FIELD_UNSET && first_crew_may_lie_ahead(planning->old) &&
+           planning->crew.newest_incarnation <= FIRST_INCARNATION && waits_for_nothing(planning->job) &&
+           name_is_free(planning);
+}
+
+bool start_plan(struct planning *planning)
+{
+    if (planning->old->attempt > 0)
+        return false;
+    planning_begin(planning);
+    planning->next->attempt = 1;
+    planning_promise(planning, NULL);
+    planning->next->incarnation = first_crew_promised_incarnation(planning);
+    planning_event(planning, false, "Started", "Start",
+                   planning_format(planning, "a crew of %zu pod%s is being created", planning->crew.slot_count,
+                                   planning->crew.slot_count == 1 ? "" : "s"));
+    return true;
 }
 
 void first_crew_begin(struct planning *planning, struct training_job *ret_job)

@@ -4,7 +4,7 @@
 #include "common/job/enum_words.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/observed/owner.h"
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 static bool is_ours(const struct planning *planning, const struct group_view *group)
 {

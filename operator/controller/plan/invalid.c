@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 /* The spec says so little that pods which run would have no place in the crew. */
 static bool crew_is_unknown(const struct planning *planning)

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
-
 /* Another program's health check, once a second, is no flood. */
 #define BLOCKED_PER_MINUTE 300
 

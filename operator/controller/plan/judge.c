@@ -4,11 +4,11 @@
 
 #include "common/job/enum_words.h"
 #include "operator/controller/plan/back_off.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/failure_policy.h"
 #include "operator/controller/plan/limit.h"
 #include "operator/controller/plan/node_avoidance.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/restart_scope.h"
 #include "operator/controller/plan/restart_wait.h"
 #include "operator/controller/plan/take_back.h"

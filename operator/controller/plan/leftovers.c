@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/contract/labels.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 /* Finds a pod that the garbage collector does not delete, because its job was deleted with --cascade=orphan. */
 static const struct pod_view *lasting(const struct planning *planning)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/take_back.h"
 
 void limit_count(struct job_status *status, enum ending_kind kind)

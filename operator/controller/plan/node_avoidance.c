@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/node_blame.h"
 #include "operator/controller/plan/node_leave.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/queue_plan.h"
 
 #define FAILURES_DEFAULT 3

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/queue_plan.h"
 
 /* A toleration of all taints does not count, because it does not name this one. */

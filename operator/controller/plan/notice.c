@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
-#include "operator/controller/plan/conditions.h"
 
 #define BODY_MAX 16384
 

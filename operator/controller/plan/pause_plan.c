@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 /* A crew that waits at a rung (ENV_PAUSE_STEP) although its job no longer says so: its sweep was deleted without its trials, or somebody
  * removed the annotation. Nobody would ever decide, so the crew starts over from the checkpoint that it has just saved, and does not wait. */

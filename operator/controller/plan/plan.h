@@ -367,16 +367,9 @@ struct plan {
     struct arena arena;
 };
 
-/* Plans what to do about a job that exists. */
-void plan_job(const struct plan_input *input, struct plan *ret_plan);
-/* Plans for the pods of a job that no longer exists: `job` has only its names and the defaults. */
-void plan_without_job(const struct plan_input *input, struct plan *ret_plan);
 /* Returns whether the plan has an action, a status write, or an event that needs no status
  * write. */
 bool plan_has_work(const struct plan *plan);
-/* Returns whether the plan only informs people that pods of a crew come and go: it has no action,
- * no promise that pods wait for, nothing that counts against a limit, and does not end the job. */
-bool plan_only_informs(const struct plan *plan, const struct job_status *old);
 void plan_release(struct plan *plan);
 
 #endif

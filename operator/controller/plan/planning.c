@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
-#include "operator/controller/plan/conditions.h"
+#include "common/utf8.h"
 
 /* A list in the arena that doubles when it is full. */
 static void *grown(struct arena *arena, void *list, size_t count, size_t *capacity, size_t size)
@@ -147,6 +147,42 @@ bool planning_has_run(const struct planning *planning)
             return true;
     }
     return false;
+}
+
+void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
+                   const char *reason, const char *message)
+{
+    struct condition *condition = &planning->next->conditions[type];
+    if (condition->status != status)
+        condition->last_transition_ms = planning->now_ms;
+    condition->status = status;
+    condition->reason = reason;
+    size_t length = utf8_fit(message, CONDITION_MESSAGE_MAX);
+    condition->message = message[length] == '\0' ? message : planning_format(planning, "%.*s", (int)length, message);
+    condition->observed_generation = planning->job->generation;
+}
+
+void condition_warn(struct planning *planning, enum condition_type type, const char *reason, const char *action,
+                    const char *message)
+{
+    if (!condition_is(planning->old, type, CONDITION_TRUE))
+        planning_event(planning, true, reason, action, message);
+    condition_set(planning, type, CONDITION_TRUE, reason, message);
+}
+
+int64_t condition_figure_scale(int64_t number)
+{
+    int64_t power = 1;
+    while (power <= number / 10)
+        power *= 10;
+    return power;
+}
+
+bool status_deletes_pods(const struct job_status *status)
+{
+    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
+    return condition->status == CONDITION_TRUE ||
+           (condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0);
 }
 
 void planning_begin(struct planning *planning)

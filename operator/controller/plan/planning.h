@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declares what the policies of a plan share: the input, the job's pods sorted into slots (crew.h),
- * and the plan being built. A policy decides one matter, such as a deadline or the replacement of
- * lost pods. It is a function `bool <policy>_plan(struct planning *)` in a file of its own;
- * plan_job calls the policies in a fixed order. A policy that returns true ends the plan: the
- * policies after it are not called, but the status is still updated.
+ * Declares what the policies of a plan (policies.h) share: the input, the job's pods sorted into
+ * slots (crew.h), and the plan being built.
  */
 #ifndef COXSWAIN_CONTROLLER_PLANNING_H
 #define COXSWAIN_CONTROLLER_PLANNING_H
@@ -34,77 +31,6 @@ struct planning {
     int64_t now_ms;
 };
 
-/* Called before all policies: returns true if the status is older than the pods, and handles
- * that. */
-bool catch_up_plan(struct planning *planning);
-
-/* Policies, in the order in which they are called. */
-bool dead_node_plan(struct planning *planning); /* pods that do not end although they were asked to */
-bool deleting_plan(struct planning *planning);  /* a job that is being deleted gets nothing new */
-bool adopt_plan(struct planning *planning);     /* pods of the job that have lost their owner reference */
-bool leftovers_plan(struct planning *planning); /* an earlier job of the same name: wait until its children are gone */
-/* An invalid spec fails a job that has not run yet, with a message. A job that has run was accepted
- * by an earlier operator: it keeps its pods and can complete, but nothing is created from the spec. */
-bool invalid_plan(struct planning *planning);
-/* Copies the defaults of the job's class into its status, or says why that cannot be done yet. */
-bool class_plan(struct planning *planning);
-bool ttl_plan(struct planning *planning);        /* a finished job is deleted when its TTL has passed */
-bool clean_plan(struct planning *planning);      /* a finished job's pods, according to cleanPodPolicy */
-bool completion_plan(struct planning *planning); /* the job has succeeded */
-bool deadline_plan(struct planning *planning);   /* activeDeadlineSeconds */
-bool suspend_plan(struct planning *planning);
-bool start_plan(struct planning *planning);
-bool take_back_plan(struct planning *planning); /* a counted failure that a disruption explains after all */
-bool limit_plan(struct planning *planning);     /* backoffLimit is used up, but a disruption may still explain that */
-bool progress_deadline_plan(struct planning *planning); /* progressDeadlineSeconds */
-bool judge_plan(struct planning *planning);             /* which pods ended and why, and what follows from it */
-bool scale_plan(struct planning *planning);
-bool gang_plan(struct planning *planning); /* the PodGroup, and whether its pods may be created */
-/* Deletes pods on nodes that are about to be removed, or have a condition that the job avoids. */
-bool node_leave_plan(struct planning *planning);
-/* Deletes the pod of a worker that is slower than the rest. */
-bool straggler_plan(struct planning *planning);
-/* Nodes that failed pods are no longer avoided if pods find no other node. */
-bool node_avoidance_plan(struct planning *planning);
-bool replace_plan(struct planning *planning);     /* superseded pods are deleted */
-bool certificate_plan(struct planning *planning); /* the crew's TLS certificates are rotated */
-bool crew_key_plan(struct planning *planning);    /* a key that was removed is created again */
-bool pause_plan(struct planning *planning);  /* a crew that waits for a sweep's decision, but belongs to no sweep */
-bool create_plan(struct planning *planning); /* the Service and the promised pods */
-
-/* Returns whether the job is being deleted but still exists, for example because of a finalizer. */
-bool deleting_is_asked(const struct training_job *job);
-/* Returns whether the job is being deleted and was never started, or its status is older than its
- * pods: its status is then not written any more. */
-bool deleting_says_nothing(const struct planning *planning);
-
-/* Returns what the status of a job that has run says of its invalid spec. */
-const char *invalid_message(struct planning *planning);
-
-/* Returns whether objects may be created: the spec is valid, and no create was refused, or it is
- * time to retry. If not, requeues the job for the time of the retry. */
-bool create_may_be_tried(struct planning *planning);
-/* Returns whether the slot's next pod still waits (back_off.h). */
-bool create_backs_off(const struct planning *planning, const struct slot *slot);
-/* Returns whether promised pods can be created now. */
-bool create_is_due(struct planning *planning);
-/* Returns whether pods of the promised incarnation may have existed unseen (plan.h), so that they
- * must be promised again under another incarnation. */
-bool create_promises_again(const struct planning *planning);
-/* Fails the job and returns true if one of its objects is invalid and the job has not run yet, so
- * that nothing is lost. A job that has run may have weeks of checkpoints, and its earlier pods were
- * accepted, so creates are retried, with back-off, and the API server's answer is reported. */
-bool create_ends_job(struct planning *planning);
-
-/* Notes in the status that an elastic job has shrunk. Called whatever the policies decide. */
-void scale_down(struct planning *planning);
-
-/* Sets Suspended back to False if a pod of a suspended job is alive after all. Called whatever the
- * policies decide. */
-void suspend_take_back(struct planning *planning);
-/* Says in the next status of a job that runs in another cluster (queue_delegate) that it may not run there now. */
-void suspend_elsewhere(struct planning *planning, const char *reason, const char *why);
-
 /* Add an action to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
 void planning_create_pod(struct planning *planning, enum role role, int64_t index);
@@ -119,14 +45,8 @@ void planning_event_of_newest(struct planning *planning, const char *reason, con
 /* Adds a warning about a node, which is emitted after the status write. */
 void planning_event_of_node(struct planning *planning, const char *node, const char *reason, const char *action,
                             const char *note);
-/* suspend_deletes_pods returns whether the status says that pods are deleted on purpose: the job is
- * or is being suspended. */
-#define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */
-bool suspend_deletes_pods(const struct job_status *status);
 /* Forbids the plan to create pods; the first reason counts. */
 void planning_hold(struct planning *planning, const char *reason, const char *message);
-/* Deletes the PodGroup, because the job is suspended or has ended. */
-void gang_dismiss(struct planning *planning);
 /* Plans the job again at `at_ms` at the latest. */
 void planning_requeue(struct planning *planning, int64_t at_ms);
 /* Requeues the job for when an optional API in this state, which is not OPTIONAL_READY, may have
@@ -145,6 +65,24 @@ bool planning_has_run(const struct planning *planning);
 
 /* Sets the fields of the status that are set once, when the job starts. */
 void planning_begin(struct planning *planning);
+
+/* Sets a condition in the next status; its transition time changes only if its status does.
+ * `reason` is static; `message` is static or lies in the plan's arena, and is truncated at
+ * CONDITION_MESSAGE_MAX. */
+void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
+                   const char *reason, const char *message);
+
+/* As condition_set, to True; a warning event with the same reason and message says so if it was not True before. */
+void condition_warn(struct planning *planning, enum condition_type type, const char *reason, const char *action,
+                    const char *message);
+
+/* Returns the highest power of ten that is not above `number`, at least 1. Figures in messages are rounded by it, because the status
+ * is written each time that its text changes. */
+int64_t condition_figure_scale(int64_t number);
+
+#define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */
+/* Returns whether the status says that pods are deleted on purpose: the job is or is being suspended. */
+bool status_deletes_pods(const struct job_status *status);
 
 /* Ends the job: `type` is CONDITION_SUCCEEDED or CONDITION_FAILED. */
 void planning_finish(struct planning *planning, enum condition_type type, const char *reason, const char *message);

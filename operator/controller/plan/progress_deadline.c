@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "operator/controller/plan/back_off.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/limit.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/restart_wait.h"
 
@@ -52,7 +52,7 @@ static int64_t counts_from_ms(const struct planning *planning)
     int64_t from_ms = planning_time(planning, STATUS_TIME_PROGRESSED);
     const struct answers_input *answers = &planning->input->answers;
     if (planning->job->run_policy.progress_deadline_seconds == FIELD_UNSET || from_ms == FIELD_UNSET ||
-        suspend_deletes_pods(planning->old) || !crew_runs(planning) ||
+        status_deletes_pods(planning->old) || !crew_runs(planning) ||
         waits_at_a_rung(planning->job, &planning->old->progress))
         return FIELD_UNSET;
     bool says_nothing = answers->asked_ms != FIELD_UNSET && !answers->found;
@@ -96,7 +96,7 @@ void progress_deadline_update(struct planning *planning)
     struct job_status *next = planning->next;
     int64_t seconds = planning->job->run_policy.progress_deadline_seconds;
     bool applies = seconds != FIELD_UNSET && !status_terminal(next) && next->attempt == planning->old->attempt &&
-                   !suspend_deletes_pods(next) && !deleting_is_asked(planning->job) && crew_runs(planning) &&
+                   !status_deletes_pods(next) && planning->job->deleted_ms == FIELD_UNSET && crew_runs(planning) &&
                    !waits_at_a_rung(planning->job, &next->progress);
     if (!applies) {
         next->progressed_ms = FIELD_UNSET;

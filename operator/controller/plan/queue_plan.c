@@ -7,7 +7,7 @@
 #include "common/contract/labels.h"
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/observed/owner.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 /* Returns `workload` if it counts: it is the job's, and is not being deleted. */
 static const struct workload_view *counted(const struct workload_view *workload, const char *job_uid)
@@ -91,9 +91,7 @@ static const char *looking(struct planning *planning)
 static bool admits_unseen(struct planning *planning, const char **ret_reason, const char **ret_message)
 {
     bool missing = planning->input->queue.state == OPTIONAL_MISSING;
-    const struct condition *suspended = &planning->old->conditions[CONDITION_SUSPENDED];
-    bool runs = planning->old->attempt > 0 && suspended->status != CONDITION_TRUE &&
-                !(suspended->status == CONDITION_FALSE && strcmp(suspended->reason, SUSPENDING) == 0);
+    bool runs = planning->old->attempt > 0 && !status_deletes_pods(planning->old);
     planning_await_api(planning, planning->input->queue.state);
     *ret_reason = missing ? "KueueMissing" : "Queued";
     *ret_message = missing
@@ -389,14 +387,14 @@ static bool may_run_elsewhere(struct planning *planning, const char **ret_reason
     return false;
 }
 
-void queue_delegate(struct planning *planning)
+bool queue_delegate(struct planning *planning, const char **ret_reason, const char **ret_why)
 {
-    const char *invalid = planning->input->invalid, *reason, *why;
-    if (status_terminal(planning->old) || deleting_is_asked(planning->job))
-        return;
+    const char *invalid = planning->input->invalid;
+    if (status_terminal(planning->old) || planning->job->deleted_ms != FIELD_UNSET)
+        return true;
     if (invalid) {
         planning_event_of_action(planning, "InvalidSpec", "Queue", invalid);
-        return;
+        return true;
     }
     if (is_queued(planning) && planning->input->queue.state != OPTIONAL_READY)
         planning_await_api(planning, planning->input->queue.state);
@@ -404,6 +402,5 @@ void queue_delegate(struct planning *planning)
         queue_dismiss(planning);
     else
         queue_keep(planning, true); /* no pod is here */
-    if (!may_run_elsewhere(planning, &reason, &why))
-        suspend_elsewhere(planning, reason, why);
+    return may_run_elsewhere(planning, ret_reason, ret_why);
 }

@@ -4,7 +4,7 @@
  * kueue.x-k8s.io/queue-name has pods only while its Workload is admitted. Until then, and after an
  * eviction, the job is suspended as with spec.suspend, which is not changed: the status says first
  * that pods are to be removed, then they are deleted, then the quota is released. suspend.c and
- * plan.c call these functions. If Kueue's objects cannot be seen, a job that runs continues to run.
+ * plan_job.c call these functions. If Kueue's objects cannot be seen, a job that runs continues to run.
  *
  * A job with the label kueue.x-k8s.io/prebuilt-workload-name is a copy that MultiKueue has created in this cluster, as it created its
  * Workload before: the operator makes the job that Workload's owner, and leaves its deletion to MultiKueue.
@@ -51,9 +51,9 @@ void queue_report(struct planning *planning);
 
 /* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */
 bool queue_is_delegated(const struct training_job *job);
-/* Plans a job that Kueue sends to another cluster (queue_is_delegated). Here the job has nothing but a Workload while it wants to run. Kueue
- * creates a copy of the job in the cluster that it chooses, and writes the copy's status into this job's status. While there is no copy,
- * because the job waits, was evicted or is suspended, the operator writes that into the status. */
-void queue_delegate(struct planning *planning);
+/* Plans the Workload of a job that Kueue sends to another cluster (queue_is_delegated); here the job has nothing else. Kueue creates a copy of
+ * the job in the cluster that it chooses, and writes the copy's status into this job's status. While there is no copy, because the job waits,
+ * was evicted or is suspended, returns false and why: the operator says so in the status. */
+bool queue_delegate(struct planning *planning, const char **ret_reason, const char **ret_why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/policies.h"
 
 /* A crew that is restarted again and again must not fill the cluster with what is left of it. */
 static bool is_kept(const struct crew *crew, const struct pod_view *pod)

@@ -2,7 +2,6 @@
 #include "operator/controller/plan/replicas.h"
 
 #include "operator/controller/plan/back_off.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/index_set.h"
 
 static void count_pods(struct planning *planning)

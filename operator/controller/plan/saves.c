@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
-
 static const char *newest(struct planning *planning)
 {
     int64_t step = planning->next->progress.last_checkpoint_step;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/policies.h"
 
 static bool is_fresh(const struct slot *slot)
 {

@@ -5,7 +5,6 @@
 
 #include "common/contract/script_report.h"
 #include "common/failure_line.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/finishing.h"
 #include "operator/controller/plan/progress_status.h"
 

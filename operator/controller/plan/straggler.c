@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/node_avoidance.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/queue_plan.h"
 
 #define HOUR_MS (3600 * (int64_t)1000)

@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
-#include "operator/controller/plan/conditions.h"
-#include "operator/controller/plan/progress_status.h"
+#include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/queue_plan.h"
-#include "operator/controller/plan/replicas.h"
-
-static bool is_suspending(const struct job_status *status)
-{
-    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
-    return condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0;
-}
-
-bool suspend_deletes_pods(const struct job_status *status)
-{
-    return is_suspending(status) || condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
-}
 
 static void promise_nothing(struct planning *planning)
 {
@@ -55,7 +40,7 @@ static void say_suspending(struct planning *planning)
  * write before, and a pod that appears after all sets Suspended back to False. */
 static void suspend(struct planning *planning, const char *reason, const char *why)
 {
-    bool on_purpose = suspend_deletes_pods(planning->old);
+    bool on_purpose = status_deletes_pods(planning->old);
     promise_nothing(planning);
     if (on_purpose) {
         end_pods(planning);
@@ -77,9 +62,6 @@ void suspend_elsewhere(struct planning *planning, const char *reason, const char
     promise_nothing(planning);
     planning->next->observed_generation = planning->job->generation;
     condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
-    replicas_update(planning);
-    conditions_update(planning);
-    progress_rest(&planning->next->progress);
 }
 
 void suspend_take_back(struct planning *planning)
@@ -121,7 +103,7 @@ bool suspend_plan(struct planning *planning)
     }
     if (queue_take_admission(planning))
         return true;
-    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && !is_suspending(planning->old))
+    if (!status_deletes_pods(planning->old))
         return false;
     resume(planning);
     return planning->old->attempt > 0;

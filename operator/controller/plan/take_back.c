@@ -2,6 +2,7 @@
 #include "operator/controller/plan/take_back.h"
 
 #include "operator/controller/plan/node_avoidance.h"
+#include "operator/controller/plan/policies.h"
 
 static bool may_be_collateral(const struct training_job *job, const struct pod_view *pod)
 {

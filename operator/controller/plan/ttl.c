@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/notice.h"
+#include "operator/controller/plan/policies.h"
 
 bool ttl_plan(struct planning *planning)
 {

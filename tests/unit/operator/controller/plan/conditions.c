@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/plan/conditions.h"
-
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "operator/controller/objects/queue_build.h"
-#include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/first_crew.h"
 #include "operator/controller/plan/index_set.h"

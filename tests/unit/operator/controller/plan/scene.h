@@ -8,7 +8,7 @@
 
 #include <criterion/criterion.h>
 
-#include "operator/controller/plan/plan.h"
+#include "operator/controller/plan/plan_job.h"
 
 #define SCENE_PODS_MAX 256
 #define SCENE_UID "job-uid-1"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 #define TEXT_MAX 128

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 SCENE_SUITE(take_back)

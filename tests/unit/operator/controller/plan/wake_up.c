@@ -5,7 +5,6 @@
  */
 #include <criterion/criterion.h>
 
-#include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/terminal.h"
 
 #define LOOKS_MAX 50
