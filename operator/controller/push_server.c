@@ -10,11 +10,11 @@
 #include "common/certificate.h"
 #include "common/clock.h"
 #include "common/contract/labels.h"
-#include "common/contract/push_report.h"
 #include "common/http_server.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "operator/controller/execute/push_report.h"
 
 #define KUBE_ENDPOINT_SLICES ((struct kube_resource){"discovery.k8s.io", "v1", "endpointslices"})
 #define AUTHORITY_CERTIFICATE "ca.crt"

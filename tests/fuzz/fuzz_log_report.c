@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/contract/log_report.h"
 #include "common/log_pattern.h"
 #include "common/memory.h"
+#include "operator/controller/execute/log_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

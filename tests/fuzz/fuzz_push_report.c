@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "common/contract/push_report.h"
+#include "operator/controller/execute/push_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/contract/log_report.h"
 #include "common/log_pattern.h"
 #include "common/memory.h"
+#include "operator/controller/execute/log_report.h"
 #include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
 #include "operator/controller/plan/crew.h"

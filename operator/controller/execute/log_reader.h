@@ -2,8 +2,8 @@
  *
  * Reads the progress of scripts of other frameworks from their logs. While a job with spec.<framework>.progress.logPatterns runs, it gets
  * the end of the log of the chief (the pod that leads the job) from the API server and searches it with these expressions
- * (common/contract/log_report.h). What is found is kept in the job's entry like a status document of our own worker, and the next plan
- * writes it to status.progress.
+ * (log_report.h). What is found is kept in the job's entry like a status document of our own worker, and the next plan writes it to
+ * status.progress.
  *
  * The log of a running chief is read every LOG_INTERVAL_MS; with many jobs less often (progress_pace.h), and also if its expressions take
  * much work, up to once a minute, so that the jobs of one user cannot keep the operator busy. When the chief has succeeded, its

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/contract/push_report.h"
 #include "common/memory.h"
+#include "operator/controller/execute/push_report.h"
 
 static void answer(struct push_answer *ret_answer, int status, const char *words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/contract/log_report.h"
+#include "operator/controller/execute/log_report.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

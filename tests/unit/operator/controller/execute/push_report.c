@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/contract/push_report.h"
+#include "operator/controller/execute/push_report.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
  * metric's line or before it. If the log has steps, metrics before the first of them are left out. The log is untrusted: values that are
  * not finite numbers are ignored.
  */
-#ifndef COXSWAIN_CONTRACT_LOG_REPORT_H
-#define COXSWAIN_CONTRACT_LOG_REPORT_H
+#ifndef COXSWAIN_CONTROLLER_LOG_REPORT_H
+#define COXSWAIN_CONTROLLER_LOG_REPORT_H
 
 #include "common/contract/status_document.h"
 

@@ -11,8 +11,8 @@
  * Each member may be left out or null; others are ignored, lastUpdatedTime too: the pod's clock may be wrong. Some metrics are progress:
  * step, current_step and global_step; total_steps and totalSteps; epoch and current_epoch. All others keep the step of their report.
  */
-#ifndef COXSWAIN_CONTRACT_PUSH_REPORT_H
-#define COXSWAIN_CONTRACT_PUSH_REPORT_H
+#ifndef COXSWAIN_CONTROLLER_PUSH_REPORT_H
+#define COXSWAIN_CONTROLLER_PUSH_REPORT_H
 
 #include "common/contract/status_document.h"
 
