@@ -356,20 +356,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .job = job,
         .pods = job_entry_views(entry, arena),
         .pod_count = entry->pod_count,
-        .gone = entry->gone,
-        .gone_count = entry->gone_count,
-        .gone_incarnation = entry->gone_incarnation,
-        .vanished_ms = entry->vanished_ms,
-        .vanished_attempt = entry->vanished_attempt,
-        .unsure = entry->unsure,
-        .unsure_count = entry->unsure_count,
-        .finished = entry->finished,
-        .finished_count = entry->finished_count,
-        .inherited_incarnation = entry->inherited_incarnation,
+        .memory = entry->memory,
         .service = informer_get(controller->services, entry->key),
-        .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms, entry->obstacle_plural},
-        .certificate = entry->certificate,
-        .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, job),
         .chief_voice = progress_chief_voice(entry, job),
         .log = {log_reader_unread_since(entry, job, now_ms), entry->log.flaw, entry->log.flaw_reported},
@@ -377,20 +365,6 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .saves = saves_of(entry->document),
         .strangers = strangers_of(entry->document),
         .straggler = straggler_of(entry->document),
-        .notice = entry->notice,
-        .hung = entry->hung,
-        .hung_count = entry->hung_count,
-        .hang_reported_attempt = entry->hang_reported_attempt,
-        .born_ms = entry->born_ms,
-        .counts_since_ms = entry->counts_since_ms,
-        .pods_changed_ms = entry->pods_changed_ms,
-        .behind_since_ms = entry->behind_since_ms,
-        .foreign_reported = entry->foreign_reported,
-        .nodes = entry->nodes,
-        .node_count = entry->node_count,
-        .refused = entry->refused,
-        .refused_count = entry->refused_count,
-        .queue_change_reported = entry->queue_change_reported,
         .now_ms = now_ms,
         .options = &controller->options.plan,
     };
@@ -429,8 +403,8 @@ static void note_since(int64_t *since_ms, bool is, int64_t now_ms)
 /* Notes what the next plan must know of this one. */
 static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t now_ms)
 {
-    note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
-    note_since(&entry->behind_since_ms, plan->behind, now_ms);
+    note_since(&entry->memory.counts_since_ms, plan->counts_wait, now_ms);
+    note_since(&entry->memory.behind_since_ms, plan->behind, now_ms);
     note_since(&entry->replaced_since_ms, plan->queue_replaces, now_ms);
     job_entry_forget_reported(entry, plan);
     job_entry_note_hang(entry, plan->hung_attempt);
@@ -473,7 +447,7 @@ static void send_end_notice(struct controller *controller, struct job_entry *ent
         work_queue_add_at(controller->queue, entry, plan->now_ms + NOTICE_RETRY_MS);
         return;
     }
-    entry->notice = NOTICE_FAILED;
+    entry->memory.notice = NOTICE_FAILED;
     work_queue_add_at(controller->queue, entry, plan->now_ms);
 }
 
@@ -536,8 +510,7 @@ static void reconcile_without_job(struct controller *controller, struct job_entr
     struct plan_input input = {.job = &gone,
                                .pods = job_entry_views(entry, &views),
                                .pod_count = entry->pod_count,
-                               .nodes = entry->nodes,
-                               .node_count = entry->node_count,
+                               .memory = entry->memory,
                                .now_ms = clock_now_ms(),
                                .options = &controller->options.plan};
     plan_without_job(&input, &plan);
@@ -632,7 +605,7 @@ static void notified(void *context, const char *key, const char *id, bool delive
     struct job_entry *entry = hash_map_get(&controller->entries, key);
     if (controller->stopped || !entry || !entry->job_uid || !notice_is_about_end(id, entry->job_uid))
         return;
-    entry->notice = delivered ? NOTICE_DELIVERED : NOTICE_FAILED;
+    entry->memory.notice = delivered ? NOTICE_DELIVERED : NOTICE_FAILED;
     work_queue_add(controller->queue, entry);
 }
 
@@ -688,7 +661,7 @@ static void job_added(void *context, const char *key, const void *item)
     struct training_job job = job_record_view(item);
     set_job(entry, job.uid);
     if (controller->options.holds_lease && informer_synced(controller->jobs))
-        entry->born_ms = clock_now_ms();
+        entry->memory.born_ms = clock_now_ms();
     entry->born_lists = informer_counts(controller->pods).lists;
     job_entry_see_status(entry, &job.status);
     work_queue_add(controller->queue, entry);
@@ -723,7 +696,7 @@ static void job_forgotten(void *context, const char *key, const void *item)
 
 static void look_at_pods(struct controller *controller, struct job_entry *entry)
 {
-    entry->pods_changed_ms = clock_now_ms();
+    entry->memory.pods_changed_ms = clock_now_ms();
     work_queue_add(controller->queue, entry);
 }
 

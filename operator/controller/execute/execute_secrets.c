@@ -107,7 +107,7 @@ void execute_send_push_secret(struct execution *execution, const struct training
 static void note_key(const struct execution *execution, bool there)
 {
     if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->key_look = (struct crew_key_look){
+        execution->entry->memory.key_look = (struct crew_key_look){
             .incarnation = execution->plan.incarnation, .at_ms = execution->plan.now_ms, .there = there};
 }
 
@@ -163,7 +163,7 @@ static void certificate_created(void *context, const struct kube_answer *answer)
     if (!made)
         creation_note_refusal(creation, answer->error, answer->object);
     else if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->certificate = execution->plan.certificate;
+        execution->entry->memory.certificate = execution->plan.certificate;
     creation_end(creation);
 }
 

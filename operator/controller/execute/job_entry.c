@@ -25,19 +25,19 @@ struct job_entry *job_entry_new(const char *key)
 {
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
-    entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = FIELD_UNSET;
-    entry->behind_since_ms = entry->informing_since_ms = entry->unanswered_since_ms = entry->replaced_since_ms =
+    entry->memory.born_ms = entry->memory.counts_since_ms = entry->memory.pods_changed_ms = FIELD_UNSET;
+    entry->memory.behind_since_ms = entry->informing_since_ms = entry->unanswered_since_ms = entry->replaced_since_ms =
         FIELD_UNSET;
     return entry;
 }
 
 static void forget_refused(struct job_entry *entry)
 {
-    for (size_t i = 0; i < entry->refused_count; i++) {
-        free(entry->refused[i].uid);
-        free(entry->refused[i].words);
+    for (size_t i = 0; i < entry->memory.refused_count; i++) {
+        free(entry->memory.refused[i].uid);
+        free(entry->memory.refused[i].words);
     }
-    entry->refused_count = 0;
+    entry->memory.refused_count = 0;
 }
 
 #define NODE_KEPT_MS (10 * 60 * 1000)
@@ -46,28 +46,28 @@ void job_entry_note_node(struct job_entry *entry, const char *name, enum node_st
 {
     char *copy = memory_copy_string(name); /* the name may be that of a look that goes */
     size_t kept = 0;
-    for (size_t i = 0; i < entry->node_count; i++) {
-        struct node_look look = entry->nodes[i];
+    for (size_t i = 0; i < entry->memory.node_count; i++) {
+        struct node_look look = entry->memory.nodes[i];
         if (strcmp(look.name, name) == 0 || look.at_ms > now_ms || look.at_ms <= now_ms - NODE_KEPT_MS)
             free((char *)look.name);
         else
-            entry->nodes[kept++] = look;
+            entry->memory.nodes[kept++] = look;
     }
     if (kept == entry->node_capacity) {
         entry->node_capacity = entry->node_capacity ? 2 * entry->node_capacity : 1;
-        entry->nodes = memory_resize(entry->nodes, entry->node_capacity, sizeof *entry->nodes);
+        entry->memory.nodes = memory_resize(entry->memory.nodes, entry->node_capacity, sizeof *entry->memory.nodes);
     }
-    entry->nodes[kept] = (struct node_look){copy, state, now_ms};
-    entry->node_count = kept + 1;
+    entry->memory.nodes[kept] = (struct node_look){copy, state, now_ms};
+    entry->memory.node_count = kept + 1;
 }
 
 static void forget_hang(struct job_entry *entry)
 {
-    for (size_t i = 0; i < entry->hung_count; i++) {
-        free((char *)entry->hung[i].pod);
-        free((char *)entry->hung[i].message);
+    for (size_t i = 0; i < entry->memory.hung_count; i++) {
+        free((char *)entry->memory.hung[i].pod);
+        free((char *)entry->memory.hung[i].message);
     }
-    entry->hung_count = 0;
+    entry->memory.hung_count = 0;
 }
 
 static void forget_log(struct job_entry *entry)
@@ -81,26 +81,26 @@ static void forget_log(struct job_entry *entry)
 
 void job_entry_free(struct job_entry *entry)
 {
-    for (size_t i = 0; i < entry->node_count; i++)
-        free((char *)entry->nodes[i].name);
-    free(entry->nodes);
+    for (size_t i = 0; i < entry->memory.node_count; i++)
+        free((char *)entry->memory.nodes[i].name);
+    free(entry->memory.nodes);
     forget_refused(entry);
     dropped_fields_clear(&entry->dropped);
-    free(entry->refused);
+    free(entry->memory.refused);
     free(entry->pods);
     free(entry->pod_moves);
     free(entry->waits_since_ms);
     free(entry->status_moves);
-    free(entry->gone);
-    free(entry->unsure);
-    free(entry->finished);
-    free(entry->obstacle_message);
+    free(entry->memory.gone);
+    free(entry->memory.unsure);
+    free(entry->memory.finished);
+    free((char *)entry->memory.obstacle.message);
     free(entry->document);
     free(entry->document_pod);
     free(entry->asked_pod);
     forget_log(entry);
     forget_hang(entry);
-    free(entry->hung);
+    free(entry->memory.hung);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -108,11 +108,11 @@ void job_entry_free(struct job_entry *entry)
 
 static void forget_unsure(struct job_entry *entry, enum role role, int64_t index, int64_t incarnation)
 {
-    for (size_t i = 0; i < entry->unsure_count; i++) {
-        const struct unsure_pod *pod = &entry->unsure[i];
+    for (size_t i = 0; i < entry->memory.unsure_count; i++) {
+        const struct unsure_pod *pod = &entry->memory.unsure[i];
         if (pod->role != role || pod->index != index || pod->incarnation != incarnation)
             continue;
-        entry->unsure[i] = entry->unsure[--entry->unsure_count];
+        entry->memory.unsure[i] = entry->memory.unsure[--entry->memory.unsure_count];
         return;
     }
 }
@@ -120,7 +120,7 @@ static void forget_unsure(struct job_entry *entry, enum role role, int64_t index
 static void see_unsure(struct job_entry *entry, const struct pod_record *pod)
 {
     struct pod_room room;
-    if (entry->unsure_count == 0)
+    if (entry->memory.unsure_count == 0)
         return;
     struct pod_view view = pod_record_view(pod, &room);
     if (view.member && pod_view_is_of(&view, entry->job_uid))
@@ -138,11 +138,12 @@ void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struc
     if (!job_entry_is_about(entry, uid))
         return;
     forget_unsure(entry, action->role, action->index, action->incarnation);
-    if (entry->unsure_count == entry->unsure_capacity) {
+    if (entry->memory.unsure_count == entry->unsure_capacity) {
         entry->unsure_capacity = entry->unsure_capacity ? 2 * entry->unsure_capacity : 4;
-        entry->unsure = memory_resize(entry->unsure, entry->unsure_capacity, sizeof *entry->unsure);
+        entry->memory.unsure =
+            memory_resize(entry->memory.unsure, entry->unsure_capacity, sizeof *entry->memory.unsure);
     }
-    entry->unsure[entry->unsure_count++] =
+    entry->memory.unsure[entry->memory.unsure_count++] =
         (struct unsure_pod){.role = action->role, .index = action->index, .incarnation = action->incarnation};
 }
 
@@ -211,41 +212,43 @@ void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, 
 
 static void forget_gone(struct job_entry *entry, int64_t incarnation)
 {
-    entry->gone_count = 0;
-    entry->gone_incarnation = incarnation;
+    entry->memory.gone_count = 0;
+    entry->memory.gone_incarnation = incarnation;
 }
 
 static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t incarnation)
 {
-    if (incarnation < entry->gone_incarnation)
+    if (incarnation < entry->memory.gone_incarnation)
         return;
-    if (incarnation > entry->gone_incarnation)
+    if (incarnation > entry->memory.gone_incarnation)
         forget_gone(entry, incarnation);
-    if (entry->gone_count == entry->gone_capacity) {
+    if (entry->memory.gone_count == entry->gone_capacity) {
         entry->gone_capacity = entry->gone_capacity ? 2 * entry->gone_capacity : 4;
-        entry->gone = memory_resize(entry->gone, entry->gone_capacity, sizeof *entry->gone);
+        entry->memory.gone = memory_resize(entry->memory.gone, entry->gone_capacity, sizeof *entry->memory.gone);
     }
-    entry->gone[entry->gone_count++] = pod;
+    entry->memory.gone[entry->memory.gone_count++] = pod;
 }
 
 static void add_finished(struct job_entry *entry, const struct pod_view *pod)
 {
-    if (entry->finished_count == entry->finished_capacity) {
+    if (entry->memory.finished_count == entry->finished_capacity) {
         entry->finished_capacity = entry->finished_capacity ? 2 * entry->finished_capacity : 4;
-        entry->finished = memory_resize(entry->finished, entry->finished_capacity, sizeof *entry->finished);
+        entry->memory.finished =
+            memory_resize(entry->memory.finished, entry->finished_capacity, sizeof *entry->memory.finished);
     }
-    entry->finished[entry->finished_count++] =
+    entry->memory.finished[entry->memory.finished_count++] =
         (struct finished_pod){.role = pod->role, .index = pod->index, .attempt = pod->attempt};
 }
 
 void job_entry_forget_finished(struct job_entry *entry, size_t count)
 {
-    if (count >= entry->finished_count) {
-        entry->finished_count = 0;
+    if (count >= entry->memory.finished_count) {
+        entry->memory.finished_count = 0;
         return;
     }
-    entry->finished_count -= count;
-    memmove(entry->finished, entry->finished + count, entry->finished_count * sizeof *entry->finished);
+    entry->memory.finished_count -= count;
+    memmove(entry->memory.finished, entry->memory.finished + count,
+            entry->memory.finished_count * sizeof *entry->memory.finished);
 }
 
 void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t incarnation)
@@ -281,13 +284,13 @@ void job_entry_note_hang(struct job_entry *entry, int64_t attempt)
 
 static void keep_hung(struct job_entry *entry, const struct pod_view *pod)
 {
-    if (entry->hung_count == HUNG_PODS_MAX)
+    if (entry->memory.hung_count == HUNG_PODS_MAX)
         return;
-    if (entry->hung_count == entry->hung_capacity) {
+    if (entry->memory.hung_count == entry->hung_capacity) {
         entry->hung_capacity = entry->hung_capacity ? 2 * entry->hung_capacity : 4;
-        entry->hung = memory_resize(entry->hung, entry->hung_capacity, sizeof *entry->hung);
+        entry->memory.hung = memory_resize(entry->memory.hung, entry->hung_capacity, sizeof *entry->memory.hung);
     }
-    entry->hung[entry->hung_count++] =
+    entry->memory.hung[entry->memory.hung_count++] =
         (struct hung_pod){memory_copy_string(pod->name), memory_copy_string(pod->termination_message)};
 }
 
@@ -304,8 +307,8 @@ void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *p
         keep_hung(entry, &view);
     if (!pod_view_was_disrupted(&view) && (of_its_own_accord || view.attempt <= entry->deleted_attempt))
         return;
-    entry->vanished_ms = now_ms;
-    entry->vanished_attempt = view.attempt;
+    entry->memory.vanished_ms = now_ms;
+    entry->memory.vanished_attempt = view.attempt;
 }
 
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
@@ -368,30 +371,31 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->job_uid);
     forget_log(entry);
     forget_hang(entry);
-    entry->hung_attempt = entry->hang_reported_attempt = 0;
+    entry->hung_attempt = entry->memory.hang_reported_attempt = 0;
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
     entry->voice = CHIEF_HEARD;
-    entry->notice = NOTICE_OPEN;
+    entry->memory.notice = NOTICE_OPEN;
     entry->document_is_evaluators = false;
     entry->document_fresh = entry->document_planned = entry->push_secret_sent = false;
     entry->push_attempt = entry->push_free_ms = 0;
-    entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
-    entry->foreign_reported = 0;
+    entry->memory.born_ms = entry->memory.counts_since_ms = entry->memory.pods_changed_ms =
+        entry->memory.behind_since_ms = FIELD_UNSET;
+    entry->memory.foreign_reported = 0;
     entry->quota_retry_ms = 0;
     entry->replaced_since_ms = FIELD_UNSET;
-    entry->queue_change_reported = entry->fields_ignored = false;
+    entry->memory.queue_change_reported = entry->fields_ignored = false;
     free(entry->status_moves);
     entry->status_moves = NULL;
-    entry->certificate.number = FIELD_UNSET;
-    entry->key_look = (struct crew_key_look){0};
+    entry->memory.certificate.number = FIELD_UNSET;
+    entry->memory.key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
-    entry->unsure_count = 0;
-    entry->vanished_attempt = entry->deleted_attempt = 0;
-    entry->finished_count = 0;
+    entry->memory.unsure_count = 0;
+    entry->memory.vanished_attempt = entry->deleted_attempt = 0;
+    entry->memory.finished_count = 0;
     entry->over = false;
-    entry->inherited_incarnation = 0;
+    entry->memory.inherited_incarnation = 0;
     entry->recorded_incarnation = entry->recorded_attempt = 0;
     entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
@@ -432,7 +436,7 @@ static void move_pods(struct job_entry *entry, int64_t by_ms)
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status)
 {
     if (!first_crew_may_lie_ahead(status))
-        entry->born_ms = FIELD_UNSET;
+        entry->memory.born_ms = FIELD_UNSET;
     entry->over = status_terminal(status);
     entry->recorded_incarnation =
         status->incarnation > entry->recorded_incarnation ? status->incarnation : entry->recorded_incarnation;
@@ -450,9 +454,9 @@ static void sent_away_below(struct job_entry *entry, int64_t attempt)
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
 {
     if (lists != entry->born_lists && entry->pod_write > 0)
-        entry->born_ms = FIELD_UNSET;
+        entry->memory.born_ms = FIELD_UNSET;
     if (lists != entry->lists) {
-        entry->inherited_incarnation = status->incarnation;
+        entry->memory.inherited_incarnation = status->incarnation;
         sent_away_below(entry, status->attempt);
     }
     entry->lists = lists;
@@ -460,26 +464,27 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
-    int64_t *const noted[] = {&entry->born_ms,          &entry->counts_since_ms,    &entry->pods_changed_ms,
-                              &entry->behind_since_ms,  &entry->informing_since_ms, &entry->unanswered_since_ms,
+    int64_t *const noted[] = {&entry->memory.born_ms,         &entry->memory.counts_since_ms,
+                              &entry->memory.pods_changed_ms, &entry->memory.behind_since_ms,
+                              &entry->informing_since_ms,     &entry->unanswered_since_ms,
                               &entry->replaced_since_ms};
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (*noted[i] != FIELD_UNSET)
             *noted[i] += by_ms;
-    for (size_t i = 0; i < entry->refused_count; i++)
-        entry->refused[i].retry_ms += by_ms;
-    entry->obstacle_retry_ms += by_ms;
+    for (size_t i = 0; i < entry->memory.refused_count; i++)
+        entry->memory.refused[i].retry_ms += by_ms;
+    entry->memory.obstacle.retry_ms += by_ms;
     entry->quota_retry_ms += by_ms;
-    entry->vanished_ms += by_ms;
+    entry->memory.vanished_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->log.turn_ms += by_ms;
     entry->log.ended_ms += by_ms;
-    entry->answers.asked_ms += by_ms;
-    entry->answers.since_ms += by_ms;
-    entry->certificate.from_ms += by_ms;
-    entry->key_look.at_ms += by_ms;
-    for (size_t i = 0; i < entry->node_count; i++)
-        entry->nodes[i].at_ms += by_ms;
+    entry->answers.newest.asked_ms += by_ms;
+    entry->answers.newest.since_ms += by_ms;
+    entry->memory.certificate.from_ms += by_ms;
+    entry->memory.key_look.at_ms += by_ms;
+    for (size_t i = 0; i < entry->memory.node_count; i++)
+        entry->memory.nodes[i].at_ms += by_ms;
     move_pods(entry, by_ms);
     if (status && !entry->status_moves)
         entry->status_moves = memory_allocate(1, sizeof *entry->status_moves);
@@ -513,32 +518,33 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
 
 void job_entry_forget_reported(struct job_entry *entry, const struct plan *plan)
 {
-    if (plan->foreign < entry->foreign_reported)
-        entry->foreign_reported = plan->foreign;
-    entry->queue_change_reported &= plan->queue_change_waits;
+    if (plan->foreign < entry->memory.foreign_reported)
+        entry->memory.foreign_reported = plan->foreign;
+    entry->memory.queue_change_reported &= plan->queue_change_waits;
 }
 
 void job_entry_note_reported(struct job_entry *entry, const struct plan *plan)
 {
-    entry->foreign_reported = plan->foreign;
-    entry->queue_change_reported = plan->queue_change_waits;
+    entry->memory.foreign_reported = plan->foreign;
+    entry->memory.queue_change_reported = plan->queue_change_waits;
     entry->log.flaw_reported |= plan->reports_log_flaw;
     if (plan->reports_hang) {
-        entry->hang_reported_attempt = plan->hung_attempt;
+        entry->memory.hang_reported_attempt = plan->hung_attempt;
         job_entry_note_hang(entry, 0);
     }
 }
 
 static struct refused_pod *refused_pod(struct job_entry *entry, const char *pod_uid)
 {
-    for (size_t i = 0; i < entry->refused_count; i++)
-        if (strcmp(entry->refused[i].uid, pod_uid) == 0)
-            return &entry->refused[i];
-    if (entry->refused_count == entry->refused_capacity) {
+    for (size_t i = 0; i < entry->memory.refused_count; i++)
+        if (strcmp(entry->memory.refused[i].uid, pod_uid) == 0)
+            return &entry->memory.refused[i];
+    if (entry->memory.refused_count == entry->refused_capacity) {
         entry->refused_capacity = entry->refused_capacity ? 2 * entry->refused_capacity : 4;
-        entry->refused = memory_resize(entry->refused, entry->refused_capacity, sizeof *entry->refused);
+        entry->memory.refused =
+            memory_resize(entry->memory.refused, entry->refused_capacity, sizeof *entry->memory.refused);
     }
-    struct refused_pod *pod = &entry->refused[entry->refused_count++];
+    struct refused_pod *pod = &entry->memory.refused[entry->memory.refused_count++];
     *pod = (struct refused_pod){.uid = memory_copy_string(pod_uid)};
     return pod;
 }
@@ -559,21 +565,18 @@ void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obsta
 {
     if (!job_entry_is_about(entry, uid))
         return;
-    entry->obstacle_count = entry->obstacle == kind ? entry->obstacle_count + 1 : 0;
+    entry->obstacle_count = entry->memory.obstacle.kind == kind ? entry->obstacle_count + 1 : 0;
     unsigned most = kind == OBSTACLE_OUTAGE ? OUTAGE_DOUBLINGS_MAX : OBSTACLE_DOUBLINGS_MAX;
     unsigned doublings = entry->obstacle_count < most ? entry->obstacle_count : most;
     char *copy = memory_copy_string(message);
-    free(entry->obstacle_message);
-    entry->obstacle = kind;
-    entry->obstacle_plural = plural;
-    entry->obstacle_message = copy;
-    entry->obstacle_retry_ms = now_ms + ((int64_t)OBSTACLE_BASE_MS << doublings);
+    free((char *)entry->memory.obstacle.message);
+    int64_t retry_ms = now_ms + ((int64_t)OBSTACLE_BASE_MS << doublings);
+    entry->memory.obstacle = (struct obstacle){kind, copy, retry_ms, plural};
 }
 
 void job_entry_clear_obstacle(struct job_entry *entry)
 {
-    free(entry->obstacle_message);
-    entry->obstacle_message = NULL;
-    entry->obstacle = OBSTACLE_NONE;
+    free((char *)entry->memory.obstacle.message);
+    entry->memory.obstacle = (struct obstacle){.kind = OBSTACLE_NONE};
     entry->obstacle_count = 0;
 }

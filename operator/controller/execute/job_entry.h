@@ -46,8 +46,7 @@ struct log_poll {
 /* Reports on progress from one pod (progress_answers.h). */
 struct progress_answers {
     char *pod; /* its UID; NULL: there was none */
-    int64_t asked_ms, since_ms;
-    bool found; /* see plan.h */
+    struct answers_input newest;
 };
 
 struct job_entry {
@@ -72,47 +71,24 @@ struct job_entry {
     /* The members below are about the job with this UID; NULL: there is no job. Another job may
      * have the same name. */
     char *job_uid;
-    int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
-    int64_t replaced_since_ms;                                          /* see plan.h: queue.replaced_since_ms */
-    int64_t quota_retry_ms;                                             /* see plan.h: queue.change_retry_ms */
-    bool queue_change_reported;                                         /* see plan.h */
-    size_t foreign_reported;                                            /* see plan.h */
-    struct refused_pod *refused;                                        /* see plan.h */
-    size_t refused_count, refused_capacity;
+    struct job_memory memory; /* node looks are kept even if another job takes the name */
+    size_t refused_capacity, gone_capacity, hung_capacity, unsure_capacity, finished_capacity, node_capacity;
+    int64_t replaced_since_ms;         /* see plan.h: queue.replaced_since_ms */
+    int64_t quota_retry_ms;            /* see plan.h: queue.change_retry_ms */
     uint64_t born_lists;               /* how many lists of pods had been completed when the job was created */
     struct status_moves *status_moves; /* NULL: the clock was not set */
 
-    struct gone_pod *gone; /* pods that have vanished, of the newest such incarnation */
-    size_t gone_count, gone_capacity;
-    int64_t gone_incarnation;
-    int64_t vanished_ms, vanished_attempt; /* see plan.h */
     int64_t deleted_attempt; /* the highest attempt of which this operator has deleted a pod; evaluators do not count */
-    struct hung_pod *hung;   /* see plan.h; the entry owns the strings */
-    size_t hung_count, hung_capacity;
-    int64_t hung_attempt, hang_reported_attempt; /* as the newest plan says; 0: none */
-    struct unsure_pod *unsure;                   /* see plan.h */
-    size_t unsure_count, unsure_capacity;
-    struct finished_pod *finished; /* see plan.h; the oldest first */
-    size_t finished_count, finished_capacity;
-    int64_t inherited_incarnation;                  /* see plan.h */
-    uint64_t lists;                                 /* completed lists of pods when that was noted; 0: not noted */
+    int64_t hung_attempt;    /* as the newest plan says; 0: none */
+    uint64_t lists;          /* completed lists of pods when memory.inherited_incarnation was noted; 0: not noted */
     int64_t recorded_incarnation, recorded_attempt; /* the highest in any status of the job */
-
-    struct certificate_generation certificate; /* the newest that was created */
-    struct crew_key_look key_look;
-    struct node_look *nodes; /* see plan.h; the entry owns the names */
-    size_t node_count, node_capacity;
 
     bool over; /* the status says that the job has ended */
     struct dropped_fields dropped;
 
     bool fields_ignored; /* its templates have fields that pods do not have, and an event has said so */
 
-    enum obstacle_kind obstacle;
-    const char *obstacle_plural; /* see plan.h; a constant */
-    char *obstacle_message;
-    int64_t obstacle_retry_ms;
-    unsigned obstacle_count; /* in a row */
+    unsigned obstacle_count; /* of obstacles of one kind in a row */
 
     struct status_document *document; /* newest from the chief, or from a script; NULL: none */
     char *document_pod;               /* the UID of that pod */
@@ -123,7 +99,6 @@ struct job_entry {
     struct http_transfer *poll;
     char *asked_pod;             /* the UID of the chief's pod that is polled; NULL: none */
     int64_t unanswered_since_ms; /* since when that pod has not reported; FIELD_UNSET: it has, or was not polled */
-    enum notice_state notice;    /* see plan.h */
     enum chief_voice voice;      /* how that pod answered last; see plan.h */
     struct log_poll log;
     struct progress_answers answers;

@@ -13,10 +13,10 @@ void progress_answers_note(struct job_entry *entry, const char *pod_uid, int64_t
     if (!answers->pod || strcmp(answers->pod, pod_uid) != 0) {
         free(answers->pod);
         answers->pod = memory_copy_string(pod_uid);
-        answers->since_ms = asked_ms;
+        answers->newest.since_ms = asked_ms;
     }
-    answers->asked_ms = asked_ms;
-    answers->found = found;
+    answers->newest.asked_ms = asked_ms;
+    answers->newest.found = found;
 }
 
 static struct answers_input unknown(void)
@@ -31,10 +31,7 @@ struct answers_input progress_answers_of(const struct job_entry *entry, const st
     struct pod_view chief;
     bool counts = answers->pod && job_entry_find_pod(entry, job, crew_chief_role(job), &room, &chief) &&
                   strcmp(answers->pod, chief.uid) == 0;
-    if (!counts)
-        return unknown();
-    return (struct answers_input){
-        .asked_ms = answers->asked_ms, .since_ms = answers->since_ms, .found = answers->found};
+    return counts ? answers->newest : unknown();
 }
 
 static bool reads_log(const struct training_job *job)

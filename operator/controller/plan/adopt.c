@@ -8,9 +8,9 @@
 static const struct refused_pod *refusal_of(const struct planning *planning, const struct pod_view *pod)
 {
     const struct plan_input *input = planning->input;
-    for (size_t i = 0; i < input->refused_count; i++)
-        if (strcmp(input->refused[i].uid, pod->uid) == 0)
-            return &input->refused[i];
+    for (size_t i = 0; i < input->memory.refused_count; i++)
+        if (strcmp(input->memory.refused[i].uid, pod->uid) == 0)
+            return &input->memory.refused[i];
     return NULL;
 }
 
@@ -73,7 +73,7 @@ bool adopt_plan(struct planning *planning)
         left_count++;
     }
     planning->plan->foreign = left_count;
-    if (left_count > planning->input->foreign_reported)
+    if (left_count > planning->input->memory.foreign_reported)
         tell(planning, left, left_count);
     return left_count < crew->foreign_count + crew->orphan_count;
 }

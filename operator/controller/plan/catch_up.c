@@ -60,7 +60,7 @@ bool catch_up_plan(struct planning *planning)
         tell_of_first_crew(planning);
         return true;
     }
-    int64_t since_ms = input->behind_since_ms == FIELD_UNSET ? input->now_ms : input->behind_since_ms;
+    int64_t since_ms = input->memory.behind_since_ms == FIELD_UNSET ? input->now_ms : input->memory.behind_since_ms;
     int64_t due_ms = since_ms + input->options->catch_up_ms;
     planning->plan->behind = true;
     if (input->now_ms < due_ms)

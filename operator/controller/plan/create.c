@@ -74,7 +74,7 @@ static bool may_create_pods(struct planning *planning)
 
 bool create_promises_again(const struct planning *planning)
 {
-    return planning->old->incarnation <= planning->input->inherited_incarnation;
+    return planning->old->incarnation <= planning->input->memory.inherited_incarnation;
 }
 
 /* Looks for pods that may exist already, under any incarnation. No other pod is created or promised

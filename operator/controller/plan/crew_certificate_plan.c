@@ -17,7 +17,7 @@
 /* Its time by the clock as it goes now. */
 static struct certificate_generation newest(const struct planning *planning)
 {
-    const struct certificate_generation *known = &planning->input->certificate;
+    const struct certificate_generation *known = &planning->input->memory.certificate;
     const struct job_status *status = planning->old;
     if (known->number != FIELD_UNSET && known->number > status->certificate_generation)
         return *known;
@@ -49,7 +49,7 @@ static bool next_after(struct planning *planning, const struct certificate_gener
 
 static bool may_try(struct planning *planning)
 {
-    const struct obstacle *obstacle = &planning->input->obstacle;
+    const struct obstacle *obstacle = &planning->input->memory.obstacle;
     return obstacle->kind == OBSTACLE_NONE || planning->now_ms >= obstacle->retry_ms;
 }
 
@@ -67,7 +67,8 @@ bool certificate_plan(struct planning *planning)
         planning_requeue(planning, planning->now_ms + RETRY_MS);
     } else {
         int64_t period_ms = planning->input->options->certificate_period_ms;
-        planning_requeue(planning, due ? planning->input->obstacle.retry_ms : last.from_ms + period_ms / SETTLED);
+        planning_requeue(planning,
+                         due ? planning->input->memory.obstacle.retry_ms : last.from_ms + period_ms / SETTLED);
     }
     return last.number < 1;
 }

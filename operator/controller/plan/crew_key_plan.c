@@ -57,7 +57,7 @@ static void start_over(struct planning *planning)
 bool crew_key_plan(struct planning *planning)
 {
     const struct service_view *service = planning->input->service;
-    const struct crew_key_look *look = &planning->input->key;
+    const struct crew_key_look *look = &planning->input->memory.key_look;
     if (!crew_key_is_needed(planning->job) || !service) /* which is made after the key */
         return false;
     bool due = create_is_due(planning), stuck = has_stuck_pod(planning);

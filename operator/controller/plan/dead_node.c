@@ -18,8 +18,8 @@ static bool is_left(const struct planning *planning, const struct pod_view *pod)
 static const struct node_look *newest_look(const struct planning *planning, const char *node)
 {
     const struct plan_input *input = planning->input;
-    for (size_t i = 0; i < input->node_count; i++) {
-        const struct node_look *look = &input->nodes[i];
+    for (size_t i = 0; i < input->memory.node_count; i++) {
+        const struct node_look *look = &input->memory.nodes[i];
         bool is_new = look->at_ms <= planning->now_ms && planning->now_ms < look->at_ms + NODE_LOOK_MS;
         if (is_new && strcmp(look->name, node) == 0)
             return look;

@@ -59,12 +59,12 @@ bool first_crew_is_unmade(const struct planning *planning)
     const struct job_status *old = planning->old;
     bool first = old->incarnation <= first_crew_promised_incarnation(planning) || is_wholly_promised(&planning->crew);
     return first && old->attempt <= FIRST_ATTEMPT && old->restart_count == 0 &&
-           planning->crew.newest_incarnation == 0 && planning->input->gone_incarnation == 0;
+           planning->crew.newest_incarnation == 0 && planning->input->memory.gone_incarnation == 0;
 }
 
 bool first_crew_may_begin(const struct planning *planning)
 {
-    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid &&
+    return planning->input->memory.born_ms != FIELD_UNSET && !planning->input->invalid &&
            planning->job->deleted_ms == FIELD_UNSET && first_crew_may_lie_ahead(planning->old) &&
            planning->crew.newest_incarnation <= FIRST_INCARNATION && waits_for_nothing(planning->job) &&
            name_is_free(planning);
@@ -88,7 +88,7 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job)
 {
     start_plan(planning);
     planning->next->incarnation = FIRST_INCARNATION;
-    planning->next->start_ms = planning->input->born_ms;
+    planning->next->start_ms = planning->input->memory.born_ms;
     replicas_update(planning); /* the promise in its own words */
     *ret_job = *planning->job;
     ret_job->status = *planning->next;

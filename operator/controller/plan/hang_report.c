@@ -28,7 +28,7 @@ static int64_t hung_attempt(const struct planning *planning)
                       : deadline_made(planning, CONDITION_RESTARTING) ? next->attempt - 1
                                                                       : 0;
     bool is_foreign = planning->job->framework != FRAMEWORK_COXSWAIN;
-    return is_foreign && attempt > planning->input->hang_reported_attempt ? attempt : 0;
+    return is_foreign && attempt > planning->input->memory.hang_reported_attempt ? attempt : 0;
 }
 
 static bool belongs(const struct pod_view *pod, int64_t attempt)
@@ -105,8 +105,8 @@ void hang_report_update(struct planning *planning)
     for (size_t i = 0; i < input->pod_count; i++)
         if (belongs(input->pods[i], plan->hung_attempt) && pod_view_alive(input->pods[i]))
             return;
-    for (size_t i = 0; i < input->hung_count; i++)
-        add(planning, &stacks, input->hung[i].pod, input->hung[i].message);
+    for (size_t i = 0; i < input->memory.hung_count; i++)
+        add(planning, &stacks, input->memory.hung[i].pod, input->memory.hung[i].message);
     for (size_t i = 0; i < input->pod_count; i++)
         if (belongs(input->pods[i], plan->hung_attempt))
             add(planning, &stacks, input->pods[i]->name, input->pods[i]->termination_message);

@@ -96,7 +96,7 @@ bool notice_is_about_end(const char *id, const char *uid)
 bool notice_is_pending(const struct planning *planning)
 {
     return planning->old->notice_since_ms != FIELD_UNSET && planning->input->options->notifies &&
-           planning->input->notice == NOTICE_OPEN;
+           planning->input->memory.notice == NOTICE_OPEN;
 }
 
 void notice_update(struct planning *planning)
@@ -112,7 +112,7 @@ void notice_update(struct planning *planning)
         set_end_notice(planning, old->notice_since_ms);
     } else if (old->notice_since_ms != FIELD_UNSET) {
         next->notice_since_ms = FIELD_UNSET;
-        if (planning->input->notice == NOTICE_FAILED)
+        if (planning->input->memory.notice == NOTICE_FAILED)
             planning_event(planning, true, "NotificationFailed", "Notify",
                            "the notification about the job's end could not be delivered to the operator's sink; "
                            "the operator's log says why");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides what to do about one job: a pure function of the job, the job's pods and other objects as
- * the caches show them, what the controller remembers about the job, and the time. The controller
- * calls plan_job at every reconcile and executes the result (execute.h). plan_job does no I/O,
- * reads no clock and keeps no state.
+ * Defines the input and the result of plan_job (plan_job.h), which decides what to do about one job: a
+ * pure function of the job, the job's pods and other objects as the caches show them, what the
+ * controller remembers about the job, and the time. The controller calls plan_job at every reconcile
+ * and executes the result (execute.h). plan_job does no I/O, reads no clock and keeps no state.
  *
  * The durable protocol: the status is written first, with a resourceVersion precondition. It
  * contains the attempt (how often all pods of the job have started together), the incarnation (a
@@ -215,6 +215,44 @@ struct notice {
     int64_t until_ms; /* no attempt to deliver it begins after this time */
 };
 
+/* What the operator remembers about a job from one plan to the next, in memory only. Whoever keeps it owns the lists and their strings. */
+struct job_memory {
+    /* Pods that have vanished, of the newest incarnation of which any has. If such a pod is still
+     * promised under that incarnation, it was created and is lost. Needed until the status says so. */
+    struct gone_pod *gone;
+    size_t gone_count;
+    int64_t gone_incarnation;
+    struct unsure_pod *unsure; /* each until it is known whether the pod exists */
+    size_t unsure_count;
+    /* When a pod of the crew last vanished, and its attempt; 0: never. Pods that had ended by
+     * themselves, and those of attempts of which we have deleted pods, count only if they were
+     * disrupted. */
+    int64_t vanished_ms, vanished_attempt;
+    struct finished_pod *finished; /* until a status that includes them was written */
+    size_t finished_count;
+    /* The status' incarnation when this operator first saw the job, or last listed all pods again:
+     * pods of that incarnation may have been created and deleted unseen. */
+    int64_t inherited_incarnation;
+    struct obstacle obstacle;
+    struct certificate_generation certificate; /* the newest that was created, as far as this process knows */
+    struct crew_key_look key_look;
+    enum notice_state notice;
+    struct hung_pod *hung;
+    size_t hung_count;
+    int64_t hang_reported_attempt; /* the newest attempt whose hang was reported (hang_report.h) */
+    int64_t born_ms; /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
+    bool
+        queue_change_reported; /* an event has said that the queue's label was changed though another queue gave quota */
+    struct node_look *nodes;   /* nodes of pods that do not end, each node once */
+    size_t node_count;
+    struct refused_pod *refused;
+    size_t refused_count;
+    size_t foreign_reported; /* how many pods with the job's labels but another owner events have reported */
+    int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
+    int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: none wait */
+    int64_t pods_changed_ms; /* when the cache last showed another state of a pod; FIELD_UNSET: unknown */
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -222,30 +260,11 @@ struct plan_input {
      */
     const struct pod_view *const *pods;
     size_t pod_count;
-    /* Pods that have vanished, of the newest incarnation of which any has. If such a pod is still
-     * promised under that incarnation, it was created and is lost. In memory only; needed until the
-     * status says so. */
-    const struct gone_pod *gone;
-    size_t gone_count;
-    int64_t gone_incarnation;
-    const struct unsure_pod *unsure; /* in memory only; each until it is known whether the pod exists */
-    size_t unsure_count;
-    /* When a pod of the crew last vanished, and its attempt; 0: never. Pods that had ended by
-     * themselves, and those of attempts of which we have deleted pods, count only if they were
-     * disrupted. In memory only. */
-    int64_t vanished_ms, vanished_attempt;
-    const struct finished_pod *finished; /* in memory only; until a status that includes them was written */
-    size_t finished_count;
-    /* The status' incarnation when this operator first saw the job, or last listed all pods again:
-     * pods of that incarnation may have been created and deleted unseen. */
-    int64_t inherited_incarnation;
+    struct job_memory memory;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct gang_input gang;
     struct queue_input queue;
     struct class_input class;
-    struct obstacle obstacle;
-    struct certificate_generation certificate; /* the newest that was created, as far as this process knows */
-    struct crew_key_look key;
     const struct progress *progress; /* the newest, NULL: none since the last plan */
     bool progress_is_evaluators;     /* only metrics of an evaluator are new in it */
     const char *crew_message;        /* what the chief reports that it waits for, NULL: nothing */
@@ -255,26 +274,11 @@ struct plan_input {
     struct saves_input saves;
     struct strangers_input strangers;
     struct straggler_input straggler;
-    enum notice_state notice;
-    const struct hung_pod *hung; /* in memory only */
-    size_t hung_count;
-    int64_t hang_reported_attempt; /* the newest attempt whose hang was reported (hang_report.h); in memory only */
-    bool progress_due;             /* it is the job's turn to have its progress written */
-    int64_t born_ms; /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
-    bool
-        queue_change_reported; /* an event has said that the queue's label was changed though another queue gave quota */
-    const struct node_look *nodes; /* nodes of pods that do not end; in memory only, each node once */
-    size_t node_count;
+    bool progress_due; /* it is the job's turn to have its progress written */
     /* Nodes that are about to be removed, or that have conditions other than Ready. */
     const struct node_trouble *const *troubles;
     size_t trouble_count;
-    bool troubles_unknown;             /* the nodes have not been listed yet */
-    const struct refused_pod *refused; /* in memory only */
-    size_t refused_count;
-    size_t foreign_reported; /* how many pods with the job's labels but another owner events have reported */
-    int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
-    int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: none wait */
-    int64_t pods_changed_ms; /* when the cache last showed another state of a pod; FIELD_UNSET: unknown */
+    bool troubles_unknown;               /* the nodes have not been listed yet */
     int64_t moved_ms[STATUS_TIME_COUNT]; /* by how much the clock was set since each time in the status was noted */
     int64_t now_ms;
     const struct plan_options *options;

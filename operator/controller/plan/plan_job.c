@@ -51,10 +51,10 @@ static void clear_kept_promises(struct planning *planning)
 static void break_gone_promises(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    if (status_terminal(planning->old) || input->gone_incarnation != planning->old->incarnation)
+    if (status_terminal(planning->old) || input->memory.gone_incarnation != planning->old->incarnation)
         return;
-    for (size_t i = 0; i < input->gone_count; i++) {
-        struct slot *slot = crew_slot_at(&planning->crew, input->gone[i].role, input->gone[i].index);
+    for (size_t i = 0; i < input->memory.gone_count; i++) {
+        struct slot *slot = crew_slot_at(&planning->crew, input->memory.gone[i].role, input->memory.gone[i].index);
         if (slot && slot->promised && !slot->occupant)
             slot->promised = slot->wanted = slot->fresh = false;
     }
@@ -62,8 +62,8 @@ static void break_gone_promises(struct planning *planning)
 
 static void note_unsure(struct planning *planning)
 {
-    for (size_t i = 0; i < planning->input->unsure_count; i++) {
-        const struct unsure_pod *pod = &planning->input->unsure[i];
+    for (size_t i = 0; i < planning->input->memory.unsure_count; i++) {
+        const struct unsure_pod *pod = &planning->input->memory.unsure[i];
         struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
         if (slot)
             slot->unsure_incarnation = pod->incarnation;
@@ -74,13 +74,13 @@ static void note_unsure(struct planning *planning)
 static void note_finished(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    for (size_t i = 0; i < input->finished_count; i++) {
-        const struct finished_pod *pod = &input->finished[i];
+    for (size_t i = 0; i < input->memory.finished_count; i++) {
+        const struct finished_pod *pod = &input->memory.finished[i];
         struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
         if (slot && !slot->promised && !slot->occupant && !slot->fresh && pod->attempt == planning->old->attempt)
             slot->done = true;
     }
-    planning->plan->finished = input->finished_count;
+    planning->plan->finished = input->memory.finished_count;
 }
 
 /* A request whose answer was lost may have been carried out. */
@@ -89,8 +89,8 @@ static void take_obstacle(struct planning *planning)
     const struct plan_input *input = planning->input;
     bool matters = !input->service || crew_unfilled(&planning->crew) || queue_lacks_workload(planning);
     if (matters)
-        planning->obstacle = input->obstacle;
-    planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
+        planning->obstacle = input->memory.obstacle;
+    planning->plan->obstacle_over = !matters && input->memory.obstacle.kind != OBSTACLE_NONE;
 }
 
 /* The pace is reported while the crew works and its chief answers. After a success, the last values stay as the result. */
@@ -170,11 +170,11 @@ static int64_t count_wait_ms(const struct planning *planning, int64_t since_ms)
 static int64_t count_quiet_ms(const struct planning *planning, int64_t since_ms)
 {
     const struct plan_input *input = planning->input;
-    bool is_set_back = input->pods_changed_ms != FIELD_UNSET && input->pods_changed_ms > input->now_ms;
+    bool is_set_back = input->memory.pods_changed_ms != FIELD_UNSET && input->memory.pods_changed_ms > input->now_ms;
     bool matters = promises_differ(planning) && !planning->plan->begun;
-    if (input->pods_changed_ms == FIELD_UNSET || is_set_back || matters)
+    if (input->memory.pods_changed_ms == FIELD_UNSET || is_set_back || matters)
         return since_ms;
-    int64_t quiet_ms = input->pods_changed_ms + input->options->count_write_ms;
+    int64_t quiet_ms = input->memory.pods_changed_ms + input->options->count_write_ms;
     int64_t latest_ms = since_ms + input->options->count_gather_max_ms;
     return quiet_ms < latest_ms ? quiet_ms : latest_ms;
 }
@@ -183,7 +183,7 @@ static int64_t count_quiet_ms(const struct planning *planning, int64_t since_ms)
 static void decide_count_write(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
+    int64_t since_ms = input->memory.counts_since_ms == FIELD_UNSET ? input->now_ms : input->memory.counts_since_ms;
     int64_t due_ms = since_ms + count_wait_ms(planning, since_ms), quiet_ms = count_quiet_ms(planning, since_ms);
     due_ms = quiet_ms > due_ms ? quiet_ms : due_ms;
     bool set_back = input->now_ms < since_ms; /* the clock, since then */
@@ -247,8 +247,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->gang = input->gang;
     ret_plan->queue = input->queue;
     ret_plan->now_ms = input->now_ms;
-    ret_plan->foreign = input->foreign_reported;
-    ret_plan->queue_change_waits = input->queue_change_reported;
+    ret_plan->foreign = input->memory.foreign_reported;
+    ret_plan->queue_change_waits = input->memory.queue_change_reported;
     bool is_delegated = queue_is_delegated(input->job);
     if (!plan_is_managed_by(input->job->managed_by, input->options->controller_name))
         return;

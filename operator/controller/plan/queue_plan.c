@@ -189,7 +189,7 @@ static void tell_of_change(struct planning *planning, const struct workload_view
 {
     const char *name = planning->job->queue_name;
     planning->plan->queue_change_waits = true;
-    if (planning->input->queue_change_reported)
+    if (planning->input->memory.queue_change_reported)
         return;
     const char *change = is_queued(planning) ? planning_format(planning, "the job's queue is now %s", name)
                                              : "the label " LABEL_QUEUE_NAME " was taken off";

@@ -47,8 +47,9 @@ static bool one_has_vanished(const struct planning *planning)
 {
     const struct plan_input *input = planning->input;
     int64_t charged_ms = charged_time(planning);
-    return charged_ms != FIELD_UNSET && input->vanished_attempt > 0 &&
-           input->vanished_attempt == planning->next->charged_attempt && input->vanished_ms >= charged_ms - MOMENT_MS;
+    return charged_ms != FIELD_UNSET && input->memory.vanished_attempt > 0 &&
+           input->memory.vanished_attempt == planning->next->charged_attempt &&
+           input->memory.vanished_ms >= charged_ms - MOMENT_MS;
 }
 
 bool take_back_may_follow(struct planning *planning)

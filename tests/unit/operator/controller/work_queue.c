@@ -59,7 +59,7 @@ Test(work_queue, an_outage_is_over_within_half_a_minute)
         entry->executing = true;
         job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, NULL, "no answer", clock_now_ms());
         work_queue_failed(queue, entry);
-        int64_t looked_at_ms = entry->timer_ms, created_ms = entry->obstacle_retry_ms, now_ms = clock_now_ms();
+        int64_t looked_at_ms = entry->timer_ms, created_ms = entry->memory.obstacle.retry_ms, now_ms = clock_now_ms();
         int64_t later_ms = looked_at_ms > created_ms ? looked_at_ms : created_ms;
         cr_assert_leq(later_ms - now_ms + INFORMER_RETRY_MAX_MS, 30000, "after %d failures", failures);
         work_queue_remove(queue, entry);
@@ -82,7 +82,7 @@ static int64_t comes_back_after_ms(int64_t outage_ms, int64_t try_ms)
         work_queue_failed(queue, entry);
         int64_t looked_at_ms = now_ms + entry->timer_ms - before_ms;
         work_queue_remove(queue, entry);
-        now_ms = looked_at_ms > entry->obstacle_retry_ms ? looked_at_ms : entry->obstacle_retry_ms;
+        now_ms = looked_at_ms > entry->memory.obstacle.retry_ms ? looked_at_ms : entry->memory.obstacle.retry_ms;
     }
     return now_ms - outage_ms;
 }

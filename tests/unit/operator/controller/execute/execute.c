@@ -52,7 +52,7 @@ static void begin_afresh(void)
 {
     scene_release(&scene);
     scene_init(&scene, 1);
-    scene.input.born_ms = SCENE_NOW;
+    scene.input.memory.born_ms = SCENE_NOW;
 }
 
 static void start_afresh(scripted_handler *handler)
@@ -207,7 +207,7 @@ Test(execute, without_its_disruption_budget_a_job_gets_no_service)
     execute_with_budget();
     cr_assert_eq(position_of(SECRETS), -1);
     cr_assert_eq(position_of(SERVICES), -1);
-    cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_FORBIDDEN);
 }
 
 Test(execute, without_a_key_there_is_no_service)
@@ -215,7 +215,7 @@ Test(execute, without_a_key_there_is_no_service)
     start(forbid_secrets);
     execute_without_service();
     cr_assert_eq(position_of(SERVICES), -1);
-    cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_FORBIDDEN);
 }
 
 #define DRY SECRETS "?dryRun=All"
@@ -227,7 +227,7 @@ static void ask_for_key(scripted_handler *handler)
     scene_turn(&scene);
     scene.pods[1].current = false;
     scene.key_in_doubt = true;
-    scene.input.key = (struct crew_key_look){0};
+    scene.input.memory.key_look = (struct crew_key_look){0};
     execute();
 }
 
@@ -236,10 +236,10 @@ Test(execute, a_key_is_asked_for_and_not_made)
     ask_for_key(make_anything);
     cr_assert_eq(scripted_count(&server, DRY), 1);
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
-    cr_assert_not(entry->key_look.there);
-    cr_assert_eq(entry->key_look.incarnation, scene.job.status.incarnation);
+    cr_assert_not(entry->memory.key_look.there);
+    cr_assert_eq(entry->memory.key_look.incarnation, scene.job.status.incarnation);
     ask_for_key(have_the_key);
-    cr_assert(entry->key_look.there);
+    cr_assert(entry->memory.key_look.there);
     cr_assert_eq(done.kind, ERROR_NONE);
 }
 
@@ -248,8 +248,8 @@ Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
     scripted_handler *const refusals[] = {forbid_secrets, have_no_room_for_secrets};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         ask_for_key(refusals[i]);
-        cr_assert(entry->key_look.there);
-        cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+        cr_assert(entry->memory.key_look.there);
+        cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     }
 }
 
@@ -298,7 +298,7 @@ Test(execute, a_certificate_is_removed_by_its_uid_alone)
     cr_assert_eq(scripted_count(&server, GET_SECRETS), 0, "it is not ours to read");
     cr_assert_eq(scripted_count(&server, SECRETS), 1);
     cr_assert_eq(done.kind, ERROR_NONE);
-    cr_assert_eq(entry->certificate.number, 2);
+    cr_assert_eq(entry->memory.certificate.number, 2);
 }
 
 Test(execute, a_newer_certificate_in_its_place_stays)
@@ -383,11 +383,11 @@ Test(execute, an_adoption_that_is_refused_is_remembered)
     scene.pods[1].owner_uid = "";
     scene.pods[1].adoptable = true;
     execute();
-    cr_assert_eq(entry->refused_count, 1);
-    cr_assert_str_eq(entry->refused[0].uid, "uid-1");
-    cr_assert(strstr(entry->refused[0].words, "denied"));
+    cr_assert_eq(entry->memory.refused_count, 1);
+    cr_assert_str_eq(entry->memory.refused[0].uid, "uid-1");
+    cr_assert(strstr(entry->memory.refused[0].words, "denied"));
     job_entry_set_job(entry, "another");
-    cr_assert_eq(entry->refused_count, 0);
+    cr_assert_eq(entry->memory.refused_count, 0);
 }
 
 static bool is_stale;
@@ -408,12 +408,12 @@ Test(execute, what_was_not_told_is_not_taken_for_told)
     is_stale = true;
     execute();
     cr_assert_eq(scene.plan.foreign, 0, "the execution has it");
-    cr_assert_eq(entry->foreign_reported, 0);
+    cr_assert_eq(entry->memory.foreign_reported, 0);
     is_stale = false;
     execute();
-    cr_assert_eq(entry->foreign_reported, 1);
+    cr_assert_eq(entry->memory.foreign_reported, 1);
     job_entry_forget_reported(entry, &(struct plan){.foreign = 0});
-    cr_assert_eq(entry->foreign_reported, 0, "they are gone");
+    cr_assert_eq(entry->memory.foreign_reported, 0, "they are gone");
 }
 
 static void write_progress(bool stale)
@@ -462,10 +462,11 @@ Test(execute, the_owner_of_a_taken_name_is_named)
 {
     start_afresh(have_the_pod_of);
     execute();
-    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
-    cr_assert_str_eq(entry->obstacle_plural, "pods");
-    cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
-                                              "or give the job another name");
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->memory.obstacle.plural, "pods");
+    cr_assert_str_eq(entry->memory.obstacle.message,
+                     "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
+                     "or give the job another name");
 }
 
 HANDLER(have_had_the_pod, GET_PODS, have_the_pod_of, STATUS(404, "NotFound", ""))
@@ -475,12 +476,12 @@ Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
     start_afresh(have_had_the_pod);
     execute();
     cr_assert_eq(done.kind, ERROR_NONE);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    cr_assert_eq(entry->gone_incarnation, 1);
-    cr_assert_eq(entry->gone_count, 1);
-    scene.input.gone = entry->gone;
-    scene.input.gone_count = entry->gone_count;
-    scene.input.gone_incarnation = entry->gone_incarnation;
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.gone_incarnation, 1);
+    cr_assert_eq(entry->memory.gone_count, 1);
+    scene.input.memory.gone = entry->memory.gone;
+    scene.input.memory.gone_count = entry->memory.gone_count;
+    scene.input.memory.gone_incarnation = entry->memory.gone_incarnation;
     expect_plan("create_pod=0 (not under that incarnation) disruptions=1 incarnation=2");
 }
 
@@ -512,7 +513,7 @@ Test(execute, a_pod_that_was_made_though_the_answer_was_lost_is_waited_for)
     start_afresh(lose_the_answer);
     execute();
     cr_assert_eq(done.kind, ERROR_NONE);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     cr_assert_eq(entry->pod_write, 7);
 }
 
@@ -522,16 +523,16 @@ Test(execute, one_that_was_not_made_is_tried_again)
     start_afresh(lose_the_answer);
     execute();
     cr_assert_eq(done.kind, ERROR_CORRUPT);
-    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
-    cr_assert_eq(entry->gone_count, 0, "it is not known to have been there");
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_OUTAGE);
+    cr_assert_eq(entry->memory.gone_count, 0, "it is not known to have been there");
 }
 
 /* Pods were listed anew, so that a promise of this incarnation would be made once more, under the next. */
 static void look_again(void)
 {
-    scene.input.unsure = entry->unsure;
-    scene.input.unsure_count = entry->unsure_count;
-    scene.input.inherited_incarnation = 1;
+    scene.input.memory.unsure = entry->memory.unsure;
+    scene.input.memory.unsure_count = entry->memory.unsure_count;
+    scene.input.memory.inherited_incarnation = 1;
     execute();
 }
 
@@ -540,10 +541,10 @@ static void know_nothing(void)
     looks_are_lost = true;
     start_afresh(lose_the_answer);
     execute();
-    cr_assert_eq(entry->unsure_count, 1);
-    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
+    cr_assert_eq(entry->memory.unsure_count, 1);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_OUTAGE);
     look_again();
-    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->memory.unsure_count, 1);
     cr_assert_eq(entry->obstacle_count, 1, "it waits longer");
     cr_assert_eq(scripted_count(&server, PODS), 1);
     looks_are_lost = false;
@@ -555,7 +556,7 @@ Test(execute, one_of_which_nothing_is_known_is_looked_for_until_it_is_seen)
     know_nothing();
     look_again();
     cr_assert_eq(done.kind, ERROR_NONE);
-    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->memory.unsure_count, 0);
     cr_assert_eq(entry->pod_write, 7, "the cache will show it");
 }
 
@@ -565,9 +566,9 @@ Test(execute, a_pod_known_to_be_absent_is_promised_again)
     know_nothing();
     look_again();
     cr_assert_eq(done.kind, ERROR_NONE);
-    cr_assert_eq(entry->unsure_count, 0);
-    cr_assert_eq(entry->gone_count, 0);
-    scene.input.unsure_count = 0;
+    cr_assert_eq(entry->memory.unsure_count, 0);
+    cr_assert_eq(entry->memory.gone_count, 0);
+    scene.input.memory.unsure_count = 0;
     expect_plan("incarnation=2 (now it is promised once more)");
 }
 
@@ -578,12 +579,12 @@ Test(execute, a_look_that_is_refused_is_not_told_as_a_create)
 {
     start_afresh(refuse_the_look);
     execute();
-    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->memory.unsure_count, 1);
     look_again();
-    cr_assert_eq(entry->unsure_count, 1);
-    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
-    cr_assert(strstr(entry->obstacle_message, "it is not known whether pod digits-worker-0-1 was created"), "%s",
-              entry->obstacle_message);
+    cr_assert_eq(entry->memory.unsure_count, 1);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_OUTAGE);
+    cr_assert(strstr(entry->memory.obstacle.message, "it is not known whether pod digits-worker-0-1 was created"), "%s",
+              entry->memory.obstacle.message);
 }
 
 static bool exists_and_is_silent_of_it;
@@ -601,10 +602,10 @@ Test(execute, the_owner_of_a_taken_name_is_read_again_after_no_answer)
     exists_and_is_silent_of_it = true;
     start_afresh(have_what_nobody_tells_of);
     execute();
-    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->memory.unsure_count, 1);
     exists_and_is_silent_of_it = false;
     look_again();
-    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->memory.unsure_count, 0);
     cr_assert_eq(entry->pod_write, 0, "it is none of ours, and the cache will not show it");
 }
 
@@ -631,12 +632,12 @@ Test(execute, what_the_cache_cannot_show_is_not_taken_for_made)
     start(have_the_service);
     service_labels = "\"coxswain.dev/job-uid\":\"" SCENE_UID "\"";
     execute_without_service();
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     cr_assert_eq(entry->service_write, 7);
     service_labels = "";
     execute_without_service();
-    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
-    cr_assert_str_eq(entry->obstacle_message,
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->memory.obstacle.message,
                      "services digits is this job's, but has lost the label by which it is found: kubectl -n default "
                      "label services digits coxswain.dev/job-uid=" SCENE_UID);
 }
@@ -652,9 +653,10 @@ Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
 {
     start_afresh(refuse_pods);
     execute();
-    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
-    cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"spec.tolerants\": correct it "
-                                              "and create the job anew");
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->memory.obstacle.message,
+                     "spec.workers.template: unknown field \"spec.tolerants\": correct it "
+                     "and create the job anew");
 }
 
 static char last_event[65536];
@@ -680,7 +682,7 @@ Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
     start(refuse_pods_and_note_event);
     lose_worker();
     execute();
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert_eq(scripted_count(&server, STRICT_PODS), 1);
     cr_assert_eq(scripted_count(&server, PODS), 2);
@@ -706,14 +708,15 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     start(make_anything);
     lose_worker();
     execute_with_template("{\"metadata\":{\"label\":{}}}");
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE, "it has run");
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE, "it has run");
     cr_assert(entry->fields_ignored);
     cr_assert_eq(scripted_count(&server, PODS), 1);
     begin_afresh();
     execute_with_template("{\"metadata\":{\"label\":{}}}");
-    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
-    cr_assert_str_eq(entry->obstacle_message, "spec.workers.template: unknown field \"metadata.label\": correct it "
-                                              "and create the job anew");
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->memory.obstacle.message,
+                     "spec.workers.template: unknown field \"metadata.label\": correct it "
+                     "and create the job anew");
     cr_assert_eq(scripted_count(&server, PODS), 1);
 }
 
@@ -724,7 +727,7 @@ Test(execute, pods_are_built_a_few_at_a_time)
     start(make_anything);
     scene_release(&scene);
     scene_init(&scene, WORKERS);
-    scene.input.born_ms = SCENE_NOW;
+    scene.input.memory.born_ms = SCENE_NOW;
     SCOPED_FREE char *large = memory_allocate(BYTES + 1, 1);
     memset(large, 'x', BYTES);
     SCOPED_JSON *template = json_new_object();
@@ -750,13 +753,13 @@ Test(execute, a_name_that_an_operator_has_come_to_reserve_ends_no_job_that_has_r
     scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
     lose_worker();
     execute_with_template(SETS_JOB);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     cr_assert_eq(scripted_count(&server, PODS), 1);
     begin_afresh();
     scene.job.framework = FRAMEWORK_PYTORCH;
     scene.job.image = "torch";
     execute_with_template(SETS_JOB);
-    cr_assert_eq(entry->obstacle, OBSTACLE_REJECTED);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_REJECTED);
 }
 
 /* ---- the first crew comes before its status */
@@ -813,7 +816,7 @@ Test(execute, a_token_that_exists_or_is_refused_keeps_no_pod_back)
     start_pushing_job(forbid_secrets);
     execute();
     cr_assert_eq(scripted_count(&server, PODS), 1);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     cr_assert_not(entry->push_secret_sent, "it is tried again with the next pods");
 }
 
@@ -837,7 +840,7 @@ Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
     recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
     entry = job_entry_new("default/digits");
     scene_init(&scene, 4);
-    scene.input.born_ms = SCENE_NOW;
+    scene.input.memory.born_ms = SCENE_NOW;
     SCOPED_JSON *object = json_new_object();
     for (int i = 0; i < 40; i++)
         kube_client_create(client, &pods, object, &large);
@@ -990,13 +993,13 @@ Test(execute, a_pod_is_removed_by_force_when_its_node_is_found_dead)
         scene.pods[1].grace_ms = 30000;
         execute();
         cr_assert_eq(done.kind, ERROR_NONE);
-        cr_assert_eq(entry->node_count, 1);
-        cr_assert_eq(entry->nodes[0].state, cases[i].state);
-        cr_assert_str_eq(entry->nodes[0].name, "node-a");
-        job_entry_note_node(entry, "node-a", entry->nodes[0].state, scene.input.now_ms);
-        cr_assert_eq(entry->node_count, 1, "the newest look counts");
-        scene.input.nodes = entry->nodes;
-        scene.input.node_count = entry->node_count;
+        cr_assert_eq(entry->memory.node_count, 1);
+        cr_assert_eq(entry->memory.nodes[0].state, cases[i].state);
+        cr_assert_str_eq(entry->memory.nodes[0].name, "node-a");
+        job_entry_note_node(entry, "node-a", entry->memory.nodes[0].state, scene.input.now_ms);
+        cr_assert_eq(entry->memory.node_count, 1, "the newest look counts");
+        scene.input.memory.nodes = entry->memory.nodes;
+        scene.input.memory.node_count = entry->memory.node_count;
         execute();
         cr_expect_eq(scripted_count(&server, ONE_POD), cases[i].state == NODE_DEAD, "%d", cases[i].status);
     }

@@ -22,59 +22,59 @@ Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
 {
     job_entry_set_job(entry, NULL);
     job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came late", 0);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     job_entry_set_job(entry, "second");
     job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came later still", 0);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
     job_entry_set_obstacle(entry, "second", OBSTACLE_QUOTA, NULL, "full", 0);
-    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_QUOTA);
 }
 
 Test(job_entry, another_job_of_the_name_starts_without_memories)
 {
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
-    entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = 7;
+    entry->memory.counts_since_ms = entry->memory.pods_changed_ms = entry->memory.behind_since_ms = 7;
     job_entry_set_job(entry, "first");
-    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_QUOTA);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    cr_assert_eq(entry->counts_since_ms, FIELD_UNSET);
-    cr_assert_eq(entry->pods_changed_ms, FIELD_UNSET);
-    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.obstacle.kind, OBSTACLE_NONE);
+    cr_assert_eq(entry->memory.counts_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.pods_changed_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.behind_since_ms, FIELD_UNSET);
 }
 
 Test(job_entry, a_job_is_new_until_its_status_is_written)
 {
     struct job_status written = {.attempt = 1, .incarnation = 1}, blank = {0};
-    entry->born_ms = 5000;
+    entry->memory.born_ms = 5000;
     job_entry_see_status(entry, &blank);
-    cr_assert_eq(entry->born_ms, 5000);
+    cr_assert_eq(entry->memory.born_ms, 5000);
     job_entry_see_status(entry, &written);
     job_entry_see_status(entry, &blank);
-    cr_assert_eq(entry->born_ms, FIELD_UNSET, "emptied is not new");
+    cr_assert_eq(entry->memory.born_ms, FIELD_UNSET, "emptied is not new");
 }
 
 Test(job_entry, a_job_that_was_suspended_is_not_new)
 {
     struct job_status suspended = {0};
     suspended.conditions[CONDITION_SUSPENDED].status = CONDITION_TRUE;
-    entry->born_ms = 5000;
+    entry->memory.born_ms = 5000;
     job_entry_see_status(entry, &suspended);
-    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.born_ms, FIELD_UNSET);
 }
 
 Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
 {
-    entry->counts_since_ms = entry->pods_changed_ms = 5000;
+    entry->memory.counts_since_ms = entry->memory.pods_changed_ms = 5000;
     entry->poll_ms = 6000;
-    entry->obstacle_retry_ms = 7000;
+    entry->memory.obstacle.retry_ms = 7000;
     job_entry_clock_set(entry, 100, NULL);
     job_entry_clock_set(entry, -1000, NULL);
-    cr_assert_eq(entry->counts_since_ms, 4100);
-    cr_assert_eq(entry->pods_changed_ms, 4100);
+    cr_assert_eq(entry->memory.counts_since_ms, 4100);
+    cr_assert_eq(entry->memory.pods_changed_ms, 4100);
     cr_assert_eq(entry->poll_ms, 5100);
-    cr_assert_eq(entry->obstacle_retry_ms, 6100);
-    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.obstacle.retry_ms, 6100);
+    cr_assert_eq(entry->memory.behind_since_ms, FIELD_UNSET);
 }
 
 Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
@@ -99,16 +99,16 @@ Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
 Test(job_entry, the_same_refusal_again_waits_longer)
 {
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
-    int64_t first_ms = entry->obstacle_retry_ms;
+    int64_t first_ms = entry->memory.obstacle.retry_ms;
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
-    cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
+    cr_assert_eq(entry->memory.obstacle.retry_ms, 2 * first_ms);
 }
 
 Test(job_entry, an_outage_is_never_waited_for_long)
 {
     for (int i = 0; i < 20; i++)
         job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, NULL, "no answer", 0);
-    cr_assert_leq(entry->obstacle_retry_ms, 10000);
+    cr_assert_leq(entry->memory.obstacle.retry_ms, 10000);
 }
 
 static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t incarnation)
@@ -135,11 +135,11 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_incarnation)
     job_entry_remove_pod(entry, newer);
     job_entry_remove_pod(entry, old);
     job_entry_remove_pod(entry, other);
-    cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_incarnation, 2);
-    cr_assert_eq(entry->gone[0].index, 1);
+    cr_assert_eq(entry->memory.gone_count, 1);
+    cr_assert_eq(entry->memory.gone_incarnation, 2);
+    cr_assert_eq(entry->memory.gone[0].index, 1);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->gone_count, 0);
+    cr_assert_eq(entry->memory.gone_count, 0);
 }
 
 static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
@@ -161,17 +161,17 @@ Test(job_entry, a_finished_pod_is_remembered_after_removal_until_a_status_has_it
     lose_pod_that_ended(EXIT_CODE_NONE, 1, true);
     lose_pod_that_ended(137, 1, true);
     lose_pod_that_ended(0, 1, false);
-    cr_assert_eq(entry->finished_count, 0);
+    cr_assert_eq(entry->memory.finished_count, 0);
     lose_pod_that_ended(0, 1, true);
-    cr_assert_eq(entry->finished_count, 1);
-    cr_assert_eq(entry->finished[0].index, 1);
-    cr_assert_eq(entry->finished[0].attempt, 1);
+    cr_assert_eq(entry->memory.finished_count, 1);
+    cr_assert_eq(entry->memory.finished[0].index, 1);
+    cr_assert_eq(entry->memory.finished[0].attempt, 1);
     lose_pod_that_ended(0, 2, true);
     job_entry_forget_finished(entry, 1);
-    cr_assert_eq(entry->finished_count, 1);
-    cr_assert_eq(entry->finished[0].attempt, 2, "it was removed while that status was written");
+    cr_assert_eq(entry->memory.finished_count, 1);
+    cr_assert_eq(entry->memory.finished[0].attempt, 2, "it was removed while that status was written");
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->finished_count, 0);
+    cr_assert_eq(entry->memory.finished_count, 0);
 }
 
 Test(job_entry, pods_that_go_after_the_end_take_no_room)
@@ -180,7 +180,7 @@ Test(job_entry, pods_that_go_after_the_end_take_no_room)
     status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     job_entry_see_status(entry, &status);
     lose_pod_that_ended(0, 1, true);
-    cr_assert_eq(entry->finished_count, 0);
+    cr_assert_eq(entry->memory.finished_count, 0);
 }
 
 /* An orphan comes and goes. */
@@ -200,12 +200,12 @@ Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
 {
     struct job_status status = {.incarnation = 2, .attempt = 1};
     lose_orphan(0, 1, true);
-    cr_assert_eq(entry->gone_count, 1, "of a first crew unrecorded");
+    cr_assert_eq(entry->memory.gone_count, 1, "of a first crew unrecorded");
     job_entry_see_status(entry, &status);
     lose_orphan(1, 2, true);
-    cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_incarnation, 2);
-    cr_assert_eq(entry->gone[0].index, 1);
+    cr_assert_eq(entry->memory.gone_count, 1);
+    cr_assert_eq(entry->memory.gone_incarnation, 2);
+    cr_assert_eq(entry->memory.gone[0].index, 1);
 }
 
 Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
@@ -215,12 +215,12 @@ Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
     job_entry_see_status(entry, &status);
     job_entry_add_pod(entry, own);
     lose_orphan(1, 2, false);
-    cr_assert_eq(entry->gone_count, 0, "it only held a name that the job needs");
+    cr_assert_eq(entry->memory.gone_count, 0, "it only held a name that the job needs");
     lose_orphan(1, 999, true);
-    cr_assert_eq(entry->gone_incarnation, 0, "no operator has come to that incarnation");
+    cr_assert_eq(entry->memory.gone_incarnation, 0, "no operator has come to that incarnation");
     job_entry_remove_pod(entry, own);
-    cr_assert_eq(entry->gone_count, 1);
-    cr_assert_eq(entry->gone_incarnation, 2, "a loss is still told from it");
+    cr_assert_eq(entry->memory.gone_count, 1);
+    cr_assert_eq(entry->memory.gone_incarnation, 2, "a loss is still told from it");
 }
 
 Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
@@ -229,25 +229,25 @@ Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
     const struct action create = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 2};
     const struct action later = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .incarnation = 3};
     job_entry_note_unsure(entry, "another", &create);
-    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->memory.unsure_count, 0);
     job_entry_note_unsure(entry, "first", &create);
     job_entry_note_unsure(entry, "first", &create);
-    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->memory.unsure_count, 1);
     job_entry_note_sure(entry, "first", &later);
     job_entry_add_pod(entry, another);
-    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->memory.unsure_count, 1);
     job_entry_add_pod(entry, own);
-    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->memory.unsure_count, 0);
     job_entry_note_unsure(entry, "first", &later);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->memory.unsure_count, 0);
 }
 
 static bool vanishes(struct pod_view view, int64_t now_ms)
 {
     SCOPED_FREE struct pod_record *pod = pod_record_new(&view);
     job_entry_note_vanished(entry, pod, now_ms);
-    return entry->vanished_ms == now_ms && entry->vanished_attempt == view.attempt;
+    return entry->memory.vanished_ms == now_ms && entry->memory.vanished_attempt == view.attempt;
 }
 
 Test(job_entry, the_message_of_a_pod_whose_crew_hung_is_kept_when_it_vanishes)
@@ -258,18 +258,18 @@ Test(job_entry, the_message_of_a_pod_whose_crew_hung_is_kept_when_it_vanishes)
     view.attempt = 1;
     view.termination_message = "where it stood";
     vanishes(view, 1000);
-    cr_assert_eq(entry->hung_count, 0, "its crew did not hang");
+    cr_assert_eq(entry->memory.hung_count, 0, "its crew did not hang");
     job_entry_note_hang(entry, 1);
     vanishes(view, 1000);
-    cr_assert_eq(entry->hung_count, 1);
-    cr_assert_str_eq(entry->hung[0].pod, view.name);
-    cr_assert_str_eq(entry->hung[0].message, "where it stood");
+    cr_assert_eq(entry->memory.hung_count, 1);
+    cr_assert_str_eq(entry->memory.hung[0].pod, view.name);
+    cr_assert_str_eq(entry->memory.hung[0].message, "where it stood");
     view.attempt = 2;
     vanishes(view, 1000);
-    cr_assert_eq(entry->hung_count, 1, "another attempt");
+    cr_assert_eq(entry->memory.hung_count, 1, "another attempt");
     job_entry_note_reported(entry, &plan);
-    cr_assert_eq(entry->hung_count, 0);
-    cr_assert_eq(entry->hang_reported_attempt, 1);
+    cr_assert_eq(entry->memory.hung_count, 0);
+    cr_assert_eq(entry->memory.hang_reported_attempt, 1);
 }
 
 Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
@@ -295,9 +295,9 @@ Test(job_entry, a_pod_that_goes_without_being_deleted_has_vanished)
     view.attempt = 2;
     cr_assert(vanishes(view, 10000));
     job_entry_clock_set(entry, -3000, NULL);
-    cr_assert_eq(entry->vanished_ms, 7000);
+    cr_assert_eq(entry->memory.vanished_ms, 7000);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->vanished_attempt, 0);
+    cr_assert_eq(entry->memory.vanished_attempt, 0);
 }
 
 Test(job_entry, a_pod_that_an_earlier_operator_deleted_has_not_vanished)
@@ -395,40 +395,40 @@ Test(job_entry, a_pod_waits_in_vain_until_the_kubelet_reports_otherwise)
 Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
 {
     struct job_status blank = {0};
-    entry->born_ms = 5000;
+    entry->memory.born_ms = 5000;
     entry->born_lists = 1;
     job_entry_see_lists(entry, 2, &blank);
-    cr_assert_eq(entry->born_ms, 5000, "it has had none");
+    cr_assert_eq(entry->memory.born_ms, 5000, "it has had none");
     own_write_note(&entry->pod_write, "17");
     entry->born_lists = 2;
     job_entry_see_lists(entry, 2, &blank);
-    cr_assert_eq(entry->born_ms, 5000);
+    cr_assert_eq(entry->memory.born_ms, 5000);
     job_entry_see_lists(entry, 3, &blank);
-    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+    cr_assert_eq(entry->memory.born_ms, FIELD_UNSET);
 }
 
 Test(job_entry, an_incarnation_that_was_there_before_pods_were_listed_may_be_used_up)
 {
     struct job_status status = {.incarnation = 4};
     job_entry_see_lists(entry, 1, &status);
-    cr_assert_eq(entry->inherited_incarnation, 4);
+    cr_assert_eq(entry->memory.inherited_incarnation, 4);
     status.incarnation = 5;
     job_entry_see_lists(entry, 1, &status);
-    cr_assert_eq(entry->inherited_incarnation, 4, "all that comes of the next one is seen");
+    cr_assert_eq(entry->memory.inherited_incarnation, 4, "all that comes of the next one is seen");
     job_entry_see_lists(entry, 2, &status);
-    cr_assert_eq(entry->inherited_incarnation, 5, "until all pods are listed anew");
+    cr_assert_eq(entry->memory.inherited_incarnation, 5, "until all pods are listed anew");
     job_entry_set_job(entry, "second");
     status.incarnation = 1;
     job_entry_see_lists(entry, 2, &status);
-    cr_assert_eq(entry->inherited_incarnation, 1, "of another job");
+    cr_assert_eq(entry->memory.inherited_incarnation, 1, "of another job");
 }
 
 Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
 {
-    entry->certificate = (struct certificate_generation){.number = 1, .from_ms = 7000, .period_ms = 1000};
+    entry->memory.certificate = (struct certificate_generation){.number = 1, .from_ms = 7000, .period_ms = 1000};
     job_entry_clock_set(entry, -3000, NULL);
-    cr_assert_eq(entry->certificate.from_ms, 4000);
-    cr_assert_eq(entry->certificate.period_ms, 1000);
+    cr_assert_eq(entry->memory.certificate.from_ms, 4000);
+    cr_assert_eq(entry->memory.certificate.period_ms, 1000);
 }
 
 Test(job_entry, an_adoption_that_is_refused_is_asked_for_ever_more_rarely)
@@ -437,12 +437,12 @@ Test(job_entry, an_adoption_that_is_refused_is_asked_for_ever_more_rarely)
     static const int64_t after_ms[] = {10000, 20000, 40000, 80000, 160000, 320000, 640000, 640000};
     for (size_t i = 0; i < sizeof after_ms / sizeof *after_ms; i++) {
         job_entry_refuse_adoption(fresh, "uid-1", i ? "still no" : "no", 1000);
-        cr_assert_eq(fresh->refused[0].retry_ms, 1000 + after_ms[i]);
+        cr_assert_eq(fresh->memory.refused[0].retry_ms, 1000 + after_ms[i]);
     }
-    cr_assert_eq(fresh->refused_count, 1);
-    cr_assert_str_eq(fresh->refused[0].words, "still no");
+    cr_assert_eq(fresh->memory.refused_count, 1);
+    cr_assert_str_eq(fresh->memory.refused[0].words, "still no");
     job_entry_clock_set(fresh, -500, NULL);
-    cr_assert_eq(fresh->refused[0].retry_ms, 640500);
+    cr_assert_eq(fresh->memory.refused[0].retry_ms, 640500);
     job_entry_free(fresh);
 }
 

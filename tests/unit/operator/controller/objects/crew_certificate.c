@@ -22,7 +22,7 @@ static void encrypted(struct scene *scene)
 /* Notes, like the executor, that the Secret exists. */
 static void made(struct scene *scene)
 {
-    scene->input.certificate = scene->plan.certificate;
+    scene->input.memory.certificate = scene->plan.certificate;
 }
 
 static void check_made(struct scene *scene, int64_t number, int64_t from_ms)
@@ -61,7 +61,7 @@ Test(crew_certificate, two_are_there_before_the_first_pod)
 {
     struct scene scene;
     begin(&scene);
-    scene.input.certificate.number = FIELD_UNSET; /* a restarted operator */
+    scene.input.memory.certificate.number = FIELD_UNSET; /* a restarted operator */
     check_none(&scene, 1);
     scene_release(&scene);
 }
@@ -106,7 +106,7 @@ static void check_next_on_a_clock_set_by(int64_t by_ms)
     struct scene scene;
     begin(&scene);
     int64_t logged_ms = scene.job.status.certificate_from_ms;
-    scene.input.certificate.number = FIELD_UNSET; /* as a successor knows it: from the status alone */
+    scene.input.memory.certificate.number = FIELD_UNSET; /* as a successor knows it: from the status alone */
     scene.input.now_ms = SCENE_NOW + PERIOD;
     set_clock(&scene, by_ms);
     check_none(&scene, 1);
@@ -129,7 +129,7 @@ Test(crew_certificate, a_refusal_waits_for_its_time)
     encrypted(&scene);
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_FORBIDDEN, "no", SCENE_NOW + 5000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_FORBIDDEN, "no", SCENE_NOW + 5000, NULL};
     check_none(&scene, FIELD_UNSET);
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 5000);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);

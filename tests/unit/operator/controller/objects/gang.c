@@ -68,7 +68,7 @@ Test(gang, groups_that_may_not_be_seen_are_no_secret)
     scene.input.gang.refusal = "podgroups is forbidden: no role";
     expect_plan("Scheduled:False=PodGroupPending");
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "podgroups is forbidden: no role"));
-    scene.input.counts_since_ms = scene.input.now_ms;
+    scene.input.memory.counts_since_ms = scene.input.now_ms;
     scene.input.now_ms += scene.options.count_write_max_ms;
     expect_plan("write_status=1");
 }
@@ -304,7 +304,7 @@ Test(gang, pods_are_marked_as_each_scheduler_wants)
 Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
 {
     begin();
-    scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000, NULL};
     expect_plan("create_group=0 Scheduled:False=NameTaken");
     scene.input.now_ms += 2000;
     expect_plan("create_group=1");
@@ -313,7 +313,7 @@ Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
 Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
 {
     begin();
-    scene.input.obstacle =
+    scene.input.memory.obstacle =
         (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000, POD_GROUP_PLURAL};
     expect_plan("Scheduled:False=CreateFailed");
     scene.input.gang.state = OPTIONAL_UNKNOWN;
@@ -329,7 +329,7 @@ Test(gang, what_else_was_not_created_waits_its_time_without_the_api_too)
     static const enum optional_state states[] = {OPTIONAL_UNKNOWN, OPTIONAL_MISSING};
     begin();
     scene.input.service = NULL;
-    scene.input.obstacle =
+    scene.input.memory.obstacle =
         (struct obstacle){OBSTACLE_OUTAGE, "no answer from a webhook", scene.input.now_ms + 2000, "services"};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         scene.input.gang.state = states[i];

@@ -60,7 +60,7 @@ Test(adopt, what_no_operator_made_is_left_alone_and_told_of_once)
     cr_assert(plan_has_work(&scene.plan));
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
     cr_assert(strstr(scene.plan.events[0].note, "digits-copy"), "%s", scene.plan.events[0].note);
-    scene.input.foreign_reported = scene.plan.foreign;
+    scene.input.memory.foreign_reported = scene.plan.foreign;
     expect_plan("events=0");
 }
 
@@ -80,14 +80,14 @@ Test(adopt, what_the_server_refuses_is_left_alone_and_the_job_goes_on)
     orphan(&scene.pods[1]);
     scene.input.now_ms += 60000;
     struct refused_pod refused = {.uid = uid, .words = words, .retry_ms = scene.input.now_ms + 5000};
-    scene.input.refused = &refused;
-    scene.input.refused_count = 1;
+    scene.input.memory.refused = &refused;
+    scene.input.memory.refused_count = 1;
     expect_plan("adopt_pod=0");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
     cr_assert(strstr(scene.plan.events[0].note, "(denied by a webhook)"), "%s", scene.plan.events[0].note);
     cr_assert_eq(scene.plan.status.restart_count, 1, "its place is judged");
     cr_assert_leq(scene.plan.requeue_ms, refused.retry_ms);
-    scene.input.foreign_reported = scene.plan.foreign;
+    scene.input.memory.foreign_reported = scene.plan.foreign;
     scene.input.now_ms = refused.retry_ms;
     expect_plan("adopt_pod=1 (it may be allowed by now) restart_count=1 (the job does not wait for that)");
     cr_assert_eq(scene.plan.foreign, 1, "nor is it told again");
@@ -95,8 +95,8 @@ Test(adopt, what_the_server_refuses_is_left_alone_and_the_job_goes_on)
 
 Test(adopt, a_plan_that_does_not_look_forgets_nothing)
 {
-    scene.input.foreign_reported = 2;
-    scene.input.queue_change_reported = true;
+    scene.input.memory.foreign_reported = 2;
+    scene.input.memory.queue_change_reported = true;
     scene.job.deleted_ms = scene.input.now_ms;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.foreign, 2);

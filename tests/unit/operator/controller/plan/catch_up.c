@@ -12,12 +12,12 @@ static void plan_after_the_wait(void)
 {
     expect_plan("behind=1 write_status=0 (the cache may be old)");
     cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + scene.options.catch_up_ms);
-    scene.input.behind_since_ms = scene.input.now_ms;
+    scene.input.memory.behind_since_ms = scene.input.now_ms;
     scene.input.now_ms += scene.options.catch_up_ms;
     expect_plan("write_status=1 actions=0 (the status comes first)");
     cr_assert_str_eq(scene.plan.events[0].reason, "StatusBehind");
     scene_accept(&scene);
-    scene.input.behind_since_ms = FIELD_UNSET;
+    scene.input.memory.behind_since_ms = FIELD_UNSET;
 }
 
 Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)

@@ -13,7 +13,7 @@ SCENE_SUITE(class_plan)
 {
     scene_init(&scene, 2);
     scene.options.unrecorded_crews = true;
-    scene.input.born_ms = SCENE_NOW;
+    scene.input.memory.born_ms = SCENE_NOW;
     scene.job.training_class.name = "gpu";
     scene.input.class.state = OPTIONAL_READY;
     defaults = json_of("{\"image\":\"i\"}");
@@ -53,7 +53,7 @@ Test(class_plan, a_job_waits_for_its_class)
 {
     expect_wait("TrainingClassMissing", "ClusterTrainingClass gpu does not exist: create it, or delete the job");
     scene_expect("event=TrainingClassMissing");
-    scene.input.counts_since_ms = SCENE_NOW;
+    scene.input.memory.counts_since_ms = SCENE_NOW;
     scene.input.now_ms += scene.options.count_write_ms;
     expect_turn("write_status=1");
     expect_plan("write_status=0 actions=0 event=none");

@@ -23,7 +23,7 @@ Test(create, a_service_that_the_cache_does_not_show_holds_the_pods_back_too)
 {
     scene.input.service = NULL;
     scene_turn(&scene);
-    scene.input.obstacle =
+    scene.input.memory.obstacle =
         (struct obstacle){OBSTACLE_NAME_TAKEN, "services digits exists", SCENE_NOW + 4000, "services"};
     expect_turn("actions=0 Scheduled:False=NameTaken");
     scene.input.now_ms += 4000;
@@ -40,7 +40,7 @@ Test(create, what_is_there_is_promised_no_longer)
 Test(create, a_quota_is_waited_for_and_named)
 {
     scene_turn(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
     expect_plan("actions=0");
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
     scene_expect("Scheduled:False=QuotaExceeded events=1");
@@ -52,7 +52,8 @@ Test(create, a_quota_is_waited_for_and_named)
 Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
 {
     scene_turn(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
+    scene.input.memory.obstacle =
+        (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
     expect_plan("Failed:True=PodRejected");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
                      "spec.containers[0].image: Required value");
@@ -69,7 +70,7 @@ Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
         scene_turn(&scene);
         scene.pods[1].current = false;
         scene.input.now_ms += 60000;
-        scene.input.obstacle =
+        scene.input.memory.obstacle =
             (struct obstacle){kinds[i], "spec.containers[0].image: Required value", scene.input.now_ms + 4000, NULL};
         expect_plan("has_run=1 actions=0 (it waits)");
         cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 4000);
@@ -85,7 +86,7 @@ Test(create, a_job_that_has_run_is_not_ended_by_a_pod_that_is_rejected)
 
 static void plan_a_rejected_pod(bool expected)
 {
-    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "no", SCENE_NOW, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_REJECTED, "no", SCENE_NOW, NULL};
     scene_plan(&scene);
     cr_expect_eq(scene.plan.has_run, expected);
     cr_expect_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), expected ? "" : "PodRejected");
@@ -194,7 +195,7 @@ Test(create, a_spec_full_of_nonsense_is_answered_too)
 Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
 {
     scene_turn(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
@@ -206,9 +207,9 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
 {
     scene_turn(&scene);
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
-    scene.input.gone = &gone;
-    scene.input.gone_count = 1;
-    scene.input.gone_incarnation = 1;
+    scene.input.memory.gone = &gone;
+    scene.input.memory.gone_count = 1;
+    scene.input.memory.gone_incarnation = 1;
     expect_turn("create_pod=0 disruptions=1 incarnation=2");
     expect_plan("create_pod=3 (of an older incarnation than what is promised now)");
 }
@@ -218,16 +219,16 @@ Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
 {
     scene_turn(&scene);
     struct unsure_pod unsure = {.role = ROLE_WORKER, .index = 1, .incarnation = 1};
-    scene.input.unsure = &unsure;
-    scene.input.unsure_count = 1;
+    scene.input.memory.unsure = &unsure;
+    scene.input.memory.unsure_count = 1;
     scene.job.status.incarnation = 2;
     expect_plan("look_for_pod=1");
     cr_assert_eq(scene.plan.actions[0].index, 1);
     cr_assert_eq(scene.plan.actions[0].incarnation, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "the others do not wait for it");
-    scene.input.inherited_incarnation = 2;
+    scene.input.memory.inherited_incarnation = 2;
     expect_plan("look_for_pod=1 create_pod=0 incarnation=2 (nor is another promised)");
-    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     expect_plan("actions=0 (not yet)");
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
 }
@@ -238,7 +239,7 @@ Test(create, what_a_successor_finds_promised_it_promises_under_another_incarnati
     scene_turn(&scene);
     scene_add_pod(&scene, ROLE_WORKER, 1, 1);
     scene.input.service = &scene.service;
-    scene.input.inherited_incarnation = 1;
+    scene.input.memory.inherited_incarnation = 1;
     expect_turn(
         "actions=0 write_status=1 incarnation=2 attempt=1 restart_count=0 (nobody knows of an end) worker.pending=0,2");
     expect_plan("create_pod=2 (once)");
@@ -252,7 +253,7 @@ Test(create, what_a_successor_finds_whole_keeps_its_incarnation)
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;
-    scene.input.inherited_incarnation = 1;
+    scene.input.memory.inherited_incarnation = 1;
     expect_plan("actions=0 incarnation=1");
 }
 
@@ -260,7 +261,7 @@ Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
 {
     scene_turn(&scene);
     scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
-    scene.input.inherited_incarnation = 1;
+    scene.input.memory.inherited_incarnation = 1;
     expect_plan("incarnation=1");
     scene.input.now_ms += 5000;
     expect_plan("incarnation=2");

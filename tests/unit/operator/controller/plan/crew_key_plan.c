@@ -7,14 +7,14 @@ SCENE_SUITE(crew_key_plan)
 {
     scene_init_running(&scene, 3);
     scene.key_in_doubt = true;
-    scene.input.key = (struct crew_key_look){0};
+    scene.input.memory.key_look = (struct crew_key_look){0};
     scene.input.now_ms += 60000;
 }
 
 static void look(bool there)
 {
     cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 1);
-    scene.input.key = (struct crew_key_look){scene.plan.incarnation, scene.input.now_ms, there};
+    scene.input.memory.key_look = (struct crew_key_look){scene.plan.incarnation, scene.input.now_ms, there};
     scene_plan(&scene);
 }
 
@@ -53,7 +53,7 @@ Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
     look(false);
     cr_assert_eq(scene.plan.action_count, 1);
     cr_assert_eq(scene.plan.actions[0].type, ACTION_CREATE_KEY);
-    scene.input.key.there = true;
+    scene.input.memory.key_look.there = true;
     expect_plan("create_pod=3 attempt=2 (once)");
 }
 
@@ -110,7 +110,7 @@ Test(crew_key_plan, crews_without_a_key_are_left_alone)
 Test(crew_key_plan, a_successor_of_the_operator_asks_once)
 {
     lose_worker();
-    scene.input.inherited_incarnation = scene.job.status.incarnation;
+    scene.input.memory.inherited_incarnation = scene.job.status.incarnation;
     expect_turn("actions=0 (it promises anew first)");
     scene_plan(&scene);
     look(true);

@@ -47,8 +47,8 @@ static size_t forced_on_node(enum node_state state, int64_t after_ms)
 {
     scene.pods[1].node = "node-a";
     look = (struct node_look){"node-a", state, scene.pods[1].deletion_ms + after_ms};
-    scene.input.nodes = &look;
-    scene.input.node_count = 1;
+    scene.input.memory.nodes = &look;
+    scene.input.memory.node_count = 1;
     return forced_after(after_ms);
 }
 

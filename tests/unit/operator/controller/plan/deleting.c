@@ -47,6 +47,6 @@ Test(deleting, a_job_that_nobody_began_is_left_alone)
 {
     scene_release(&scene);
     scene_init(&scene, 2);
-    scene.job.deleted_ms = scene.input.born_ms = SCENE_NOW;
+    scene.job.deleted_ms = scene.input.memory.born_ms = SCENE_NOW;
     expect_plan("actions=0 write_status=0");
 }

@@ -122,7 +122,7 @@ Test(finishing, a_refused_pod_that_would_come_too_late_ends_no_job)
     scene_end_pod(&scene, &scene.pods[3], 1);
     scene_turn(&scene);
     finish(1);
-    scene.input.obstacle = (struct obstacle){.kind = OBSTACLE_REJECTED, .message = "no"};
+    scene.input.memory.obstacle = (struct obstacle){.kind = OBSTACLE_REJECTED, .message = "no"};
     expect_plan("Failed:True=");
 }
 

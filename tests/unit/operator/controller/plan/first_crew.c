@@ -9,13 +9,13 @@ SCENE_SUITE(first_crew)
 {
     scene_init(&scene, 2);
     scene.options.unrecorded_crews = true;
-    scene.input.born_ms = SCENE_NOW - 5000;
+    scene.input.memory.born_ms = SCENE_NOW - 5000;
 }
 
 static void begin(void)
 {
     scene_plan(&scene);
-    scene.input.counts_since_ms = scene.input.now_ms;
+    scene.input.memory.counts_since_ms = scene.input.now_ms;
     for (int64_t i = 0; i < 2; i++) {
         struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, FIRST_INCARNATION);
         pod->attempt = FIRST_ATTEMPT;
@@ -73,15 +73,15 @@ Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
     begin();
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
     scene.input.pod_count = 1;
-    scene.input.gone = &gone;
-    scene.input.gone_count = 1;
-    scene.input.gone_incarnation = 1;
+    scene.input.memory.gone = &gone;
+    scene.input.memory.gone_count = 1;
+    scene.input.memory.gone_incarnation = 1;
     expect_plan("create_pod=0 disruptions=1 incarnation=2");
 }
 
 Test(first_crew, a_job_that_was_there_before_is_promised_first)
 {
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     expect_plan("actions=0 write_status=1 worker.pending=0-1");
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION + 1,
                  "one of incarnation 1 may live where nobody sees it");
@@ -91,7 +91,7 @@ Test(first_crew, a_job_that_was_there_before_is_promised_first)
 /* Its operator was killed before it told of its crew, which was removed by force; the job was suspended and resumed. */
 Test(first_crew, a_resumed_jobs_crew_has_another_incarnation_than_an_unseen_one)
 {
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene.job.suspend = true;
     scene_turn(&scene);
     scene.job.suspend = false;
@@ -103,7 +103,7 @@ Test(first_crew, a_resumed_jobs_crew_has_another_incarnation_than_an_unseen_one)
 
 Test(first_crew, where_nobody_begins_any_untold_has_the_first_incarnation)
 {
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene.options.unrecorded_crews = false;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
@@ -118,7 +118,7 @@ Test(first_crew, a_killed_operators_crew_is_reported_and_completed)
 {
     begin();
     scene.input.pod_count = 1;
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene.pods[0].created_ms = scene.input.now_ms - 30000;
     expect_plan("actions=0 (the status first: an old cache is found out by it)");
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000, "deadlines count the time without an operator");
@@ -136,7 +136,7 @@ Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
 {
     begin();
     scene.input.pod_count = 1;
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene_turn(&scene);
     scene.input.pod_count = 2;
     expect_plan("delete_pod=1 create_pod=0 (its successor waits until it is not current any more)");
@@ -147,7 +147,7 @@ Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
 Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is)
 {
     begin();
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     expect_plan("write_status=1");
     cr_assert_eq(scene.plan.status.incarnation, FIRST_INCARNATION);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
@@ -156,7 +156,7 @@ Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is
 Test(first_crew, a_killed_operators_crew_started_with_its_oldest_pod)
 {
     begin();
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene.pods[0].created_ms = SCENE_NOW - 20000;
     scene.pods[1].created_ms = SCENE_NOW - 30000;
     scene_plan(&scene);
@@ -169,7 +169,7 @@ Test(first_crew, a_killed_operators_crew_started_with_its_oldest_pod)
 Test(first_crew, a_pod_that_appears_after_the_job_was_suspended_is_ended)
 {
     begin();
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     scene.job.suspend = true;
     scene.job.status.conditions[CONDITION_SUSPENDED] =
         (struct condition){.status = CONDITION_TRUE, .reason = "Suspended", .message = ""};
@@ -233,10 +233,10 @@ Test(first_crew, a_job_that_waits_or_has_a_past_is_promised_first)
 /* A field of its template that pods do not have still ends the job, and does not become one that it has run with. */
 Test(first_crew, promised_again_and_again_is_still_the_first)
 {
-    scene.input.born_ms = FIELD_UNSET;
+    scene.input.memory.born_ms = FIELD_UNSET;
     for (int successor = 0; successor < 3; successor++) {
         scene_turn(&scene);
-        scene.input.inherited_incarnation = scene.job.status.incarnation;
+        scene.input.memory.inherited_incarnation = scene.job.status.incarnation;
     }
     scene_plan(&scene);
     cr_assert_eq(scene.plan.incarnation, FIRST_INCARNATION + 3);
@@ -244,7 +244,7 @@ Test(first_crew, promised_again_and_again_is_still_the_first)
     struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.incarnation);
     expect_plan("first_pods=0");
     scene.input.now_ms += 60000;
-    scene.input.counts_since_ms = SCENE_NOW;
+    scene.input.memory.counts_since_ms = SCENE_NOW;
     expect_turn("write_status=1");
     pod->owner_uid = pod->job_uid = "another";
     expect_plan("first_pods=0 (one was seen, whatever became of it)");

@@ -26,8 +26,8 @@ SCENE_SUITE(hang_report)
     hung[0] = (struct hung_pod){"digits-worker-0-1", STACK("all_reduce")};
     hung[1] = (struct hung_pod){"digits-worker-1-1", STACK("read")};
     hung[2] = (struct hung_pod){"digits-worker-2-1", STACK("all_reduce")};
-    scene.input.hung = hung;
-    scene.input.hung_count = 3;
+    scene.input.memory.hung = hung;
+    scene.input.memory.hung_count = 3;
 }
 
 static const char *note(void)
@@ -55,7 +55,7 @@ Test(hang_report, the_pod_that_the_others_wait_for_is_named_first)
     scene_plan(&scene);
     cr_expect_str_eq(note(), "", "it is too old, and another operator may have said it");
     scene.input.now_ms -= 3600000;
-    scene.input.hang_reported_attempt = 1;
+    scene.input.memory.hang_reported_attempt = 1;
     scene_plan(&scene);
     cr_expect_str_eq(note(), "", "it is said once");
     cr_expect_eq(scene.plan.hung_attempt, 0);
@@ -89,7 +89,7 @@ Test(hang_report, pods_that_still_end_are_waited_for)
     for (size_t i = 0; i < 3; i++)
         scene_end_pod(&scene, &scene.pods[i], 143);
     scene.pods[1].termination_message = STACK("read");
-    scene.input.hung_count = 0;
+    scene.input.memory.hung_count = 0;
     scene_plan(&scene);
     cr_expect(strstr(note(), "pod digits-worker-1-1 was at read (train.py:7)"), "%s", note());
 }

@@ -126,8 +126,8 @@ Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
 Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_lost)
 {
     struct finished_pod finished = {.role = ROLE_WORKER, .index = 2, .attempt = 1};
-    scene.input.finished = &finished;
-    scene.input.finished_count = 1;
+    scene.input.memory.finished = &finished;
+    scene.input.memory.finished_count = 1;
     scene.input.pod_count = 2;
     expect_plan("restart_count=0 worker.completed=2");
     finished.attempt = 0;

@@ -36,11 +36,11 @@ Test(notice, the_end_is_sent_once_the_status_has_it_until_it_is_delivered)
         cr_assert_not(notice_is_about_end(scene.plan.end_notice.id, "another"));
         cr_assert_eq(scene.plan.end_notice.until_ms, scene.input.now_ms + NOTICE_END_MS);
     }
-    scene.input.notice = NOTICE_DELIVERED;
+    scene.input.memory.notice = NOTICE_DELIVERED;
     expect_turn("write_status=1 events=0");
     cr_assert_eq(scene.job.status.notice_since_ms, FIELD_UNSET);
     cr_assert_null(scene.plan.end_notice.id);
-    scene.input.notice = NOTICE_OPEN;
+    scene.input.memory.notice = NOTICE_OPEN;
     expect_turn("write_status=0");
     cr_assert_null(scene.plan.end_notice.id, "an operator that is started later does not tell it again");
 }
@@ -72,7 +72,7 @@ Test(notice, it_is_a_cloud_event_without_any_text_of_the_program)
 Test(notice, one_that_is_given_up_leaves_an_event)
 {
     end_job(0);
-    scene.input.notice = NOTICE_FAILED;
+    scene.input.memory.notice = NOTICE_FAILED;
     expect_turn("event=NotificationFailed write_status=1");
     cr_assert_eq(scene.job.status.notice_since_ms, FIELD_UNSET);
 }
@@ -82,7 +82,7 @@ Test(notice, ttl_waits_for_the_delivery)
     scene.job.run_policy.ttl_seconds_after_finished = 0;
     end_job(0);
     expect_plan("delete_job=0");
-    scene.input.notice = NOTICE_DELIVERED;
+    scene.input.memory.notice = NOTICE_DELIVERED;
     expect_plan("delete_job=1");
 }
 

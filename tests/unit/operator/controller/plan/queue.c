@@ -96,7 +96,7 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note,
                      "the job's queue is now production, but the job has quota of queue research"));
-    scene.input.queue_change_reported = scene.plan.queue_change_waits;
+    scene.input.memory.queue_change_reported = scene.plan.queue_change_waits;
     expect_plan("events=0 (told once)");
     scene.job.suspend = true;
     scene_turn(&scene);
@@ -112,7 +112,7 @@ Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
     expect_plan("actions=0 (pods run on it)");
     cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
     cr_assert(strstr(scene.plan.events[0].note, "was taken off, but the job has quota of queue research"));
-    scene.input.queue_change_reported = scene.plan.queue_change_waits;
+    scene.input.memory.queue_change_reported = scene.plan.queue_change_waits;
     expect_plan("events=0 (told once)");
     workload.reserved = false;
     expect_plan("delete_workload=1 actions=1 (its pods stay)");
@@ -914,7 +914,7 @@ Test(queue, a_successor_waits_until_its_place_is_known)
 static void refuse_workload(enum obstacle_kind kind)
 {
     scene_turn(&scene);
-    scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000, NULL};
+    scene.input.memory.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000, NULL};
 }
 
 Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)

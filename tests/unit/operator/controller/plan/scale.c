@@ -87,9 +87,9 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
     scene.job.status.workers = scene.job.document.workers = 1;
     scene.pod_count = scene.input.pod_count = 1;
     struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
-    scene.input.gone = &gone;
-    scene.input.gone_count = 1;
-    scene.input.gone_incarnation = 1;
+    scene.input.memory.gone = &gone;
+    scene.input.memory.gone_count = 1;
+    scene.input.memory.gone_incarnation = 1;
     scene.job.document.workers = 2;
     expect_plan("restart_count=0 worker.pending=1");
 }

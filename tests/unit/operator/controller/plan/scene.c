@@ -64,11 +64,11 @@ void scene_init(struct scene *scene, int64_t workers)
         .job = &scene->job,
         .pods = scene->list,
         .service = &scene->service,
-        .certificate = {.number = FIELD_UNSET},
-        .born_ms = FIELD_UNSET,
-        .counts_since_ms = FIELD_UNSET,
-        .pods_changed_ms = FIELD_UNSET,
-        .behind_since_ms = FIELD_UNSET,
+        .memory.certificate = {.number = FIELD_UNSET},
+        .memory.born_ms = FIELD_UNSET,
+        .memory.counts_since_ms = FIELD_UNSET,
+        .memory.pods_changed_ms = FIELD_UNSET,
+        .memory.behind_since_ms = FIELD_UNSET,
         .queue = {.replaced_since_ms = FIELD_UNSET},
         .answers = {.asked_ms = FIELD_UNSET, .since_ms = FIELD_UNSET},
         .now_ms = SCENE_NOW,
@@ -165,7 +165,7 @@ const struct plan *scene_plan(struct scene *scene)
     int64_t incarnation = scene->job.status.incarnation > 0 ? scene->job.status.incarnation
                                                             : 1; /* a first crew may be begun unrecorded */
     if (!scene->key_in_doubt)
-        scene->input.key = (struct crew_key_look){incarnation, scene->input.now_ms, true};
+        scene->input.memory.key_look = (struct crew_key_look){incarnation, scene->input.now_ms, true};
     plan_job(&scene->input, &scene->plan);
     return &scene->plan;
 }

@@ -44,7 +44,7 @@ Test(status_change, mere_counts_wait_for_their_like)
     expect_plan("write_status=0");
     cr_assert(scene.plan.counts_wait);
     cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + 1000);
-    scene.input.counts_since_ms = SCENE_NOW;
+    scene.input.memory.counts_since_ms = SCENE_NOW;
     scene.input.now_ms += 1000;
     expect_plan("write_status=1");
 }
@@ -96,8 +96,8 @@ static int64_t gathers_for(int64_t since_ms, int64_t changed_ms, const char *pro
     scene.pods[1].ready = false;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
     scene.job.status.replicas[ROLE_WORKER].pending = promise;
-    scene.input.counts_since_ms = SCENE_NOW - since_ms;
-    scene.input.pods_changed_ms = SCENE_NOW - changed_ms;
+    scene.input.memory.counts_since_ms = SCENE_NOW - since_ms;
+    scene.input.memory.pods_changed_ms = SCENE_NOW - changed_ms;
     scene_plan(&scene);
     int64_t wait_ms = scene.plan.write_status ? 0 : scene.plan.requeue_ms - SCENE_NOW;
     return wait_ms;
@@ -121,7 +121,7 @@ static int writes_of_a_life(bool unrecorded, int start, int end)
     int writes = 0;
     scene_init(&scene, 8);
     scene.options.unrecorded_crews = unrecorded;
-    scene.input.born_ms = unrecorded ? SCENE_NOW : FIELD_UNSET;
+    scene.input.memory.born_ms = unrecorded ? SCENE_NOW : FIELD_UNSET;
     for (int step = 0; step < end + 40; step++) {
         bool changes = step == 4 || step == 5;
         scene.input.now_ms = SCENE_NOW + step * 250;
@@ -141,11 +141,12 @@ static int writes_of_a_life(bool unrecorded, int start, int end)
             changes |= scene.pods[i].ready != was_ready || step == end + (int)(7 - i) % 3;
         }
         if (changes)
-            scene.input.pods_changed_ms = scene.input.now_ms;
+            scene.input.memory.pods_changed_ms = scene.input.now_ms;
         scene_plan(&scene);
-        scene.input.counts_since_ms = !scene.plan.counts_wait                      ? FIELD_UNSET
-                                      : scene.input.counts_since_ms == FIELD_UNSET ? scene.input.now_ms
-                                                                                   : scene.input.counts_since_ms;
+        scene.input.memory.counts_since_ms = !scene.plan.counts_wait ? FIELD_UNSET
+                                             : scene.input.memory.counts_since_ms == FIELD_UNSET
+                                                 ? scene.input.now_ms
+                                                 : scene.input.memory.counts_since_ms;
         if (scene.plan.write_status) {
             writes++;
             scene_accept(&scene);

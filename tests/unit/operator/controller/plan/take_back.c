@@ -33,8 +33,8 @@ static void vanish(void)
 {
     scene.list[0] = scene.list[1];
     scene.input.pod_count = 1;
-    scene.input.vanished_attempt = 1;
-    scene.input.vanished_ms = scene.input.now_ms;
+    scene.input.memory.vanished_attempt = 1;
+    scene.input.memory.vanished_ms = scene.input.now_ms;
 }
 
 Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
@@ -48,8 +48,8 @@ Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
 
 Test(take_back, a_pod_that_had_vanished_before_explains_nothing)
 {
-    scene.input.vanished_attempt = 1;
-    scene.input.vanished_ms = scene.input.now_ms - 5000;
+    scene.input.memory.vanished_attempt = 1;
+    scene.input.memory.vanished_ms = scene.input.now_ms - 5000;
     charge(1);
     expect_plan("failures=1");
 }
@@ -58,7 +58,7 @@ Test(take_back, a_vanished_pod_of_another_attempt_explains_nothing)
 {
     charge(1);
     vanish();
-    scene.input.vanished_attempt = 2;
+    scene.input.memory.vanished_attempt = 2;
     expect_plan("failures=1");
 }
 

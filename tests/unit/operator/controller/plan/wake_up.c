@@ -40,9 +40,10 @@ static void sleep_on(void)
     const struct plan *plan = &scene.plan;
     if (plan->write_status)
         store();
-    scene.input.counts_since_ms = !plan->counts_wait                           ? FIELD_UNSET
-                                  : scene.input.counts_since_ms == FIELD_UNSET ? scene.input.now_ms
-                                                                               : scene.input.counts_since_ms;
+    scene.input.memory.counts_since_ms = !plan->counts_wait ? FIELD_UNSET
+                                         : scene.input.memory.counts_since_ms == FIELD_UNSET
+                                             ? scene.input.now_ms
+                                             : scene.input.memory.counts_since_ms;
     if (plan->write_status)
         return;
     cr_assert_neq(plan->requeue_ms, PLAN_NEVER, "nobody ever looks again");
@@ -156,7 +157,7 @@ Test(wake_up, a_refused_create_is_tried_again_in_time)
     scene_plan(&scene);
     store();
     int64_t retry_ms = scene.input.now_ms + 8 * SECOND_MS;
-    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "no answer", retry_ms, NULL};
+    scene.input.memory.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "no answer", retry_ms, NULL};
     check_done_at(creates_pod, retry_ms);
 }
 
