@@ -5,7 +5,7 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/job_secret.h"
 
 #define SKEW_S 3600 /* how far behind a node's clock may be */
@@ -15,7 +15,7 @@ static const char *const files[] = {CREW_TLS_EVEN, CREW_TLS_ODD};
 
 bool crew_certificate_is_needed(const struct training_job *job)
 {
-    return job->document.encryption == ENCRYPTION_TLS && crew_key_is_needed(job);
+    return job->document.encryption == ENCRYPTION_TLS && job->framework == FRAMEWORK_COXSWAIN && crew_has_peers(job);
 }
 
 bool crew_certificate_replaces(int64_t generation)

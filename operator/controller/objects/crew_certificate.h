@@ -27,7 +27,7 @@ struct certificate_generation {
     int64_t period_ms;
 };
 
-/* Returns whether the job asks for encryption and its crew needs a key (crew_key_is_needed). */
+/* Returns whether the job asks for encryption and its crew of our workers has, or can grow to, several pods. */
 bool crew_certificate_is_needed(const struct training_job *job);
 /* Returns whether the generation's Secret has the name of an older generation's, which must be
  * deleted first. */

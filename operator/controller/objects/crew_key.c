@@ -11,10 +11,7 @@
 
 bool crew_key_is_needed(const struct training_job *job)
 {
-    int64_t pods = job->elastic.enabled ? job->elastic.max_workers : 0;
-    for (int role = 0; role < ROLE_COUNT; role++)
-        pods += crew_role_count(job, (enum role)role);
-    return job->framework == FRAMEWORK_COXSWAIN && pods > 1;
+    return job->framework == FRAMEWORK_COXSWAIN && (crew_has_peers(job) || job_document_uses_plugin(&job->document));
 }
 
 static char *secret_name(const struct training_job *job)

@@ -7,6 +7,14 @@ int64_t crew_role_count(const struct training_job *job, enum role role)
     return count >= 0 && count <= CREW_ROLE_MAX ? count : 0;
 }
 
+bool crew_has_peers(const struct training_job *job)
+{
+    int64_t pods = job->elastic.enabled ? job->elastic.max_workers : 0;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        pods += crew_role_count(job, (enum role)role);
+    return pods > 1;
+}
+
 int64_t crew_role_minimum(const struct training_job *job, enum role role)
 {
     int64_t count = crew_role_count(job, role), least = job->elastic.min_workers;

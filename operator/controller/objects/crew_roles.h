@@ -18,6 +18,8 @@
  * invalid specs are parsed too. */
 #define CREW_ROLE_MAX 100000
 int64_t crew_role_count(const struct training_job *job, enum role role);
+/* Returns whether the crew has, or can grow to, several pods. */
+bool crew_has_peers(const struct training_job *job);
 /* Returns the fewest pods of the role with which the crew can work: workers.minReplicas for
  * workers of an elastic crew, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);

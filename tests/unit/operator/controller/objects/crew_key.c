@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "operator/controller/objects/crew_certificate.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 #include <criterion/criterion.h>
 
@@ -40,6 +41,22 @@ Test(crew_key, only_crews_of_our_worker_have_one)
     cr_assert_not(crew_key_is_needed(&scene.job));
     scene_release(&scene);
     scene_init(&scene, 1);
+    cr_assert_not(crew_key_is_needed(&scene.job));
+    scene_release(&scene);
+}
+
+Test(crew_key, one_pod_proves_its_compiled_code_with_a_key)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    scene.job.document.encryption = ENCRYPTION_TLS;
+    scene.job.document.model.program_path = "digits";
+    cr_assert(crew_key_is_needed(&scene.job));
+    cr_assert_not(crew_certificate_is_needed(&scene.job), "it sends nothing to another pod");
+    scene.job.document.model.program_path = NULL;
+    scene.job.document.devices.type = DEVICE_TYPE_TPU;
+    cr_assert(crew_key_is_needed(&scene.job));
+    scene.job.framework = FRAMEWORK_JAX;
     cr_assert_not(crew_key_is_needed(&scene.job));
     scene_release(&scene);
 }
