@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,10 +19,12 @@
 #include "common/contract/environment.h"
 #include "common/hexadecimal.h"
 #include "common/json.h"
+#include "common/log.h"
 #include "common/memory.h"
 #include "common/version.h"
 #include "worker/checkpoint/file.h"
 #include "worker/comm/crew_key.h"
+#include "worker/device/host_memory.h"
 #include "worker/model/program.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/step_plan.h"
@@ -219,11 +222,25 @@ static const char *last_line(struct buffer *words)
     return cause != NULL ? cause + 3 : line;
 }
 
-static int judge(int status, struct buffer *words, struct error *error)
+/* The system kills without being asked when memory runs out, on the node or in a cgroup. Another pod may have more. */
+static int tell_kill(const struct rusage *usage, struct error *error)
+{
+    struct host_memory_limit limit = host_memory_limit_read("");
+    return error_set(
+        error, ERROR_DEVICE,
+        "the process that compiles the model was killed (SIGKILL) with %ld MiB in memory, as the system does "
+        "when memory runs out: raise resources.limits.memory, or take a node with more (the limit here is "
+        "%" PRId64 " MiB)",
+        usage->ru_maxrss / 1024, limit.bytes >> 20);
+}
+
+static int judge(int status, const struct rusage *usage, struct buffer *words, struct error *error)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     const char *line = last_line(words);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return tell_kill(usage, error);
     if (WIFSIGNALED(status))
         return error_set(error, ERROR_INVALID,
                          "the PJRT plugin ended with signal %d while it compiled the model: %.600s", WTERMSIG(status),
@@ -247,26 +264,42 @@ static int read_from_start(int descriptor, struct buffer *buffer, const char *wh
     return buffer_read_descriptor(buffer, descriptor, what, error);
 }
 
-/* *code stays empty if the plugin cannot give it. */
-static int compile_apart(const struct compiled_model *model, unsigned tpus, int threads, struct buffer *code,
-                         struct error *error)
+/* Returns once the child has ended. */
+static int run_child(const struct compiled_model *model, unsigned tpus, int threads, struct buffer *code,
+                     struct buffer *words, int *ret_status, struct rusage *ret_usage, struct error *error)
 {
-    SCOPED_BUFFER words;
     SCOPED_CLOSE int answer = memfd_create("code", MFD_CLOEXEC), said = memfd_create("words", MFD_CLOEXEC);
     pid_t child;
-    int status;
-    buffer_init(&words, WORDS_MAX);
+    buffer_clear(code);
+    buffer_clear(words);
     if (answer < 0 || said < 0)
         return error_set_errno(error, "make files in memory for the compiled program");
     if (start_child(model, tpus, threads, answer, said, &child, error) < 0)
         return -1;
-    while (waitpid(child, &status, 0) < 0)
+    while (wait4(child, ret_status, 0, ret_usage) < 0)
         if (errno != EINTR)
             return error_set_errno(error, "wait for the process that compiles the model");
-    (void)read_from_start(said, &words, "the compiler's words", NULL);
-    if (judge(status, &words, error) < 0)
-        return -1;
+    (void)read_from_start(said, words, "the compiler's words", NULL);
     return read_from_start(answer, code, "the compiled program", error);
+}
+
+/* *code stays empty if the plugin cannot give it. A signal may have ended the child by chance, so it is started once more. */
+static int compile_apart(const struct compiled_model *model, unsigned tpus, int threads, struct buffer *code,
+                         struct error *error)
+{
+    SCOPED_BUFFER words;
+    struct rusage usage;
+    int status;
+    buffer_init(&words, WORDS_MAX);
+    if (run_child(model, tpus, threads, code, &words, &status, &usage, error) < 0)
+        return -1;
+    if (WIFSIGNALED(status)) {
+        log_warning("a signal has ended the process that compiles the model; starting it once more", "signal",
+                    strsignal(WTERMSIG(status)), NULL);
+        if (run_child(model, tpus, threads, code, &words, &status, &usage, error) < 0)
+            return -1;
+    }
+    return judge(status, &usage, &words, error);
 }
 
 /* On the devices of this machine. */

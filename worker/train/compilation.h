@@ -4,9 +4,9 @@
  * (model/program.h), which the job gives (docs/programs.md) or its layers are translated to; a PJRT
  * plugin compiles it. trainer_model.c calls compilation_run when it opens the model.
  *
- * The compiler runs in a child process (coxswain-worker --compile-program or --compile-model): if it
- * crashes, compilation_run returns an error with its last message, and the worker can report why it
- * ends.
+ * The compiler runs in a child process (coxswain-worker --compile-program or --compile-model). If a
+ * signal ends it, it is started once more; if it crashes again, compilation_run returns an error with
+ * its last message, and the worker can report why it ends.
  *
  * The compiled code is cached in the folder COMPILATION_CACHE beside the checkpoints. A file's name
  * is a digest of everything that the code depends on: the program, the worker's version, the plugin,
@@ -36,7 +36,8 @@ struct xla_options;
  * since one process at a time can use a machine's TPUs.
  *
  * ERROR_INVALID, with the compiler's last message: the program cannot be compiled, or does not match its program.json.
- * ERROR_NO_SPACE: it does not fit into a device's memory. Other errors: those of xla_client_open. */
+ * ERROR_NO_SPACE: it does not fit into a device's memory. ERROR_DEVICE: the compiler was killed twice, mostly for want of memory in
+ * the host. Other errors: those of xla_client_open. */
 int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, const struct xla_options *options,
                     int threads, struct error *error);
 
