@@ -41,6 +41,8 @@ enum exit_code {
 #undef X
 };
 
+#define REASON_DIVERGED "Diverged" /* the reason of a job that failed with NOT_FINITE; a sweep counts it as diverged */
+
 /* Of coxswain-storage: the server refuses its credentials. It has EXIT_CODE_BAD_DATA, too, for what time does not cure. */
 #define STORAGE_EXIT_REFUSED 77
 

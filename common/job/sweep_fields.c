@@ -336,7 +336,8 @@ static const struct field spec_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(0, SWEEP_TRIALS_MAX),
      .fallback = "3",
-     .description = "How many trials may fail. With one more the sweep fails, and its other trials are suspended."},
+     .description = "How many trials may fail. With one more the sweep fails, and its other trials are suspended. "
+                    "Trials whose loss becomes infinite or not a number do not count."},
     {.name = "ttlSecondsAfterFinished",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, ttl_seconds_after_finished),
@@ -357,6 +358,8 @@ static const struct field trials_fields[] = {
     COUNTER("succeeded", sweep_status, trials.succeeded, "Trials that succeeded and reported the metric."),
     COUNTER("failed", sweep_status, trials.failed,
             "Trials that failed, were deleted, could not be created or did not report the metric."),
+    COUNTER("diverged", sweep_status, trials.diverged,
+            "Trials whose loss became infinite or not a number. They do not count against maxFailedTrials."),
     COUNTER("stopped", sweep_status, trials.stopped, "Trials that were stopped early."),
     COUNTER("paused", sweep_status, trials.paused, "Trials that are paused, and may go on."),
 };
@@ -401,7 +404,8 @@ static const struct field record_fields[] = {
      LONE,
      .words = sweep_trial_state_words,
      .description = "What became of the trial. Running: it has been started, or is about to be, and is not over. "
-                    "Paused: it is not over, and its job is suspended until it is among the best of its rung."},
+                    "Paused: it is not over, and its job is suspended until it is among the best of its rung. "
+                    "Diverged: its loss became infinite or not a number."},
     TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
          "Its value of the metric, a decimal string: the last one if it has succeeded, the one that it was stopped or "
          "paused for if it was."),

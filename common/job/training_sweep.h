@@ -15,8 +15,9 @@
     X(TRIAL_RUNNING, "Running") /* or recorded to be created */                                                        \
     X(TRIAL_SUCCEEDED, "Succeeded")                                                                                    \
     X(TRIAL_FAILED, "Failed")                                                                                          \
-    X(TRIAL_STOPPED, "Stopped") /* early, since others were better */                                                  \
-    X(TRIAL_PAUSED, "Paused")   /* since others were better so far; it may go on later */
+    X(TRIAL_STOPPED, "Stopped")   /* early, since others were better */                                                \
+    X(TRIAL_PAUSED, "Paused")     /* since others were better so far; it may go on later */                            \
+    X(TRIAL_DIVERGED, "Diverged") /* its loss became infinite or not a number */
 #define EARLY_STOPPING_TYPES(X)                                                                                        \
     X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA") X(EARLY_STOPPING_HYPERBAND, "Hyperband")
 #define EARLY_STOPPING_ACTIONS(X) X(EARLY_STOPPING_STOP, "Stop") X(EARLY_STOPPING_PAUSE, "Pause")
@@ -128,7 +129,7 @@ struct sweep_status {
     struct condition conditions[SWEEP_CONDITION_COUNT];
     const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct {
-        int64_t total, running, succeeded, failed, stopped, paused;
+        int64_t total, running, succeeded, failed, diverged, stopped, paused;
     } trials;
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */

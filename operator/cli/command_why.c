@@ -31,7 +31,8 @@ static int why_sweep(struct cluster *cluster, const char *name, const char *tria
     if (!trial)
         sweep_print_why(&trials.view, cluster->kept, &text);
     for (size_t i = 0; trial && i < trials.view.count; i++)
-        if (strcmp(trials.view.trials[i]->name, trial) == 0 && trials.view.trials[i]->failed)
+        if (strcmp(trials.view.trials[i]->name, trial) == 0 &&
+            (trials.view.trials[i]->failed || trials.view.trials[i]->diverged))
             sweep_print_end(&sweep, trials.view.trials[i], &text);
     fputs(buffer_text(&text), stdout);
     return text.length > 0 ? 0 : -1;

@@ -208,7 +208,7 @@ bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms)
     if (follow->over_ms == 0)
         follow->over_ms = now_ms;
     return (informer_synced(follow->trials) &&
-            count_ends(follow) >= status->trials.succeeded + status->trials.failed) ||
+            count_ends(follow) >= status->trials.succeeded + status->trials.failed + status->trials.diverged) ||
            now_ms - follow->over_ms > LAST_TRIALS_MS;
 }
 

@@ -37,6 +37,8 @@ static void print_counts(const struct training_sweep *sweep, struct buffer *out)
         buffer_format(out, ", %" PRId64 " running", sweep->status.trials.running);
     if (sweep->status.trials.failed > 0)
         buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
+    if (sweep->status.trials.diverged > 0)
+        buffer_format(out, ", %" PRId64 " diverged", sweep->status.trials.diverged);
     if (sweep->status.trials.stopped > 0)
         buffer_format(out, ", %" PRId64 " stopped early", sweep->status.trials.stopped);
     if (sweep->status.trials.paused > 0)
@@ -66,8 +68,8 @@ void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buff
 
 void sweep_print_end(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out)
 {
-    if (line->failed)
-        buffer_format(out, "%s failed: %s; with ", line->name,
+    if (line->failed || line->diverged)
+        buffer_format(out, "%s %s: %s; with ", line->name, line->failed ? "failed" : "diverged",
                       *line->message ? line->message : "the reason was in its job, which has been deleted");
     else if (line->stopped || line->paused)
         buffer_format(out, "%s %s: %s %s after step %" PRId64 " with ", line->name,
@@ -86,6 +88,8 @@ static void print_ends(const struct training_sweep *sweep, struct buffer *out)
 {
     buffer_format(out, "%" PRId64 " of %" PRId64 " trials succeeded", sweep->status.trials.succeeded,
                   sweep->status.trials.total);
+    if (sweep->status.trials.diverged > 0)
+        buffer_format(out, ", %" PRId64 " diverged", sweep->status.trials.diverged);
     if (sweep->status.trials.stopped > 0)
         buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
     if (sweep->status.trials.paused > 0)

@@ -131,7 +131,7 @@ bool sweep_is_over(const struct training_sweep *sweep)
 int64_t sweep_done(const struct training_sweep *sweep)
 {
     const struct sweep_status *status = &sweep->status;
-    int64_t ended = status->trials.succeeded + status->trials.failed + status->trials.stopped;
+    int64_t ended = status->trials.succeeded + status->trials.failed + status->trials.diverged + status->trials.stopped;
     return sweep_is_over(sweep) && status->trials.paused > 0 ? ended + status->trials.paused : ended;
 }
 
@@ -156,7 +156,8 @@ const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned p
  * so that a trial that runs counts after a tenth of its steps. */
 static double whole_ms(const struct trial_line *line, bool succeeded, int64_t now_ms)
 {
-    if (line->succeeded != succeeded || line->failed || line->stopped || line->paused || line->start_ms == FIELD_UNSET)
+    bool is_cut = line->failed || line->diverged || line->stopped || line->paused;
+    if (line->succeeded != succeeded || is_cut || line->start_ms == FIELD_UNSET)
         return NAN;
     if (succeeded)
         return line->end_ms == FIELD_UNSET ? NAN : (double)(line->end_ms - line->start_ms);

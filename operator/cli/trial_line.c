@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/job/enum_words.h"
 #include "common/job/string_format.h"
@@ -66,11 +67,13 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     line->number = number_of(json_string(json_member(json_at(job, "metadata.labels"), LABEL_TRIAL), ""));
     line->has_job = true;
     line->name = arena_copy_string(arena, json_string_at(job, "metadata.name", ""));
-    line->state = arena_copy_string(arena, *state ? state : "Pending");
+    const struct json *failure = job_condition_true(job, "Failed") ? job_condition(job, "Failed") : NULL;
     line->succeeded = job_condition_true(job, "Succeeded");
-    line->failed = job_condition_true(job, "Failed");
-    line->message =
-        arena_copy_string(arena, line->failed ? json_string_at(job_condition(job, "Failed"), "message", "") : "");
+    line->diverged = strcmp(json_string_at(failure, "reason", ""), REASON_DIVERGED) == 0;
+    line->failed = failure && !line->diverged;
+    line->state =
+        line->diverged ? sweep_trial_state_words[TRIAL_DIVERGED] : arena_copy_string(arena, *state ? state : "Pending");
+    line->message = arena_copy_string(arena, json_string_at(failure, "message", ""));
     line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep->objective.metric) : NULL);
     line->step = json_integer_at(job, "status.progress.step", -1);
     line->total_steps = json_integer_at(job, "status.progress.totalSteps", -1);
@@ -113,6 +116,7 @@ struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsi
     line->objective = arena_copy_string(arena, result->objective);
     line->succeeded = result->state == TRIAL_SUCCEEDED;
     line->failed = result->state == TRIAL_FAILED;
+    line->diverged = result->state == TRIAL_DIVERGED;
     line->stopped = result->state == TRIAL_STOPPED;
     line->paused = result->state == TRIAL_PAUSED;
     line->step = (line->stopped || line->paused) && result->step != FIELD_UNSET ? result->step : -1;
@@ -136,5 +140,5 @@ void trial_line_free(struct trial_line *line)
 
 bool trial_line_is_over(const struct trial_line *line)
 {
-    return line->succeeded || line->failed || line->stopped;
+    return line->succeeded || line->failed || line->diverged || line->stopped;
 }

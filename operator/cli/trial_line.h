@@ -11,12 +11,13 @@
 
 struct trial_line {
     int64_t number;                     /* -1: the job has no number, so it is no trial */
-    const char *name, *state, *message; /* message: why it has failed; "": it has not, or unknown */
+    const char *name, *state, *message; /* message: why it has failed or diverged; "": it has not, or unknown */
     const char *
         objective; /* value of the metric once the trial has succeeded, or when it was stopped or paused; NULL: none that is finite */
     const char **
         values; /* one for each of the sweep's parameters, as text; NULL: the job lacks it, or its `when` does not hold */
     unsigned value_count;
+    bool diverged;                           /* its loss became infinite or not a number; then it has not `failed` */
     bool succeeded, failed, stopped, paused; /* stopped early or paused, by the sweep: only its results say so */
     bool has_job;                            /* its job exists */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
@@ -31,7 +32,7 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 
-/* Returns whether the trial has succeeded, failed or been stopped early. */
+/* Returns whether the trial has succeeded, failed, diverged or been stopped early. */
 bool trial_line_is_over(const struct trial_line *line);
 
 #endif

@@ -23,7 +23,7 @@ import time
 
 STALE = 30
 LATE = 60  # an operator may have been killed, and a busy machine takes its time
-FAILED_BY_PODS = ("PermanentFailure", "BackoffLimitExceeded", "FailurePolicy")
+FAILED_BY_PODS = ("PermanentFailure", "Diverged", "BackoffLimitExceeded", "FailurePolicy")
 TYPES = {"tj": ("apis/coxswain.dev/v1beta1", "trainingjobs"), "pods": ("api/v1", "pods")}
 
 

@@ -140,7 +140,7 @@ a_sweep_over_a_script() {
     reporting TrainingSweep scores '"algorithm":{"type":"Grid"},"parallelism":2,"objective":{"metric":"bleu","goal":"Maximize"},
         "parameters":[{"env":"RATE","values":[0.1,0.2,0.3,0.4]}]' "$report"
     until_true 60 sweep_has 'any(c["type"] == "Complete" and c["status"] == "True" for c in s["conditions"])' &&
-        sweep_has 's["trials"] == dict(total=4, running=0, succeeded=4, failed=0, stopped=0, paused=0)'
+        sweep_has 's["trials"] == dict(total=4, running=0, succeeded=4, failed=0, diverged=0, stopped=0, paused=0)'
     verdict $? "trials of a script report a metric ($1)" "$(cat sweep.json)"
     sweep_has 's["best"] == dict(trial="scores-2", objective="27.4", parameters=[dict(name="RATE", value="0.3")])'
     verdict $? "and the best is found ($1)" "$(cat sweep.json)"

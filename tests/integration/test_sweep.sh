@@ -21,7 +21,7 @@ grid='"algorithm":{"type":"Grid"},"parallelism":2,"parameters":[{"path":"coxswai
 sweep grid "$grid"
 sweep_is grid Complete && is_told grid '[(rate(j), batch(j)) for j in t] == [(0.001, 30), (0.001, 31), (0.2, 30), (0.2, 31)]'
 verdict $? "a grid tries every combination" "$(told grid '[(rate(j), batch(j)) for j in t], status')"
-is_told grid 'status["trials"] == dict(total=4, running=0, succeeded=4, failed=0, stopped=0, paused=0)'
+is_told grid 'status["trials"] == dict(total=4, running=0, succeeded=4, failed=0, diverged=0, stopped=0, paused=0)'
 verdict $? "and counts its trials" "$(told grid 'status["trials"]')"
 is_told grid 'status["best"]["trial"] == min(t, key=metric)["metadata"]["name"] and float(status["best"]["objective"]) == min(map(metric, t))'
 verdict $? "the best has the lowest loss" "$(told grid 'status["best"], [metric(j) for j in t]')"
@@ -66,6 +66,11 @@ sweep_is broken Complete && is_told broken '[state(j) for j in t] == ["Succeeded
 verdict $? "a sweep goes on after a trial that fails" "$(told broken '[state(j) for j in t], status')"
 api GET apis/events.k8s.io/v1/namespaces/default/events | contains '"TrialFailed"'
 verdict $? "and an event tells of it" "$(api GET apis/events.k8s.io/v1/namespaces/default/events | tail -c 1000)"
+sweep wild '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[1000,999,0.01]},{"path":"coxswain.training.optimizer.weightDecay","values":[1]}]'
+sweep_is wild Complete && is_told wild '[r["state"] for r in status["results"]] == ["Diverged", "Diverged", "Succeeded"] and status["trials"]["diverged"] == 2 and status["trials"]["failed"] == 0 and [j["status"]["conditions"][0]["reason"] for j in t[:2]] == ["Diverged"] * 2'
+verdict $? "trials that diverge do not count as failed" "$(told wild '[state(j) for j in t], [j["status"]["conditions"][0] for j in t], status')"
+KUBECONFIG=$work/state/kubeconfig "$bin/cox" sweep get wild >got 2>&1 && [[ $(grep -c '^[01] .*Diverged' got) == 2 ]]
+verdict $? "cox shows them" "$(cat got)"
 sweep hopeless '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"path":"coxswain.data.validation.last","values":[400,100,50]}]'
 sweep_is hopeless Failed && is_told hopeless 'reason("Failed") == "TooManyFailedTrials" and len(t) == 1'
 verdict $? "more failures than allowed end it" "$(told hopeless 'status')"
@@ -127,7 +132,7 @@ until_true 20 test -s through
 operator_start through
 policy='"runPolicy":{"ttlSecondsAfterFinished":0},' sweep fleeting \
     '"algorithm":{"type":"Random","seed":3},"maxTrials":12,"maxFailedTrials":0,"parallelism":4,"parameters":[{"path":"coxswain.training.batchSize","integer":{"min":20,"max":60}}]' 4
-sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=12, running=0, succeeded=12, failed=0, stopped=0, paused=0) and "objective" in status["best"]'
+sweep_is fleeting Complete 120 && is_told fleeting 'status["trials"] == dict(total=12, running=0, succeeded=12, failed=0, diverged=0, stopped=0, paused=0) and "objective" in status["best"]'
 verdict $? "a trial counts whose job is deleted as soon as it has ended" "$(told fleeting 'status')"
 operator_kill
 kill "$proxy"
@@ -144,7 +149,7 @@ until is_told storm 'state(s) in ("Complete", "Failed")' || ((++rounds > 20)); d
     operator_kill
     operator_start
 done
-sweep_is storm Complete && is_told storm 'len(t) == 10 and status["trials"] == dict(total=10, running=0, succeeded=10, failed=0, stopped=0, paused=0)'
+sweep_is storm Complete && is_told storm 'len(t) == 10 and status["trials"] == dict(total=10, running=0, succeeded=10, failed=0, diverged=0, stopped=0, paused=0)'
 verdict $? "a sweep outlives its operators" "$rounds kills; $(told storm '[state(j) for j in t], status')"
 told storm '" ".join(j["metadata"]["name"] + "/" + j["metadata"]["uid"] for j in t)' | tr ' ' '\n' >>seen
 [[ $(grep -c . < <(sort -u seen)) == 10 ]]

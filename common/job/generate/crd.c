@@ -338,6 +338,7 @@ static const struct column sweep_columns[] = {
     {"Objective", "string", ".status.best.objective", 0, "Its value of the metric."},
     {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
     {"Metric", "string", ".spec.objective.metric", 1, "Metric by which trials are compared."},
+    {"Diverged", "integer", ".status.trials.diverged", 1, "Trials whose loss became infinite or not a number."},
     {"Stopped", "integer", ".status.trials.stopped", 1, "Trials that were stopped early."},
     {"Paused", "integer", ".status.trials.paused", 1, "Trials that are paused, and may go on."},
     {.name = NULL},

@@ -52,10 +52,10 @@ struct json *ui_sweep_row(const struct json *sweep)
     struct json *row = row_complete(sweep_row(sweep, 0), "sweep", sweep);
     const char *state = json_string_at(row, "STATE", "");
     bool is_over = strcmp(state, "Complete") == 0 || strcmp(state, "Failed") == 0;
-    int64_t done = json_integer_at(sweep, "status.trials.succeeded", 0) +
-                   json_integer_at(sweep, "status.trials.failed", 0) +
-                   json_integer_at(sweep, "status.trials.stopped", 0) +
-                   (is_over ? json_integer_at(sweep, "status.trials.paused", 0) : 0);
+    int64_t done =
+        json_integer_at(sweep, "status.trials.succeeded", 0) + json_integer_at(sweep, "status.trials.failed", 0) +
+        json_integer_at(sweep, "status.trials.diverged", 0) + json_integer_at(sweep, "status.trials.stopped", 0) +
+        (is_over ? json_integer_at(sweep, "status.trials.paused", 0) : 0);
     json_set_integer(row, "step", done); /* as sweep_done counts */
     json_set_integer(row, "total", json_integer_at(sweep, "status.trials.total", -1));
     json_set_string(row, "metric", json_string_at(sweep, "spec.objective.metric", "validationLoss"));

@@ -52,7 +52,7 @@ const metricOf = (row) => row.kind === "sweep" ? row.OBJECTIVE : row.LOSS;
 function stateClass(state) {
     if (state === "Succeeded" || state === "Complete") return "good";
     if (state === "Running") return "busy";
-    return state.startsWith("Fail") ? "bad" : "wait";
+    return state.startsWith("Fail") || state === "Diverged" ? "bad" : "wait";
 }
 
 // Why a request has no result. Every other error is a mistake of this script.

@@ -60,6 +60,11 @@ bool ending_is_refusal(const struct pod_view *pod)
     return object_storage_is_fetch(pod->init_container) && pod->exit_code == STORAGE_EXIT_REFUSED;
 }
 
+bool ending_is_divergence(const struct pod_view *pod, enum framework framework)
+{
+    return framework == FRAMEWORK_COXSWAIN && !*pod->init_container && pod->exit_code == EXIT_CODE_NOT_FINITE;
+}
+
 /* It took more storage, or time (the template's activeDeadlineSeconds), than it was given. */
 static bool took_too_much(const struct pod_view *pod)
 {

@@ -49,6 +49,9 @@ bool ending_is_success(const struct pod_view *pod, enum framework framework);
  * ending_classify calls that permanent. */
 bool ending_is_refusal(const struct pod_view *pod);
 
+/* Returns whether our worker ended because its loss became infinite or not a number. ending_classify calls that permanent. */
+bool ending_is_divergence(const struct pod_view *pod, enum framework framework);
+
 /* Classifies a pod's end. `start_failure_ms`: how long its container may fail to start before that
  * is permanent. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,

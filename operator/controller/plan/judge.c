@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/contract/exit_code.h"
 #include "common/job/enum_words.h"
 #include "operator/controller/plan/back_off.h"
 #include "operator/controller/plan/ending.h"
@@ -297,6 +298,14 @@ static void restart(struct planning *planning, const struct verdict *verdict, en
                    planning_format(planning, "%s; %s", message, consequence(planning, verdict)));
 }
 
+static const char *permanent_reason(const struct planning *planning, const struct verdict *verdict)
+{
+    const char *reason = verdict->ending.rule > 0 ? "FailurePolicy" : ending_reason(ENDING_PERMANENT);
+    bool diverged =
+        verdict->ending.rule == 0 && ending_is_divergence(verdict->cause->occupant, planning->job->framework);
+    return diverged ? REASON_DIVERGED : reason;
+}
+
 /* Judges all ends since the last plan as one event, by the earliest cause. */
 bool judge_plan(struct planning *planning)
 {
@@ -307,8 +316,7 @@ bool judge_plan(struct planning *planning)
         return false;
     const char *what = describe(planning, &verdict);
     if (verdict.ending.kind == ENDING_PERMANENT) {
-        const char *reason = verdict.ending.rule > 0 ? "FailurePolicy" : ending_reason(ENDING_PERMANENT);
-        planning_finish(planning, CONDITION_FAILED, reason, what);
+        planning_finish(planning, CONDITION_FAILED, permanent_reason(planning, &verdict), what);
         return true;
     }
     node_avoidance_count(planning, verdict.cause);

@@ -68,12 +68,6 @@ double early_stopping_value(const struct trial_record *result, int rung)
     return length > 0 && end == text + length && isfinite(value) ? value : NAN;
 }
 
-double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung)
-{
-    double value = early_stopping_value(result, rung);
-    return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
-}
-
 /* How many values are recorded, empty ones included. */
 static int value_count(const struct trial_record *result)
 {
@@ -91,6 +85,17 @@ int early_stopping_top_rung(const struct trial_record *result)
     while (rung >= 0 && isnan(early_stopping_value(result, rung)))
         rung--;
     return rung;
+}
+
+double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial,
+                           int rung)
+{
+    const struct trial_record *result = &results[trial];
+    double value = early_stopping_value(result, rung);
+    int next = early_stopping_top_rung(result) + 1, bracket = early_stopping_bracket(sweep, trial);
+    if (result->state == TRIAL_DIVERGED && rung == (next > bracket ? next : bracket))
+        return INFINITY;
+    return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
 }
 
 int early_stopping_record(const struct training_sweep *sweep, int64_t steps, const char *value,
@@ -131,11 +136,12 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static double best_loss(const struct training_sweep *sweep, const struct trial_record *result, int last_rung)
+static double best_loss(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial,
+                        int last_rung)
 {
     double best = INFINITY;
     for (int rung = 0; rung <= last_rung; rung++)
-        best = fmin(best, early_stopping_loss(sweep, result, rung)); /* fmin ignores what is not there */
+        best = fmin(best, early_stopping_loss(sweep, results, trial, rung)); /* fmin ignores what is not there */
     return best;
 }
 
@@ -146,7 +152,7 @@ static double median_of_others(const struct training_sweep *sweep, const struct 
     SCOPED_FREE double *losses = memory_allocate((size_t)count + 1, sizeof *losses);
     size_t found = 0;
     for (int64_t i = 0; i < count; i++) {
-        double loss = early_stopping_loss(sweep, &results[i], rung);
+        double loss = early_stopping_loss(sweep, results, i, rung);
         if (i != trial && !isnan(loss))
             losses[found++] = loss;
     }
@@ -165,7 +171,7 @@ static const char *judge_by_median(const struct training_sweep *sweep, const str
         over += results[i].state != TRIAL_RUNNING;
     double median = median_of_others(sweep, results, count, trial, rung);
     if (over < sweep->early_stopping.startup_trials || isnan(median) ||
-        best_loss(sweep, &results[trial], rung) <= median)
+        best_loss(sweep, results, trial, rung) <= median)
         return NULL;
     snprintf(reason, sizeof reason, "the median of the other trials is %.6g",
              sweep->objective.goal == GOAL_MAXIMIZE ? -median : median);
@@ -188,7 +194,7 @@ const char *early_stopping_reason(const struct training_sweep *sweep, int64_t tr
 static const char *judge_by_rank(const struct training_sweep *sweep, const struct trial_record *results, int64_t count,
                                  int64_t trial, int rung, struct arena *arena)
 {
-    double loss = early_stopping_loss(sweep, &results[trial], rung);
+    double loss = early_stopping_loss(sweep, results, trial, rung);
     int64_t reached = 0, better = 0;
     int bracket = early_stopping_bracket(sweep, trial);
     if (rung < bracket)
@@ -196,7 +202,7 @@ static const char *judge_by_rank(const struct training_sweep *sweep, const struc
     for (int64_t i = 0; i < count; i++) {
         if (early_stopping_bracket(sweep, i) != bracket)
             continue;
-        double other = early_stopping_loss(sweep, &results[i], rung);
+        double other = early_stopping_loss(sweep, results, i, rung);
         reached += !isnan(other);
         better += other < loss;
     }

@@ -29,8 +29,9 @@ int64_t early_stopping_rung_steps(const struct training_sweep *sweep, int rung);
 /* Returns the value that a trial had at a rung; NAN: it has none. */
 double early_stopping_value(const struct trial_record *result, int rung);
 /* Returns the value that a trial had at a rung, negated if higher values are better, so that the lowest loss is the best; NAN: it has
- * none. */
-double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *result, int rung);
+ * none. The loss of a trial that diverged is infinite at the next rung that it would have come to. */
+double early_stopping_loss(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial,
+                           int rung);
 /* Returns the highest rung that a trial has a value for; -1: none. */
 int early_stopping_top_rung(const struct trial_record *result);
 /* Returns the bracket of a trial; 0 where there are none. */

@@ -17,12 +17,12 @@ struct ranking {
 };
 
 /* Returns the trial's first loss at the rung or above it; NAN: it has not come there. */
-static double loss_from(const struct training_sweep *sweep, const struct trial_record *result, int rung)
+static double loss_from(const struct training_sweep *sweep, const struct trial_record *results, int64_t trial, int rung)
 {
-    int top = early_stopping_top_rung(result);
-    while (rung < top && isnan(early_stopping_value(result, rung)))
+    int top = early_stopping_top_rung(&results[trial]);
+    while (rung < top && isnan(early_stopping_value(&results[trial], rung)))
         rung++;
-    return early_stopping_loss(sweep, result, rung);
+    return early_stopping_loss(sweep, results, trial, rung);
 }
 
 /* Free its trials with free(). */
@@ -32,7 +32,7 @@ static struct ranking rank_trials(const struct training_sweep *sweep, const stru
     struct ranking ranking = {.trials = memory_allocate((size_t)count + 1, sizeof *ranking.trials)};
     for (int64_t i = 0; i < count; i++) {
         bool is_in = bracket == ALL_BRACKETS || early_stopping_bracket(sweep, i) == bracket;
-        double loss = is_in ? loss_from(sweep, &results[i], rung) : NAN;
+        double loss = is_in ? loss_from(sweep, results, i, rung) : NAN;
         if (!isnan(loss))
             ranking.trials[ranking.count++] = (struct ranked_trial){loss, i};
     }

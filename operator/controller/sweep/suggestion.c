@@ -55,17 +55,18 @@ static double loss_of(const struct training_sweep *sweep, const struct trial_rec
     return sweep->objective.goal == GOAL_MAXIMIZE ? -objective : objective;
 }
 
-static bool is_held_back(const struct trial_record *record)
+/* It has no loss, since it was not good. */
+static bool was_not_good(const struct trial_record *record)
 {
-    return record->state == TRIAL_STOPPED || record->state == TRIAL_PAUSED;
+    return record->state == TRIAL_STOPPED || record->state == TRIAL_PAUSED || record->state == TRIAL_DIVERGED;
 }
 
-/* Those that others can learn from: that have succeeded, or were stopped or paused since they were not good. */
+/* Those that others can learn from: that have succeeded, or were stopped or paused or diverged since they were not good. */
 static int64_t judged_count(const struct training_sweep *sweep)
 {
     int64_t count = 0;
     for (unsigned i = 0; i < sweep->status.result_count; i++)
-        count += sweep->status.results[i].state == TRIAL_SUCCEEDED || is_held_back(&sweep->status.results[i]);
+        count += sweep->status.results[i].state == TRIAL_SUCCEEDED || was_not_good(&sweep->status.results[i]);
     return count;
 }
 
@@ -118,7 +119,7 @@ static double *learned_point(const struct training_sweep *sweep, int64_t trial)
             continue;
         recorded_point(sweep, spaces, i, point);
         trials[count++] = (struct tpe_trial){
-            .point = point, .loss = loss_of(sweep, &records[i]), .stopped = is_held_back(&records[i])};
+            .point = point, .loss = loss_of(sweep, &records[i]), .stopped = was_not_good(&records[i])};
     }
     for (size_t i = 0; i < tpe_draw_count(parameters); i++)
         draws[i] = sweep_draw(sweep, (unsigned)(i % (parameters + 1)), trial, i / (parameters + 1) + 1);

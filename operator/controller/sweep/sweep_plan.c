@@ -200,7 +200,8 @@ static void heed_budget(struct sweep_planning *planning)
     int64_t taken = int64_max(planning->next->worker_ms, 0);
     for (int64_t trial = 0; trial < planning->started; trial++) {
         enum trial_state state = planning->results[trial].state;
-        bool over = state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_STOPPED;
+        bool over =
+            state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_DIVERGED || state == TRIAL_STOPPED;
         taken += over ? 0 : worker_ms_of(planning, trial);
     }
     if ((double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
@@ -228,6 +229,18 @@ static void fail_trial(struct sweep_planning *planning, int64_t trial, const cha
 {
     end_trial(planning, trial, TRIAL_FAILED, NULL);
     sweep_event(planning, true, "TrialFailed", "CountTrial", format(planning, "%s: %s", name_of(planning, trial), why));
+}
+
+/* Its job has failed. */
+static void take_failure(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
+{
+    if (!view->diverged) {
+        fail_trial(planning, trial, view->message);
+        return;
+    }
+    end_trial(planning, trial, TRIAL_DIVERGED, NULL);
+    sweep_event(planning, false, "TrialDiverged", "CountTrial",
+                format(planning, "%s: %s", name_of(planning, trial), view->message));
 }
 
 static bool is_better(const struct sweep_planning *planning, const char *value, int64_t trial)
@@ -353,7 +366,7 @@ static void judge_view(struct sweep_planning *planning, int64_t trial, const str
         judge_report(planning, trial, view);
         succeed_trial(planning, trial, view);
     } else if (view->failed) {
-        fail_trial(planning, trial, view->message);
+        take_failure(planning, trial, view);
     } else if (index_set_has(&planning->stopping, trial)) {
         stop_trial(planning, trial, view);
     } else if (!index_set_has(&planning->promoted, trial)) {
@@ -377,7 +390,7 @@ static void judge_paused(struct sweep_planning *planning, int64_t trial)
     if (view && view->succeeded)
         succeed_trial(planning, trial, view);
     else if (view && view->failed)
-        fail_trial(planning, trial, view->message);
+        take_failure(planning, trial, view);
     else if (!view && note && note->kind == TRIAL_NOTE_ABSENT)
         judge_absent(planning, trial);
     else if (!view)
@@ -513,6 +526,7 @@ static bool end_sweep(struct sweep_planning *planning)
 {
     int64_t failed = count(planning, TRIAL_FAILED), succeeded = count(planning, TRIAL_SUCCEEDED);
     int64_t stopped = count(planning, TRIAL_STOPPED), paused = count(planning, TRIAL_PAUSED);
+    int64_t diverged = count(planning, TRIAL_DIVERGED);
     const struct sweep_best *best = &planning->next->best;
     if (failed > planning->sweep->max_failed_trials) {
         if (suspend_trials(planning))
@@ -526,8 +540,9 @@ static bool end_sweep(struct sweep_planning *planning)
     if (has_died_out(planning)) {
         sweep_finish(planning, SWEEP_FAILED, "GenerationFailed",
                      format(planning,
-                            "all trials of generation %" PRId64 " (counted from 0) have failed, so the next generation "
-                            "has no checkpoint to continue from; the TrialFailed events say why they failed",
+                            "all trials of generation %" PRId64
+                            " (counted from 0) have failed or diverged, so the next "
+                            "generation has no checkpoint to continue from; the events of the trials say why",
                             population_generation(planning->sweep, planning->started) - 1));
         return true;
     }
@@ -535,13 +550,15 @@ static bool end_sweep(struct sweep_planning *planning)
         return false;
     if (succeeded == 0)
         sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
-                     stopped == 0 ? "every trial has failed; the events say why"
-                                  : "every trial has failed or was stopped early; the events say why");
+                     format(planning, "no trial has succeeded: %" PRId64 " failed%s%s; the events say why", failed,
+                            diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
+                            stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped)));
     else
         sweep_finish(planning, SWEEP_COMPLETE, planning->budget_used ? "BudgetUsed" : "TrialsDone",
-                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s%s; the best is %s with %s %s",
+                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s%s%s; the best is %s with %s %s",
                             planning->budget_used ? "the budget of worker time is used; " : "", succeeded,
                             planning->started,
+                            diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
                             stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
                             paused == 0 ? "" : format(planning, ", %" PRId64 " stay paused", paused), best->trial,
                             planning->sweep->objective.metric, best->objective));
@@ -728,6 +745,7 @@ static void fill_status(struct sweep_planning *planning)
     next->trials.running = count(planning, TRIAL_RUNNING);
     next->trials.succeeded = count(planning, TRIAL_SUCCEEDED);
     next->trials.failed = count(planning, TRIAL_FAILED);
+    next->trials.diverged = count(planning, TRIAL_DIVERGED);
     next->trials.stopped = count(planning, TRIAL_STOPPED);
     next->trials.paused = count(planning, TRIAL_PAUSED);
 }

@@ -12,7 +12,7 @@
  * A parameter may be tried only in trials in which another one has certain values. A trial without it says nothing about its value. A
  * candidate is compared by those parameters that are tried with its values.
  *
- * A trial that was stopped early is never good, but is one of the trials of which 15 % are good. Where six of
+ * A trial that was stopped early, or has diverged, is never good, but is one of the trials of which 15 % are good. Where six of
  * seven trials were stopped, all that have succeeded are good.
  *
  * A trial without a loss, because it still runs or has failed, counts as not good. So trials that run at the same time tend to get
@@ -40,7 +40,7 @@ struct tpe_search {
 struct tpe_trial {
     const double *point; /* its values, as in parzen.h */
     double loss;         /* lower is better; INFINITY: it has none */
-    bool stopped;        /* it has none since it was stopped early: others were better */
+    bool stopped;        /* it has none since others were better when it was stopped early, or since it diverged */
 };
 
 /* Returns how many numbers tpe_suggest takes as `draws`. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/job/job_status.h"
 #include "common/job/string_format.h"
@@ -37,6 +38,7 @@ static void read_status(const struct json *object, struct trial_view *trial)
     const struct condition *failed = &status.conditions[CONDITION_FAILED];
     trial->succeeded = job_status_state(&status) == CONDITION_SUCCEEDED;
     trial->failed = job_status_state(&status) == CONDITION_FAILED;
+    trial->diverged = trial->failed && strcmp(failed->reason, REASON_DIVERGED) == 0;
     trial->suspended = job_status_state(&status) == CONDITION_SUSPENDED;
     trial->message = trial->failed ? arena_copy_string(&trial->arena, failed->message) : "";
     trial->step = status.progress.step;

@@ -79,12 +79,24 @@ Test(judge, collateral_needs_no_cause_but_is_none)
 
 Test(judge, permanent_ends_the_job)
 {
-    scene_end_pod(&scene, &scene.pods[1], 71);
-    scene.pods[1].termination_message = "step 40: the loss is nan";
+    scene_end_pod(&scene, &scene.pods[1], 72);
+    scene.pods[1].termination_message = "step 40: 3 GiB are missing";
     expect_plan("Failed:True=PermanentFailure");
-    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: 3 GiB are missing"));
     cr_assert_eq(scene.plan.status.completion_ms, scene.input.now_ms);
     cr_assert_eq(scene.plan.status.incarnation, 1);
+}
+
+/* A program of another framework may mean anything by that code. */
+Test(judge, a_loss_that_is_not_finite_has_a_reason_of_its_own)
+{
+    scene_end_pod(&scene, &scene.pods[1], 71);
+    scene.pods[1].termination_message = "step 40: the loss is nan";
+    expect_plan("Failed:True=Diverged");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.conditions[CONDITION_FAILED].status, CONDITION_ABSENT);
 }
 
 /* In a job that has worked, the Secret may be about to be replaced. */

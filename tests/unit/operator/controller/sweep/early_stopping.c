@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sweep_scene.h"
 
@@ -61,6 +62,37 @@ Test(early_stopping, rungs_that_make_no_sense)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect(isnan(early_stopping_value(&(struct trial_record){.rungs = rows[i]}, 0)), "%s", rows[i]);
     cr_expect_eq(early_stopping_value(&(struct trial_record){.rungs = ",,2"}, 2), 2);
+}
+
+Test(early_stopping, a_trial_that_diverged_counts_at_the_next_rung)
+{
+    static const struct trial_record results[] = {
+        {.state = TRIAL_RUNNING, .rungs = "0.5"},
+        {.state = TRIAL_DIVERGED},
+        {.state = TRIAL_DIVERGED, .rungs = "0.4"},
+        {.state = TRIAL_RUNNING, .rungs = "0.7"},
+    };
+    struct training_sweep sweep = sweep_from(ASHA);
+    struct arena arena = {0};
+    cr_expect(isinf(early_stopping_loss(&sweep, results, 1, 0)) && isnan(early_stopping_loss(&sweep, results, 1, 1)));
+    cr_expect_eq(early_stopping_loss(&sweep, results, 2, 0), 0.4);
+    cr_expect(isinf(early_stopping_loss(&sweep, results, 2, 1)) && isnan(early_stopping_loss(&sweep, results, 2, 2)));
+    const char *why = early_stopping_judge(&sweep, results, 4, 3, 0, &arena);
+    cr_expect(why && strstr(why, "2 of the 4 trials that reached this rung are better, and only 1 continue"), "%s",
+              why ? why : "none");
+    arena_release(&arena);
+    training_sweep_release(&sweep);
+}
+
+/* In bracket 1 no trial is compared before rung 1. */
+Test(early_stopping, a_trial_that_diverged_counts_from_the_first_rung_of_its_bracket)
+{
+    static const struct trial_record results[4] = {[3] = {.state = TRIAL_DIVERGED}};
+    struct training_sweep sweep = sweep_from(
+        SWEEP_HEAD PARAMETERS "  earlyStopping: {type: Hyperband, minSteps: 10, reductionFactor: 2, brackets: 2}\n");
+    cr_assert_eq(early_stopping_bracket(&sweep, 3), 1);
+    cr_expect(isnan(early_stopping_loss(&sweep, results, 3, 0)) && isinf(early_stopping_loss(&sweep, results, 3, 1)));
+    training_sweep_release(&sweep);
 }
 
 /* Records these values at the first rung, one after the other, and returns which of them are stopped, such as "..x". */

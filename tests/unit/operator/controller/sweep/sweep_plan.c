@@ -811,6 +811,49 @@ Test(sweep_plan, counts_failed_trials)
     scene_end(&scene);
 }
 
+static void add_diverged(struct scene *scene, int number)
+{
+    add_trial(scene, number, "Failed", "nan", false);
+    scene->trials[scene->trial_count - 1]->diverged = true;
+}
+
+/* One trial may fail. */
+Test(sweep_plan, trials_that_diverge_do_not_end_it)
+{
+    struct scene scene = scene_of("{results: [" FAILED RUNS RUNS RUNS "]}");
+    for (int i = 1; i < 4; i++)
+        add_diverged(&scene, i);
+    scene.sweep.max_trials = 5;
+    plan(&scene);
+    expect_states(&scene, "Failed Diverged Diverged Diverged Running");
+    cr_expect_eq(scene.plan.status.trials.diverged, 3);
+    cr_expect_eq(scene.plan.status.trials.failed, 1);
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_TRUE, "TrialsRunning");
+    expect_event(&scene, "TrialDiverged", "s-2: why");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, the_end_counts_those_that_diverged)
+{
+    struct scene scene = scene_of("{results: [" FAILED RUNS RUNS RUNS "]}");
+    add_diverged(&scene, 1);
+    add_diverged(&scene, 2);
+    add_trial(&scene, 3, "Succeeded", "0.5", false);
+    plan(&scene);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    cr_expect(strstr(scene.plan.status.conditions[SWEEP_COMPLETE].message,
+                     "1 of 4 trials succeeded, 2 diverged; the best is s-3 with validationLoss 0.5"));
+    scene_end(&scene);
+    scene = scene_of("{results: [" FAILED "{state: Diverged}, " RUNS RUNS "]}");
+    add_diverged(&scene, 2);
+    add_diverged(&scene, 3);
+    plan(&scene);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "NoTrialSucceeded");
+    cr_expect_str_eq(scene.plan.status.conditions[SWEEP_FAILED].message,
+                     "no trial has succeeded: 1 failed, 3 diverged; the events say why");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, a_success_without_the_metric_is_a_failure)
 {
     struct scene scene = scene_of("{results: [" RUNS RUNS "]}");
@@ -1013,8 +1056,8 @@ Test(sweep_plan, a_population_ends_when_a_whole_generation_has_failed)
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "GenerationFailed");
     cr_expect_str_eq(
         scene.plan.status.conditions[SWEEP_FAILED].message,
-        "all trials of generation 0 (counted from 0) have failed, so the next generation has no checkpoint "
-        "to continue from; the TrialFailed events say why they failed");
+        "all trials of generation 0 (counted from 0) have failed or diverged, so the next generation has no checkpoint "
+        "to continue from; the events of the trials say why");
     scene_end(&scene);
 
     scene = population_scene("{results: [{state: Failed}, {state: Succeeded, objective: '1', values: '0'}]}");

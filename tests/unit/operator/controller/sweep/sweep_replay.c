@@ -137,6 +137,8 @@ static void set_state(struct json *trial, const char *state)
     json_set_string(condition, "type", state);
     json_set_string(condition, "status", "True");
     json_set_string(condition, "message", "why");
+    if (strcmp(state, "Failed") == 0 && draw(2) == 0)
+        json_set_string(condition, "reason", "Diverged");
 }
 
 static const struct json *result_of(int64_t trial)
@@ -148,6 +150,20 @@ static const struct json *result_of(int64_t trial)
 static bool result_is(int64_t trial, const char *state)
 {
     return strcmp(json_string_at(result_of(trial), "state", ""), state) == 0;
+}
+
+/* One whose loss is not finite has failed, too, and counts as diverged. */
+static bool has_failed(int64_t trial)
+{
+    return result_is(trial, "Failed") || result_is(trial, "Diverged");
+}
+
+static void check_divergence(int64_t trial)
+{
+    const struct json *condition = json_first(json_at(model.trials[trial], "status.conditions"));
+    bool diverged = strcmp(json_string_at(condition, "reason", ""), "Diverged") == 0;
+    CHECK(!condition || !is_over(model.trials[trial]) || diverged == result_is(trial, "Diverged"),
+          "a trial that diverged is not counted so, or another is");
 }
 
 static bool state_has(const char *set, int64_t trial)
@@ -557,8 +573,7 @@ static bool has_died_out_before(int trial)
     if (!model.breeds || first == 0 || trial < (int)json_count(json_at(model.sweep, "status.results")))
         return false;
     CHECK(model.created[trial] == 0, "a trial has no parent and was created");
-    CHECK(has_died_out_before(first - 1) || (result_is(first - 1, "Failed") && result_is(first - 2, "Failed")),
-          "a trial was left out");
+    CHECK(has_died_out_before(first - 1) || (has_failed(first - 1) && has_failed(first - 2)), "a trial was left out");
     return true;
 }
 
@@ -570,7 +585,8 @@ static void check_end(void)
         if (has_died_out_before(i))
             continue;
         CHECK(model.created[i] == 1, "a trial was left out");
-        CHECK(result_is(i, "Succeeded") || result_is(i, "Failed") || held, "a trial is not counted");
+        CHECK(result_is(i, "Succeeded") || has_failed(i) || held, "a trial is not counted");
+        check_divergence(i);
         CHECK(!held || !runs(i), "a trial runs on that was stopped");
         CHECK(result_is(i, model.pauses ? "Stopped" : "Paused") == false, "a trial is held back in the wrong way");
         model.stopped += held;
