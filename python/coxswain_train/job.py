@@ -24,6 +24,7 @@ from coxswain_train.weights import load_weights
 Fields = Mapping[str, Any]
 Folder = str | os.PathLike[str]
 
+NAME_MAX = 40  # of a job
 TIMED_OUT = 3  # exit code of cox (docs/cox.md)
 
 
@@ -247,12 +248,13 @@ class TrainingJob:
         if cox.returncode != 0:
             raise JobFailed(self.reason_in(lines, cox.returncode), cox.returncode)
 
-    def submit(self) -> None:
-        """Hands the job to the cluster of the kubeconfig ($KUBECONFIG, ~/.kube/config): `kubectl apply`. Does not wait."""
+    def submit(self, *, new: bool = False) -> None:
+        """Hands the job to the cluster of the kubeconfig ($KUBECONFIG, ~/.kube/config): `kubectl apply`. Does not wait. `new`: a job that
+        exists under this name is an error (`kubectl create`)."""
         kubectl = shutil.which("kubectl")
         if kubectl is None:
             raise FileNotFoundError("kubectl was not found on the PATH; it hands jobs to a cluster")
-        print(answer_of(kubectl, "apply", "-f", "-", text=self.yaml()), end="")
+        print(answer_of(kubectl, "create" if new else "apply", "-f", "-", text=self.yaml()), end="")
 
     def status(self) -> dict[str, Any]:
         """Returns the status of the job in the cluster: conditions, progress, replicaStatuses and so on (docs/api.md)."""

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 import signal
 import subprocess
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import optuna
 
-from coxswain_train.job import JobFailed, TrainingJob, answer_of, cox_program
+from coxswain_train.job import NAME_MAX, JobFailed, TrainingJob, answer_of, cox_program
 
 Values = Mapping[str, Any]
 
@@ -60,40 +63,71 @@ def objective(
     """Returns an objective for `study.optimize`, which trains `job` once for each trial and returns the metric at its end.
 
     `values` gets the trial and returns what it suggests, by the path of the field in the job's spec:
-    {"coxswain.training.batchSize": trial.suggest_categorical("batch", [16, 32])}. Each trial is a job NAME-NUMBER, without the export of
-    `job`, and with a checkpoint directory of its own if `job` has checkpoints. While it runs, each new value of the metric goes to
+    {"coxswain.training.batchSize": trial.suggest_categorical("batch", [16, 32])}. Each trial is a job NAME-NUMBER, in a cluster
+    NAME-STUDY-NUMBER, without the export of `job`, and with a checkpoint directory of its own if `job` has checkpoints. While it runs, each new value of the metric goes to
     `trial.report`. A trial that the study's pruner gives up is stopped: its job is ended here, and suspended in a cluster.
+    The same happens to a job whose trial is interrupted, by Ctrl-C for instance.
 
-    Jobs run on this machine, or with `cluster` in that of the kubeconfig. A job that fails raises JobFailed, which ends the study unless
-    `optimize(catch=JobFailed)`.
+    Jobs run on this machine, or with `cluster` in that of the kubeconfig. A job that fails, or that somebody else suspends, raises
+    JobFailed, which ends the study unless `optimize(catch=JobFailed)`.
     """
 
     def train(trial: optuna.Trial) -> float:
-        trial_job = job.with_values(f"{job.name}-{trial.number}", values(trial))
         metrics = Metrics(trial, metric)
         if cluster:
-            run_in_cluster(trial_job, metrics)
+            run_in_cluster(job.with_values(name_in_cluster(job.name, trial), values(trial)), metrics)
         else:
-            run_here(trial_job, metrics)
+            run_here(job.with_values(f"{job.name}-{trial.number}", values(trial)), metrics)
         return metrics.final()
 
     return train
 
 
+def name_in_cluster(name: str, trial: optuna.Trial) -> str:
+    """Returns NAME-STUDY-NUMBER, so that trials of two studies have different jobs. A study whose name cannot be part of a job's name is
+    told from others by a digest."""
+    study = trial.study.study_name
+    room = NAME_MAX - len(f"{name}--{trial.number}")
+    if len(study) > room or not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", study):
+        digest = hashlib.sha256(study.encode()).hexdigest()[:8]
+        words = re.sub("[^a-z0-9]+", "-", study.lower()).strip("-")[: max(0, room - len(digest) - 1)].rstrip("-")
+        study = f"{words}-{digest}" if words else digest
+    return f"{name}-{study}-{trial.number}"
+
+
 def run_in_cluster(job: TrainingJob, metrics: Metrics) -> None:
-    job.submit()
+    job.submit(new=True)
+    try:
+        state, message = follow_in_cluster(job, metrics)
+    except BaseException:  # nobody else ends the job
+        suspend(job)
+        raise
+    if state == "Failed":
+        raise JobFailed(f"{job.name} has failed: {message}", 1)
+    if state == "Suspended":
+        raise JobFailed(f"{job.name} was suspended by somebody else, so its trial has no result; `cox resume {job.name}` lets it go on", 1)
+
+
+def follow_in_cluster(job: TrainingJob, metrics: Metrics) -> tuple[str, str]:
+    """Returns the state in which the job is over, or was suspended, and the message of the condition. A job that waits in a queue of Kueue
+    is suspended, too, for another reason."""
     while True:
         status = job.status()
         metrics.take(status)
         states = {each["type"]: each for each in status.get("conditions", []) if each["status"] == "True"}
-        if "Failed" in states:
-            raise JobFailed(f"{job.name} has failed: {states['Failed'].get('message', '')}", 1)
-        if "Succeeded" in states:
-            return
+        for state in ("Failed", "Succeeded", "Suspended"):
+            if state in states and (state != "Suspended" or states[state].get("reason") == "Suspended"):
+                return state, states[state].get("message", "")
         if metrics.trial.should_prune():
-            answer_of(cox_program(), "suspend", job.name)
             raise optuna.TrialPruned
         time.sleep(POLL_SECONDS)
+
+
+def suspend(job: TrainingJob) -> None:
+    try:
+        answer_of(cox_program(), "suspend", job.name)
+    except (JobFailed, OSError) as failed:
+        warnings.warn(f"{job.name} could not be suspended and may go on: {failed}", stacklevel=2)
 
 
 def run_here(job: TrainingJob, metrics: Metrics) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 from typing import Any
 
 import numpy as np
@@ -90,16 +91,54 @@ def test_a_job_that_is_refused_says_why() -> None:
     assert study.trials[0].state == optuna.trial.TrialState.FAIL
 
 
-def test_in_a_cluster_a_pruned_job_is_suspended(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With kubectl and cox that note what they are told, and a job that runs."""
-    running = {**progress(validationLoss=0.5), "conditions": [{"type": "Running", "status": "True"}]}
+def tell_commands(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch, condition: dict[str, str]) -> pathlib.Path:
+    """With kubectl and cox that note what they are told, and a job in this state. Returns the file with the notes."""
+    status = {**progress(validationLoss=0.5), "conditions": [{"status": "True", **condition}]}
     for name in ("kubectl", "cox"):
-        program = tmp_path / name
-        program.write_text(f"#!/bin/sh\necho {name} $* >>{tmp_path}/told\necho '{json.dumps({'status': running})}'\n")
+        program = folder / name
+        program.write_text(f"#!/bin/sh\necho {name} $* >>{folder}/told\necho '{json.dumps({'status': status})}'\n")
         program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setenv("COXSWAIN_COX", str(tmp_path / "cox"))
-    study = optuna.create_study(pruner=PruneAtOnce())
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("COXSWAIN_COX", str(folder / "cox"))
+    return folder / "told"
+
+
+def study_in_cluster(**options: Any) -> optuna.Study:
+    study = optuna.create_study(study_name="rates", **options)
     study.optimize(objective(job_of(), lambda trial: {}, cluster=True), n_trials=1)
+    return study
+
+
+def test_in_a_cluster_a_pruned_job_is_suspended(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tell_commands(tmp_path, monkeypatch, {"type": "Running"})
+    study = study_in_cluster(pruner=PruneAtOnce())
     assert study.trials[0].state == optuna.trial.TrialState.PRUNED
-    assert (tmp_path / "told").read_text().splitlines() == ["kubectl apply -f -", "cox get digits-0 -o json", "cox suspend digits-0"]
+    assert told.read_text().splitlines() == ["kubectl create -f -", "cox get digits-rates-0 -o json", "cox suspend digits-rates-0"]
+
+
+def test_in_a_cluster_an_interrupted_job_is_suspended(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    told = tell_commands(tmp_path, monkeypatch, {"type": "Suspended", "reason": "Queued"})
+    monkeypatch.setattr(optuna_study.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study_in_cluster()
+    assert told.read_text().splitlines()[-1] == "cox suspend digits-rates-0"
+
+
+def test_in_a_cluster_a_job_that_somebody_suspends_ends_its_trial(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tell_commands(tmp_path, monkeypatch, {"type": "Suspended", "reason": "Suspended"})
+    with pytest.raises(JobFailed, match="digits-rates-0 was suspended by somebody else"):
+        study_in_cluster()
+    assert "cox suspend" not in told.read_text()
+
+
+def test_in_a_cluster_jobs_of_two_studies_have_different_names() -> None:
+    def name_of(study: str | None, name: str = "digits") -> str:
+        return optuna_study.name_in_cluster(name, optuna.create_study(study_name=study).ask())
+
+    names = [name_of(study) for study in ("rates", "Rates", "rätes", "x" * 40, "y" * 40, "-", None, None)]
+    assert names[0] == "digits-rates-0" and names[1].startswith("digits-rates-")
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z]([a-z0-9-]*[a-z0-9])?", name) and len(name) <= 40 for name in names)
