@@ -310,7 +310,8 @@ static const struct field spec_fields[] = {
      .type = &budget_type,
      .description = "Limit on the worker time of all trials together. Once the trials that run and those that are over "
                     "have used it, no "
-                    "other trial is started, and the sweep is complete when those that run are over."},
+                    "other trial is started, and the sweep is complete when those that run are over. It goes on if "
+                    "this is raised."},
     {.name = "parallelism",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, parallelism),
@@ -320,6 +321,7 @@ static const struct field spec_fields[] = {
      .fallback = "1",
      .description = "How many trials run at a time."},
     {.name = "maxTrials",
+     .flags = FIELD_MUTABLE,
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, max_trials),
      LONE,
@@ -328,7 +330,7 @@ static const struct field spec_fields[] = {
      .description =
          "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. With "
          "TPE, PBT or earlyStopping it is at most 1000. "
-         "Raising it does not restart a sweep that is complete or has failed."},
+         "A sweep whose trials are all over goes on if it is raised."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, max_failed_trials),
@@ -336,8 +338,9 @@ static const struct field spec_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(0, SWEEP_TRIALS_MAX),
      .fallback = "3",
-     .description = "How many trials may fail. With one more the sweep fails, and its other trials are suspended. "
-                    "Trials whose loss becomes infinite or not a number do not count."},
+     .description =
+         "How many trials may fail. With one more the sweep fails, and its other trials are suspended. "
+         "Trials whose loss becomes infinite or not a number do not count. The sweep goes on if this is raised."},
     {.name = "ttlSecondsAfterFinished",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, ttl_seconds_after_finished),
@@ -469,8 +472,7 @@ static const struct field status_fields[] = {
      .type = &record_type,
      .description = "The trials that have been started, the first one being trial 0. They stay when the trials' jobs "
                     "are gone."},
-    NUMBER("workerMilliseconds", sweep_status, worker_ms,
-           "With budget: worker time that the trials which are over have taken."),
+    NUMBER("workerMilliseconds", sweep_status, worker_ms, "Worker time that the trials which are over have taken."),
     TIME("startTime", sweep_status, start_ms, "When the first trial was started."),
     TIME("completionTime", sweep_status, completion_ms, "When the sweep was complete or failed."),
     {.name = "controllerState",

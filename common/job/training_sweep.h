@@ -134,7 +134,7 @@ struct sweep_status {
     struct sweep_best best;
     struct trial_record *results; /* of the trials that have been started, by number */
     unsigned result_count;
-    int64_t worker_ms; /* with a budget: worker time of the trials that are over; FIELD_UNSET: none is over */
+    int64_t worker_ms;               /* worker time of the trials that are over; FIELD_UNSET: none is over */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
 
     /* status.controllerState; lists of numbers such as "0-3,7", NULL: none. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/contract/state_directory.h"
 #include "common/job/training_class.h"
@@ -144,17 +145,46 @@ static void say_resume(const struct run_place *place, const struct training_swee
         printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
 }
 
+/* Returns the setting that lets a sweep go on which has ended at a limit; NULL: none does. */
+static const char *find_limit(const struct training_sweep *sweep)
+{
+    static const struct {
+        enum sweep_condition end;
+        const char *reason, *setting;
+    } limits[] = {
+        {SWEEP_COMPLETE, "TrialsDone", "spec.maxTrials=N"},
+        {SWEEP_COMPLETE, "BudgetUsed", "spec.budget.workerHours=N"},
+        {SWEEP_FAILED, "NoTrialSucceeded", "spec.maxTrials=N"},
+        {SWEEP_FAILED, "TooManyFailedTrials", "spec.maxFailedTrials=N"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        const struct condition *end = &sweep->status.conditions[limits[i].end];
+        if (end->status == CONDITION_TRUE && strcmp(end->reason, limits[i].reason) == 0)
+            return sweep->max_trials == FIELD_UNSET && strstr(limits[i].setting, "maxTrials") ? NULL
+                                                                                              : limits[i].setting;
+    }
+    return NULL;
+}
+
+static void say_limit(const struct run_place *place, const struct training_sweep *sweep)
+{
+    const char *limit = find_limit(sweep);
+    if (limit)
+        printf("\nTo let it go on, with a higher limit:\n  %s --set %s\n", place->options->resume, limit);
+}
+
 /* The result that follows is of the earlier command. */
 static void say_earlier(const struct run_place *place, const struct training_sweep *sweep)
 {
     printf("\n%s had %s before this command; no trial was run now.\n", sweep->name,
            sweep->status.conditions[SWEEP_COMPLETE].status == CONDITION_TRUE ? "finished" : "failed");
+    say_limit(place, sweep);
     if (!place->state) {
         printf("To run it anew, delete it first: kubectl delete ts %s --namespace %s\n", sweep->name,
                place->name_space);
         return;
     }
-    printf("To run it anew, add --set spec.maxTrials=N for more trials:\n  %s --fresh\n", place->options->resume);
+    printf("To run it anew:\n  %s --fresh\n", place->options->resume);
 }
 
 static void say_result(const struct run_place *place, const struct sweep_view *view)
@@ -165,13 +195,16 @@ static void say_result(const struct run_place *place, const struct sweep_view *v
     sweep_print_result(view->sweep, &text);
     printf("\n%s", buffer_text(&text));
     bool has_best = view->sweep->status.best.trial != NULL;
+    bool has_failed = view->sweep->status.conditions[SWEEP_COMPLETE].status != CONDITION_TRUE;
     SCOPED_FREE char *trials = place->state ? keep_trials(place, view) : NULL;
     SCOPED_FREE char *best = place->state && has_best ? keep_best(place, view->sweep) : NULL;
     say_path("trials", trials);
     say_path("best job", best);
     if (has_best && (best || !place->state))
         say_next(place, view->sweep, best);
-    if (place->state && !place->was_over && view->sweep->status.conditions[SWEEP_COMPLETE].status != CONDITION_TRUE)
+    if (!place->was_over && has_failed)
+        say_limit(place, view->sweep);
+    if (place->state && !place->was_over && has_failed)
         printf("\nWhen the cause is corrected, run the sweep again:\n  %s --fresh\n", place->options->resume);
 }
 

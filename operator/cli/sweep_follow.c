@@ -14,6 +14,7 @@
 #include "operator/kube/informer.h"
 
 #define LAST_TRIALS_MS 2000
+#define DECISION_MS 10000
 /* A sweep that is shown again tells of all its trials at once. */
 #define EVENTS_MAX (8 * 1024 * 1024)
 
@@ -84,6 +85,7 @@ static void sweep_changed(void *context, const char *key, const void *old, const
     take_sweep(follow, item);
     take_obstacle(follow);
     take_results(follow);
+    follow->was_over &= sweep_is_over(&follow->sweep);
 }
 
 static void sweep_seen(void *context, const char *key, const void *item)
@@ -196,6 +198,13 @@ static int64_t count_ends(const struct sweep_follow *follow)
     return count;
 }
 
+/* The spec of a sweep that had ended was changed, and the operator has yet to decide whether it goes on. */
+static bool awaits_decision(const struct sweep_follow *follow, int64_t now_ms)
+{
+    return follow->sweep.status.observed_generation < follow->sweep.generation &&
+           now_ms - follow->over_ms < DECISION_MS;
+}
+
 bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms)
 {
     const struct sweep_status *status = &follow->sweep.status;
@@ -207,6 +216,8 @@ bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms)
     }
     if (follow->over_ms == 0)
         follow->over_ms = now_ms;
+    if (awaits_decision(follow, now_ms))
+        return false;
     return (informer_synced(follow->trials) &&
             count_ends(follow) >= status->trials.succeeded + status->trials.failed + status->trials.diverged) ||
            now_ms - follow->over_ms > LAST_TRIALS_MS;

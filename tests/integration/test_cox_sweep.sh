@@ -142,9 +142,16 @@ next=$(sed -n '/^To train the best values/{n;p}' ran)
 cox 0 run "${next##* }" --state other && printed '^grid-best is done'
 verdict $? "the command that it names trains the best values" "$next; $(said)"
 cox 0 run grid.yaml --state state && printed '^grid is complete: 4 of 4' && (($(grep -c '^grid-[0-3]: ' out) == 4)) &&
-    printed '^grid had finished before this command; no trial was run now\.$' '^To run it anew, add --set spec.maxTrials=N for more trials:$' \
+    printed '^grid had finished before this command; no trial was run now\.$' '^To run it anew:$' \
         '^  .*cox run grid.yaml --state state --fresh$' && ! grep -q 'had finished' ran
 verdict $? "run again, it says that it had finished and how to run it anew, and shows the result again" "$(said)"
+manifest more 'maxTrials: 2
+  algorithm: {type: TPE, startupTrials: 1}
+  parameters: [{path: coxswain.training.optimizer.learningRate, uniform: {min: 0.001, max: 0.2}}]'
+cox 0 run more.yaml --state more && cox 0 run more.yaml --state more && printed '^To let it go on, with a higher limit:$' '^  .*cox run more.yaml --state more --set spec.maxTrials=N$' &&
+    earlier=$(grep '^[01],' more/trials.csv | cut -d, -f1-6) && cox 0 run more.yaml --state more --set spec.maxTrials=4 &&
+    printed '^more is complete: 4 of 4' && ! printed 'before this command' && [[ $(grep '^[01],' more/trials.csv | cut -d, -f1-6) == "$earlier" ]]
+verdict $? "a sweep that is complete goes on with a higher maxTrials" "$(said; cat more/trials.csv)"
 kept() {
     cmp run.json state/run.json && [[ $(grep -c Succeeded state/trials.csv) == 4 && -s state/best.yaml && ! -e state/check ]]
 }
@@ -198,6 +205,8 @@ cox 1 run hopeless.yaml --state failed && printed '^hopeless has failed: ' '^Whe
     '^  .*cox run hopeless.yaml --state failed --fresh$' && ! grep -q 'run the job again' out &&
     cox 1 run hopeless.yaml --state failed && printed '^hopeless had failed before this command' && ! grep -q 'When the cause' out
 verdict $? "and says how to run the sweep again" "$(said)"
+cox 0 run hopeless.yaml --state failed --set spec.maxFailedTrials=1 && printed '^hopeless is complete: 1 of 2 trials succeeded'
+verdict $? "one that had too many failures goes on when more are allowed" "$(said)"
 sed 's/validation.last/validation.lats/' hopeless.yaml >mistyped.yaml
 cox 1 run mistyped.yaml --state mistyped && grep -q 'there is no field lats; did you mean last?' err && [[ ! -e mistyped ]]
 verdict $? "a path that no job has is refused before anything starts" "$(said)"

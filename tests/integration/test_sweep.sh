@@ -75,6 +75,26 @@ sweep hopeless '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"
 sweep_is hopeless Failed && is_told hopeless 'reason("Failed") == "TooManyFailedTrials" and len(t) == 1'
 verdict $? "more failures than allowed end it" "$(told hopeless 'status')"
 
+# Raised limits, with the operator killed meanwhile: what is over stays, the rest is run.
+before=$(told random 'sorted((j["metadata"]["name"], j["metadata"]["uid"]) for j in t)')
+api PATCH "$sweeps_path/random" '{"spec":{"maxTrials":6}}' >/dev/null
+operator_kill
+operator_start
+operator_kill
+operator_start
+until_true 60 is_told random "state(s) == 'Complete' and len(t) == 6 and sorted((j['metadata']['name'], j['metadata']['uid']) for j in t)[:4] == $before and status['trials']['succeeded'] == 6 and 'completionTime' in status"
+verdict $? "a complete sweep goes on when maxTrials is raised" "$before; $(told random 'status')"
+api PATCH "$sweeps_path/hopeless" '{"spec":{"maxFailedTrials":1}}' >/dev/null
+until_true 60 is_told hopeless 'state(s) == "Complete" and status["trials"]["succeeded"] == 2 and status["trials"]["failed"] == 1 and len(t) == 3'
+verdict $? "a failed one goes on when maxFailedTrials is raised" "$(told hopeless 'status')"
+echo 1000 >delay
+sweep spent '"maxTrials":4,"budget":{"workerHours":0.0001},"parameters":[{"path":"coxswain.training.optimizer.learningRate","logUniform":{"min":0.01,"max":0.1}}]'
+sweep_is spent Complete && is_told spent 'reason("Complete") == "BudgetUsed" and len(t) < 4'
+rm delay
+api PATCH "$sweeps_path/spent" '{"spec":{"budget":{"workerHours":1}}}' >/dev/null
+until_true 60 is_told spent 'reason("Complete") == "TrialsDone" and status["trials"]["succeeded"] == 4'
+verdict $? "and one whose budget was used when the budget is raised" "$(told spent 'status')"
+
 sweep typed '"maxTrials":3,"parameters":[{"path":"coxswain.training.optimiser.learningRate","values":[0.1]}]'
 sweep_is typed Failed && is_told typed 'reason("Failed") == "InvalidTemplate" and "coxswain.training.optimiser" in message("Failed") and t == []'
 verdict $? "a path with a typing error is named" "$(told typed 'status')"

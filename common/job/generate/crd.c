@@ -370,7 +370,7 @@ static const struct definition sweep_definition = {
     .description = "A TrainingSweep runs many TrainingJobs that differ in some fields, and finds the best of them.",
     .spec_description = "The job that each trial runs, the parameters in which trials differ, and the metric that "
                         "compares them. The fields suspend, parallelism, maxTrials, "
-                        "maxFailedTrials and ttlSecondsAfterFinished may change.",
+                        "maxFailedTrials, budget and ttlSecondsAfterFinished may change.",
     .spec = &training_sweep_spec_type,
     .status = &training_sweep_status_type,
     .name_max = SWEEP_NAME_MAX,

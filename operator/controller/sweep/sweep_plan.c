@@ -188,8 +188,7 @@ static int64_t worker_ms_of(const struct sweep_planning *planning, int64_t trial
 /* Of a trial that is over. The status keeps the sum, for when the job is gone. */
 static void add_worker_time(struct sweep_planning *planning, int64_t trial)
 {
-    if (planning->sweep->has_budget)
-        planning->next->worker_ms = int64_max(planning->next->worker_ms, 0) + worker_ms_of(planning, trial);
+    planning->next->worker_ms = int64_max(planning->next->worker_ms, 0) + worker_ms_of(planning, trial);
 }
 
 /* Once the budget is used, there are no more trials than have been started, and none that is paused goes on. */
@@ -757,6 +756,62 @@ static bool differs(const struct sweep_status *before, const struct sweep_status
     return !json_equal(old, new);
 }
 
+/* ---------------------------------------------------------------- going on after the end */
+
+/* The condition that ended it; NULL: nothing has. */
+static struct condition *find_end(struct sweep_status *status)
+{
+    return is_true(status, SWEEP_COMPLETE) ? &status->conditions[SWEEP_COMPLETE]
+           : is_true(status, SWEEP_FAILED) ? &status->conditions[SWEEP_FAILED]
+                                           : NULL;
+}
+
+/* Returns whether a sweep that has ended would not have with the limits that its spec has now. */
+static bool has_raised_limit(struct sweep_planning *planning, const char *reason)
+{
+    static const char *const reasons[] = {"TrialsDone", "NoTrialSucceeded", "BudgetUsed", "TooManyFailedTrials"};
+    bool is_limit = false;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        is_limit |= strcmp(reason, reasons[i]) == 0;
+    if (!is_limit || planning->input->invalid)
+        return false;
+    heed_budget(planning);
+    return count(planning, TRIAL_FAILED) <= planning->sweep->max_failed_trials &&
+           (planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0);
+}
+
+/* Trials that were suspended at the end are resumed as after a pause of the whole sweep. */
+static void reopen_sweep(struct sweep_planning *planning, enum sweep_condition type)
+{
+    static const char message[] = "a limit in the spec was raised, so the sweep goes on";
+    bool holds_trials = count(planning, TRIAL_RUNNING) > 0;
+    sweep_condition_set(planning, type, CONDITION_FALSE, "LimitRaised", message);
+    if (holds_trials)
+        sweep_condition_set(planning, SWEEP_SUSPENDED, CONDITION_TRUE, "LimitRaised",
+                            "the trials that were suspended when the sweep ended are about to be resumed");
+    sweep_condition_set(planning, SWEEP_RUNNING, holds_trials ? CONDITION_FALSE : CONDITION_TRUE, "LimitRaised",
+                        message);
+    planning->next->completion_ms = FIELD_UNSET;
+    sweep_event(planning, false, "LimitRaised", "ReopenSweep", message);
+}
+
+/* Decides once for each change of the spec whether a sweep that has ended goes on. Returns whether the status has to be written. */
+static bool consider_reopening(struct sweep_planning *planning)
+{
+    const struct training_sweep *sweep = planning->sweep;
+    struct condition *end = find_end(planning->next);
+    if (sweep->status.observed_generation == sweep->generation)
+        return false;
+    planning->next->observed_generation = sweep->generation;
+    read_results(planning);
+    read_trials(planning);
+    if (has_raised_limit(planning, end->reason)) {
+        reopen_sweep(planning, (enum sweep_condition)(end - planning->next->conditions));
+        fill_status(planning);
+    }
+    return true;
+}
+
 /* Deletes a sweep that has ended when its TTL has passed. */
 static void heed_ttl(struct sweep_planning *planning)
 {
@@ -782,11 +837,13 @@ void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
     ret_plan->status = sweep->status;
     if (sweep->deleted_ms != FIELD_UNSET)
         return;
-    if (is_true(&sweep->status, SWEEP_COMPLETE) || is_true(&sweep->status, SWEEP_FAILED)) {
-        heed_ttl(&planning);
+    planning.total = input->invalid ? 0 : sweep_trial_count(sweep);
+    if (find_end(&ret_plan->status)) {
+        ret_plan->write_status = consider_reopening(&planning);
+        if (!ret_plan->write_status)
+            heed_ttl(&planning);
         return;
     }
-    planning.total = input->invalid ? 0 : sweep_trial_count(sweep);
     read_results(&planning);
     read_trials(&planning);
     decide(&planning);

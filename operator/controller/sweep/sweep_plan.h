@@ -38,6 +38,11 @@
  * the sweep is resumed, suspended trials are resumed until the status says that the sweep was
  * resumed. A trial that a person has suspended is resumed only if the sweep was suspended and
  * resumed meanwhile.
+ *
+ * A sweep that has ended at a limit (maxTrials, maxFailedTrials, budget) goes on if the limit is raised: one status write takes back the
+ * condition Complete or Failed, and only a later plan that sees this starts or resumes trials. Trials that the end has suspended are
+ * resumed like those of a sweep that was suspended. This is decided once for each generation of the spec, and recorded in
+ * status.observedGeneration.
  */
 #ifndef COXSWAIN_CONTROLLER_SWEEP_PLAN_H
 #define COXSWAIN_CONTROLLER_SWEEP_PLAN_H

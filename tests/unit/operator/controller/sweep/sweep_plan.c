@@ -897,8 +897,11 @@ static void expect_ttl(const char *condition, int64_t ttl_seconds, int64_t ended
                        int64_t again_ms)
 {
     char status[256];
-    snprintf(status, sizeof status,
-             "{conditions: [{type: %s, status: 'True', reason: TrialsDone}], results: [" SUCCEEDED "]}", condition);
+    snprintf(
+        status, sizeof status,
+        "{observedGeneration: 1, conditions: [{type: %s, status: 'True', reason: TrialsDone}], results: [" SUCCEEDED
+        "]}",
+        condition);
     struct scene scene = scene_of(status);
     scene.sweep.ttl_seconds_after_finished = ttl_seconds;
     scene.sweep.status.completion_ms = ended_ms;
@@ -1124,7 +1127,8 @@ Test(sweep_plan, does_nothing_about_one_that_is_over_or_deleted)
     static const char *const over[] = {"{type: Complete, status: 'True'}", "{type: Failed, status: 'True'}"};
     for (int i = 0; i < 2; i++) {
         char status[256];
-        snprintf(status, sizeof status, "{conditions: [%s], results: [" RUNS "], controllerState: {pending: '0'}}",
+        snprintf(status, sizeof status,
+                 "{observedGeneration: 1, conditions: [%s], results: [" RUNS "], controllerState: {pending: '0'}}",
                  over[i]);
         struct scene scene = scene_of(status);
         plan(&scene);
@@ -1137,6 +1141,97 @@ Test(sweep_plan, does_nothing_about_one_that_is_over_or_deleted)
     plan(&scene);
     expect_actions(&scene, "");
     cr_expect(!scene.plan.write_status);
+    scene_end(&scene);
+}
+
+/* ---------------------------------------------------------------- a raised limit */
+
+/* One trial may fail, and four are run. */
+static struct scene ended_scene(const char *condition, const char *reason, const char *results)
+{
+    char status[1024];
+    snprintf(status, sizeof status,
+             "{observedGeneration: 1, completionTime: '2026-11-20T14:00:00Z', conditions: [{type: %s, status: 'True', "
+             "reason: %s}, {type: Running, status: 'False', reason: %s}], results: [%s]}",
+             condition, reason, reason, results);
+    return scene_of(status);
+}
+
+static void change(struct scene *scene, int64_t max_trials, int64_t max_failed)
+{
+    scene->sweep.max_trials = max_trials;
+    scene->sweep.max_failed_trials = max_failed;
+    scene->sweep.generation++;
+    plan(scene);
+    expect_actions(scene, "");
+    cr_expect(scene->plan.write_status);
+    cr_expect_eq(scene->plan.status.observed_generation, 2);
+}
+
+Test(sweep_plan, goes_on_after_its_end_when_max_trials_is_raised)
+{
+    struct scene scene = ended_scene("Complete", "TrialsDone", SUCCEEDED SUCCEEDED FAILED SUCCEEDED);
+    change(&scene, 6, 1);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_FALSE, "LimitRaised");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_TRUE, "LimitRaised");
+    cr_expect_eq(scene.plan.status.completion_ms, FIELD_UNSET);
+    cr_expect_eq(scene.plan.status.trials.total, 6);
+    expect_states(&scene, "Succeeded Succeeded Failed Succeeded");
+    expect_event(&scene, "LimitRaised", "the sweep goes on");
+    scene_end(&scene);
+}
+
+Test(sweep_plan, stays_over_when_the_change_leaves_nothing_to_do)
+{
+    static const char *const reasons[] = {"TrialsDone", "BudgetUsed"};
+    for (int i = 0; i < 2; i++) {
+        struct scene scene = ended_scene("Complete", reasons[i], SUCCEEDED SUCCEEDED FAILED SUCCEEDED);
+        change(&scene, 4 - i, 3);
+        expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, reasons[i]);
+        cr_expect_neq(scene.plan.status.completion_ms, FIELD_UNSET);
+        scene_end(&scene);
+    }
+    struct scene scene = ended_scene("Failed", "TooManyFailedTrials", FAILED FAILED RUNS);
+    change(&scene, 8, 1);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "TooManyFailedTrials");
+    scene_end(&scene);
+    scene = ended_scene("Failed", "GenerationFailed", SUCCEEDED FAILED);
+    change(&scene, 8, 3);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "GenerationFailed");
+    scene_end(&scene);
+}
+
+/* Whatever else has changed in the meantime, such as a paused trial whose job is gone. */
+Test(sweep_plan, a_sweep_that_is_over_is_looked_at_once_for_each_change)
+{
+    struct scene scene = ended_scene("Complete", "TrialsDone", SUCCEEDED SUCCEEDED FAILED SUCCEEDED);
+    scene.sweep.max_trials = 6;
+    plan(&scene);
+    cr_expect(!scene.plan.write_status);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, goes_on_after_failures_when_more_are_allowed)
+{
+    struct scene scene = ended_scene("Failed", "TooManyFailedTrials", FAILED FAILED RUNS);
+    add_trial(&scene, 2, "Suspended", "", true);
+    change(&scene, 4, 2);
+    expect_condition(&scene, SWEEP_FAILED, CONDITION_FALSE, "LimitRaised");
+    expect_condition(&scene, SWEEP_SUSPENDED, CONDITION_TRUE, "LimitRaised");
+    expect_condition(&scene, SWEEP_RUNNING, CONDITION_FALSE, "LimitRaised");
+    scene_end(&scene);
+}
+
+/* Which the status asks for once it no longer says that the sweep has failed. */
+Test(sweep_plan, resumes_the_trials_that_the_end_has_suspended)
+{
+    struct scene scene =
+        scene_of("{observedGeneration: 1, conditions: [{type: Failed, status: 'False', reason: LimitRaised}, {type: "
+                 "Suspended, status: 'True', reason: LimitRaised}], results: [" FAILED RUNS "]}");
+    add_trial(&scene, 1, "Suspended", "", true);
+    plan(&scene);
+    expect_actions(&scene, "resume 1");
+    cr_expect_eq(scene.plan.status.result_count, 2, "no trial is started meanwhile");
     scene_end(&scene);
 }
 
@@ -1312,6 +1407,23 @@ Test(sweep_plan, a_budget_that_is_used_completes_the_sweep)
     expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "BudgetUsed");
     expect_event(&scene, "BudgetUsed", "the budget of worker time is used; 1 of 2 trials succeeded");
     scene_end(&scene);
+}
+
+Test(sweep_plan, goes_on_after_its_end_when_the_budget_is_raised)
+{
+    static const double hours[] = {1.9, 2.5};
+    for (int i = 0; i < 2; i++) {
+        struct scene scene = scene_with_budget(
+            "{workerHours: 1.5}", "{observedGeneration: 1, workerMilliseconds: 7200000, conditions: [{type: Complete, "
+                                  "status: 'True', reason: BudgetUsed}], results: [" SUCCEEDED SUCCEEDED "]}");
+        scene.sweep.budget.worker_hours = hours[i];
+        scene.sweep.generation = 2;
+        plan(&scene);
+        expect_condition(&scene, SWEEP_COMPLETE, i == 0 ? CONDITION_TRUE : CONDITION_FALSE,
+                         i == 0 ? "BudgetUsed" : "LimitRaised");
+        cr_expect(scene.plan.write_status);
+        scene_end(&scene);
+    }
 }
 
 Test(sweep_plan, the_last_trial_is_not_cut_off_by_the_budget)

@@ -97,6 +97,8 @@ struct model {
     bool pauses;
     bool waits;   /* at the rungs */
     int stopped;  /* trials of all schedules that were, or stay paused */
+    bool raises;  /* the sweep begins with low limits, which are raised later, often after it has ended */
+    int reopened; /* how often, in all schedules, a sweep went on after its end */
     int promoted; /* how often, in all schedules, one that was paused went on */
 };
 
@@ -315,12 +317,26 @@ static void set_version(void)
     json_set_string(json_member(model.sweep, "metadata"), "resourceVersion", text);
 }
 
+static bool is_ended_sweep(void)
+{
+    const struct json *list = json_at(model.sweep, "status.conditions");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const char *type = json_string_at(item, "type", "");
+        if ((strcmp(type, "Complete") == 0 || strcmp(type, "Failed") == 0) &&
+            strcmp(json_string_at(item, "status", ""), "True") == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether the write was taken: nobody has changed the sweep since the operator read it. */
 static bool server_status(const char *version, const struct sweep_status *status)
 {
     if (strcmp(json_string_at(model.sweep, "metadata.resourceVersion", ""), version) != 0)
         return false;
+    bool was_over = is_ended_sweep();
     json_set(model.sweep, "status", sweep_status_to_json(status));
+    model.reopened += was_over && !is_ended_sweep();
     for (int64_t i = 0; i < TRIALS; i++)
         model.counted[i] |= i < status->result_count && !state_has("pending", i);
     check_records(status->result_count);
@@ -406,8 +422,28 @@ static void toggle_suspend(void)
     set_version();
 }
 
+/* In the end there are as many trials as in the other schedules. */
+static void set_limits(int64_t trials, int64_t failures)
+{
+    struct json *spec = json_member(model.sweep, "spec"), *metadata = json_member(model.sweep, "metadata");
+    json_set_integer(spec, "maxTrials", trials);
+    json_set_integer(spec, "maxFailedTrials", failures);
+    json_set_integer(metadata, "generation", json_integer_at(metadata, "generation", 0) + 1);
+    set_version();
+}
+
+static void raise_limits(void)
+{
+    struct json *spec = json_member(model.sweep, "spec");
+    int64_t trials = json_integer_at(spec, "maxTrials", 0), failures = json_integer_at(spec, "maxFailedTrials", 0);
+    if (trials < TRIALS || failures < TRIALS)
+        set_limits(trials < TRIALS ? trials + 1 : TRIALS, failures < TRIALS ? failures + 1 : TRIALS);
+}
+
 static void something_happens(void)
 {
+    if (model.raises && chance(6))
+        raise_limits();
     if (chance(40) || model.calm)
         end_trial((int)draw(TRIALS));
     if (chance(50) || model.calm)
@@ -535,10 +571,10 @@ static void operator_turns(void)
 static bool has_ended(void)
 {
     struct training_sweep sweep = sweep_of(model.sweep);
-    bool ended = sweep.status.conditions[SWEEP_COMPLETE].status == CONDITION_TRUE ||
-                 sweep.status.conditions[SWEEP_FAILED].status == CONDITION_TRUE;
+    bool decided = !model.raises || (sweep.status.observed_generation == sweep.generation &&
+                                     sweep.max_trials == TRIALS && sweep.max_failed_trials == TRIALS);
     training_sweep_release(&sweep);
-    return ended;
+    return decided && is_ended_sweep();
 }
 
 /* The lowest loss of those that succeeded and are still there: the best has it, or a lower one. */
@@ -595,7 +631,7 @@ static void check_end(void)
     check_best();
 }
 
-static void run_schedule(uint64_t seed, const char *spec)
+static void run_schedule_with(uint64_t seed, const char *spec, bool raises)
 {
     model =
         (struct model){.seed = seed,
@@ -609,8 +645,12 @@ static void run_schedule(uint64_t seed, const char *spec)
                        .pauses = strstr(spec, "action: Pause") != NULL,
                        .waits = strstr(spec, "metric: loss") != NULL,
                        .stopped = model.stopped,
+                       .raises = raises,
+                       .reopened = model.reopened,
                        .promoted = model.promoted};
     set_version();
+    if (raises)
+        set_limits(2, 0);
     operator_is_killed();
     for (int step = 0; step < STEPS && !has_ended(); step++) {
         something_happens();
@@ -618,6 +658,8 @@ static void run_schedule(uint64_t seed, const char *spec)
             operator_turns();
     }
     model.calm = true;
+    if (raises)
+        set_limits(TRIALS, TRIALS);
     toggle_suspend();
     for (int step = 0; step < CALM_STEPS && !has_ended(); step++) {
         something_happens();
@@ -631,6 +673,24 @@ static void run_schedule(uint64_t seed, const char *spec)
     }
     json_free(model.cached_sweep);
     json_free(model.sweep);
+}
+
+static void run_schedule(uint64_t seed, const char *spec)
+{
+    run_schedule_with(seed, spec, false);
+}
+
+/* With all that holds for a sweep whose limits were high from the start. */
+Test(sweep_replay, a_sweep_goes_on_when_its_limits_are_raised)
+{
+    static const char *const specs[] = {GRID, MEDIAN, WAITING};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        model.reopened = 0;
+        for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+            run_schedule_with(seed, specs[i], true);
+        cr_expect_gt(model.reopened, SCHEDULES / 4, "a sweep went on %d times in %d schedules", model.reopened,
+                     SCHEDULES);
+    }
 }
 
 Test(sweep_replay, no_trial_is_started_twice_and_none_is_lost)
