@@ -44,6 +44,7 @@
     L(sweep_trial_state_words, SWEEP_TRIAL_STATES)                                                                     \
     L(early_stopping_type_words, EARLY_STOPPING_TYPES)                                                                 \
     L(early_stopping_action_words, EARLY_STOPPING_ACTIONS)                                                             \
+    L(objective_value_words, OBJECTIVE_VALUES)                                                                         \
     L(sweep_goal_words, SWEEP_GOALS)                                                                                   \
     L(sweep_condition_words, SWEEP_CONDITION_TYPES)
 

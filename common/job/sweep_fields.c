@@ -130,7 +130,7 @@ static const struct field objective_fields[] = {
      LONE,
      RANGE(1, NAME_MAX_LENGTH),
      .fallback = "validationLoss",
-     .description = "Name of the metric in status.progress.metrics of a trial; its last value counts."},
+     .description = "Name of the metric in status.progress.metrics of a trial."},
     {.name = "goal",
      .kind = FIELD_ENUM,
      MEMBER(sweep_objective, goal),
@@ -138,6 +138,18 @@ static const struct field objective_fields[] = {
      .words = sweep_goal_words,
      .description = "Whether a lower or a higher value is better. Required unless the metric's name ends in loss or "
                     "Loss, of which a lower one is better."},
+    {.name = "value",
+     .kind = FIELD_ENUM,
+     MEMBER(sweep_objective, value),
+     LONE,
+     .words = objective_value_words,
+     .fallback = "Auto",
+     .description =
+         "Which value of the metric a trial is compared by once it has succeeded. Last: the last one. Best: that "
+         "of the evaluation with the lowest validation loss, whose weights coxswain.checkpoint.keepBest keeps; "
+         "for validationLoss and validationAccuracy, and not with PBT. Auto: Best where the template exports "
+         "these weights (coxswain.export.weights Best) and Best is possible, otherwise Last. At rungs "
+         "the last value counts."},
 };
 static OBJECT_TYPE(objective_type, "Objective", objective_fields);
 
@@ -308,6 +320,7 @@ static const struct field spec_fields[] = {
      MEMBER(training_sweep, budget),
      COMPANION(training_sweep, has_budget),
      .type = &budget_type,
+     .flags = FIELD_MUTABLE,
      .description = "Limit on the worker time of all trials together. Once the trials that run and those that are over "
                     "have used it, no "
                     "other trial is started, and the sweep is complete when those that run are over. It goes on if "
@@ -321,7 +334,6 @@ static const struct field spec_fields[] = {
      .fallback = "1",
      .description = "How many trials run at a time."},
     {.name = "maxTrials",
-     .flags = FIELD_MUTABLE,
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, max_trials),
      LONE,

@@ -46,6 +46,26 @@ static bool pauses_without_checkpoint(const struct training_sweep *sweep, const 
     return sweep_pauses_trials(sweep) && json_member(spec, "coxswain") && !json_at(spec, "coxswain.checkpoint");
 }
 
+/* The metric that the worker reports of its best evaluation; NULL: it reports none. */
+static const char *best_metric_of(const struct training_sweep *sweep)
+{
+    const char *metric = sweep->objective.metric;
+    if (sweep->algorithm.type == SWEEP_PBT || !json_boolean_at(sweep->template, "coxswain.checkpoint.keepBest", false))
+        return NULL;
+    return strcmp(metric, "validationLoss") == 0       ? "bestValidationLoss"
+           : strcmp(metric, "validationAccuracy") == 0 ? "bestValidationAccuracy"
+                                                       : NULL;
+}
+
+const char *sweep_final_metric(const struct training_sweep *sweep)
+{
+    bool exports_best = strcmp(json_string_at(sweep->template, "coxswain.export.weights", ""), "Best") == 0;
+    bool wanted =
+        sweep->objective.value == OBJECTIVE_BEST || (sweep->objective.value == OBJECTIVE_AUTO && exports_best);
+    const char *best = wanted ? best_metric_of(sweep) : NULL;
+    return best ? best : sweep->objective.metric;
+}
+
 const char *sweep_template_fault(const struct training_sweep *sweep, const struct json *spec)
 {
     if (json_at(sweep->template, "coxswain.checkpoint.path"))
@@ -53,6 +73,11 @@ const char *sweep_template_fault(const struct training_sweep *sweep, const struc
     if (pauses_without_checkpoint(sweep, spec))
         return "spec.template.coxswain.checkpoint: is missing, and with earlyStopping.action Pause trials go on from "
                "there; say where they are saved";
+    if (sweep->objective.value == OBJECTIVE_BEST && !best_metric_of(sweep))
+        return "spec.objective.value: Best is the value of the evaluation whose weights are kept, so it needs "
+               "coxswain.checkpoint.keepBest: true in the template, validationLoss or validationAccuracy as the "
+               "metric, "
+               "and another algorithm than PBT, whose trials go on from the last weights; correct these, or take Last";
     return sweep->algorithm.type == SWEEP_PBT ? what_a_population_lacks(sweep->template) : NULL;
 }
 

@@ -15,6 +15,10 @@ const char *sweep_template_fault(const struct training_sweep *sweep, const struc
 /* Returns whether trials of the sweep pause, instead of being stopped (earlyStopping.action Pause). */
 bool sweep_pauses_trials(const struct training_sweep *sweep);
 
+/* Returns the metric whose last value is the objective of a trial that has succeeded: objective.metric, or the one that coxswain-worker
+ * reports of its best evaluation (objective.value). */
+const char *sweep_final_metric(const struct training_sweep *sweep);
+
 /* Returns whether coxswain-worker measures the metric in this job: loss in each step, the others in each test on held-out examples. */
 bool sweep_metric_is_measured(const struct job_document *job, const char *metric);
 

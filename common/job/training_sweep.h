@@ -22,6 +22,7 @@
     X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA") X(EARLY_STOPPING_HYPERBAND, "Hyperband")
 #define EARLY_STOPPING_ACTIONS(X) X(EARLY_STOPPING_STOP, "Stop") X(EARLY_STOPPING_PAUSE, "Pause")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
+#define OBJECTIVE_VALUES(X) X(OBJECTIVE_AUTO, "Auto") X(OBJECTIVE_LAST, "Last") X(OBJECTIVE_BEST, "Best")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
 #define SWEEP_CONDITION_TYPES(X)                                                                                       \
     X(SWEEP_COMPLETE, "Complete")                                                                                      \
@@ -31,6 +32,7 @@
 #define X(name, text) name,
 enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
 enum sweep_goal { SWEEP_GOALS(X) };
+enum objective_value { OBJECTIVE_VALUES(X) };
 enum trial_state { SWEEP_TRIAL_STATES(X) };
 enum early_stopping_type { EARLY_STOPPING_TYPES(X) };
 enum early_stopping_action { EARLY_STOPPING_ACTIONS(X) };
@@ -80,6 +82,7 @@ struct sweep_parameter {
 struct sweep_objective {
     const char *metric;
     enum sweep_goal goal;
+    enum objective_value value; /* of a trial that has succeeded (sweep_final_metric) */
 };
 
 /* Which trials are stopped before their end (operator/controller/sweep/early_stopping.h), or paused (promotion.h). */

@@ -10,6 +10,7 @@
 #include "common/job/enum_words.h"
 #include "common/job/string_format.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "operator/cli/job_condition.h"
@@ -74,7 +75,7 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     line->state =
         line->diverged ? sweep_trial_state_words[TRIAL_DIVERGED] : arena_copy_string(arena, *state ? state : "Pending");
     line->message = arena_copy_string(arena, json_string_at(failure, "message", ""));
-    line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep->objective.metric) : NULL);
+    line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep_final_metric(sweep)) : NULL);
     line->step = json_integer_at(job, "status.progress.step", -1);
     line->total_steps = json_integer_at(job, "status.progress.totalSteps", -1);
     line->seconds_left = json_integer_at(job, "status.progress.secondsRemaining", -1);

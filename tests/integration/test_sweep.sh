@@ -75,6 +75,15 @@ sweep hopeless '"algorithm":{"type":"Grid"},"maxFailedTrials":0,"parameters":[{"
 sweep_is hopeless Failed && is_told hopeless 'reason("Failed") == "TooManyFailedTrials" and len(t) == 1'
 verdict $? "more failures than allowed end it" "$(told hopeless 'status')"
 
+# The last evaluation of a rate that is too high is worse than an earlier one, whose weights are kept.
+policy='"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],' \
+    coxswain='"checkpoint":{"storage":"runs","keepBest":true},"evaluation":{"everySteps":1},' \
+    sweep kept '"algorithm":{"type":"Grid"},"objective":{"value":"Best"},"parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.01,3]}]'
+best='float(next(m["value"] for m in j["status"]["progress"]["metrics"] if m["name"] == "bestValidationLoss"))'
+sweep_is kept Complete && is_told kept "[float(r['objective']) for r in status['results']] == [$best for j in t]" &&
+    is_told kept "any($best < metric(j) for j in t) and all($best <= metric(j) for j in t)"
+verdict $? "the objective is that of the best evaluation" "$(told kept '[j["status"]["progress"]["metrics"] for j in t], status')"
+
 # Raised limits, with the operator killed meanwhile: what is over stays, the rest is run.
 before=$(told random 'sorted((j["metadata"]["name"], j["metadata"]["uid"]) for j in t)')
 api PATCH "$sweeps_path/random" '{"spec":{"maxTrials":6}}' >/dev/null

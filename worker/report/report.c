@@ -32,6 +32,8 @@
 #define METRIC_LOSS "loss"
 #define METRIC_VALIDATION_LOSS "validationLoss"
 #define METRIC_VALIDATION_ACCURACY "validationAccuracy"
+#define METRIC_BEST_LOSS "bestValidationLoss"
+#define METRIC_BEST_ACCURACY "bestValidationAccuracy"
 #define METRIC_BYTES_SENT "bytesSentPerStep" /* by this process */
 #define METRIC_UPDATES_LOST "updatesLost"
 #define METRIC_REPLICAS_MISSING "replicasMissing"
@@ -376,6 +378,15 @@ void report_step(struct report *report, struct step_report step, int64_t example
     step_line_format(&step, report->format, line);
     puts(line);
     fflush(stdout);
+}
+
+void report_best(struct report *report, int64_t step, double loss, double accuracy)
+{
+    pthread_mutex_lock(&report->mutex);
+    set_metric(&report->status, METRIC_BEST_LOSS, loss, step);
+    set_metric(&report->status, METRIC_BEST_ACCURACY, accuracy, step);
+    publish(report);
+    pthread_mutex_unlock(&report->mutex);
 }
 
 void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity)

@@ -60,6 +60,10 @@ void report_step(struct report *report, struct step_report step, int64_t example
  * none. */
 void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity);
 
+/* Reports the evaluation whose weights are kept as the best ones (best.h), as metrics of their own. `accuracy` is NAN if the model has
+ * none. */
+void report_best(struct report *report, int64_t step, double loss, double accuracy);
+
 /* Sets the step of the newest durable checkpoint in the status. */
 void report_checkpoint(struct report *report, int64_t committed_step);
 /* Reports the result of the newest save. `cause` NULL: it is durable. Else prints a warning;

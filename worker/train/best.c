@@ -28,11 +28,17 @@ static char *best_path(const struct trainer *trainer)
     return file_path_join(trainer->checkpoint_directory, CHECKPOINT_BEST);
 }
 
+/* An evaluation. */
+struct mark {
+    int64_t step;
+    double loss;     /* INFINITY: there was none */
+    double accuracy; /* NAN: the model has none */
+};
+
 /* Weights on their way to the disk. */
 struct kept {
     struct snapshot values; /* one tensor: all parameters, as the layout has them */
-    int64_t step;
-    double loss;
+    struct mark mark;
 };
 
 struct best {
@@ -44,7 +50,7 @@ struct best {
     struct kept kept[2]; /* the thread has kept[at_work] while it writes; the other one waits for it, or is free */
     unsigned at_work;
     bool writes, waits, stopping;
-    double stored, promised; /* lowest losses: on the disk, and on their way there */
+    struct mark stored, promised; /* with the lowest losses: on the disk, and on their way there */
 };
 
 static bool keeps_best(const struct trainer *trainer)
@@ -52,18 +58,28 @@ static bool keeps_best(const struct trainer *trainer)
     return trainer->job->checkpoint.keep_best && trainer->store && trainer->store_begun;
 }
 
-static double read_loss(const struct trainer *trainer)
+static struct mark read_mark(const struct trainer *trainer)
 {
     struct safetensors_file file;
-    double kept = INFINITY;
+    struct mark mark = {.loss = INFINITY, .accuracy = NAN};
     SCOPED_FREE char *path = best_path(trainer);
     if (safetensors_open_kept(path, &file, NULL) < 0)
-        return INFINITY;
+        return mark;
     const char *job = safetensors_metadata(&file, "job"), *loss = safetensors_metadata(&file, "validationLoss");
+    const char *step = safetensors_metadata(&file, "step"),
+               *accuracy = safetensors_metadata(&file, "validationAccuracy");
     if (job && loss && strcmp(job, trainer->identity->job_uid) == 0 && isfinite(strtod(loss, NULL)))
-        kept = strtod(loss, NULL);
+        mark = (struct mark){.step = step ? strtoll(step, NULL, 10) : 0,
+                             .loss = strtod(loss, NULL),
+                             .accuracy = accuracy ? strtod(accuracy, NULL) : NAN};
     safetensors_close(&file);
-    return kept;
+    return mark;
+}
+
+/* What is promised is what a final export will have, unless it cannot be written. */
+static void tell(const struct best *best)
+{
+    report_best(best->trainer->report, best->promised.step, best->promised.loss, best->promised.accuracy);
 }
 
 void best_begin(struct trainer *trainer)
@@ -72,7 +88,8 @@ void best_begin(struct trainer *trainer)
         return;
     struct best *best = memory_allocate(1, sizeof *best);
     best->trainer = trainer;
-    best->stored = best->promised = read_loss(trainer);
+    best->stored = best->promised = read_mark(trainer);
+    tell(best);
     pthread_mutex_init(&best->mutex, NULL);
     condition_init(&best->changed);
     trainer->best = best;
@@ -87,10 +104,12 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
     SCOPED_FREE char *path = best_path(trainer);
     SCOPED_JSON *metadata = json_new_object();
     json_set_string(metadata, "job", trainer->identity->job_uid);
-    snprintf(text, sizeof text, "%lld", (long long)kept->step);
+    snprintf(text, sizeof text, "%lld", (long long)kept->mark.step);
     json_set_string(metadata, "step", text);
-    snprintf(text, sizeof text, "%.17g", kept->loss);
+    snprintf(text, sizeof text, "%.17g", kept->mark.loss);
     json_set_string(metadata, "validationLoss", text);
+    snprintf(text, sizeof text, "%.17g", kept->mark.accuracy);
+    json_set_string(metadata, "validationAccuracy", isfinite(kept->mark.accuracy) ? text : NULL);
     trained_on_describe(metadata, trainer->training);
     const struct export export = {.layout = graph_layout(trainer->graph),
                                   .parameters = kept->values.tensors[0].data,
@@ -119,13 +138,14 @@ static void write_next(struct best *best)
     pthread_mutex_unlock(&best->mutex);
     int result = write_kept(best, kept, &cause);
     if (result < 0)
-        tell_failure(best, kept->step, &cause);
+        tell_failure(best, kept->mark.step, &cause);
     pthread_mutex_lock(&best->mutex);
     best->writes = false;
     if (result == 0)
-        best->stored = kept->loss;
+        best->stored = kept->mark;
     else if (!best->waits)
         best->promised = best->stored;
+    tell(best);
     pthread_cond_broadcast(&best->changed);
 }
 
@@ -153,7 +173,7 @@ static int start_thread(struct best *best, struct error *error)
 }
 
 /* Replaces weights that wait to be written. */
-static int keep(struct best *best, const struct gathered_model *model, double loss, struct error *error)
+static int keep(struct best *best, const struct gathered_model *model, struct mark mark, struct error *error)
 {
     const struct safetensors_tensor all = {.name = "parameters",
                                            .dtype = SAFETENSORS_F32,
@@ -168,10 +188,10 @@ static int keep(struct best *best, const struct gathered_model *model, double lo
     best->waits = false;
     snapshot_describe(&kept->values, &all, 1);
     int result = snapshot_copy(&kept->values, error);
-    kept->step = best->trainer->state.progress.step;
-    kept->loss = loss;
+    kept->mark = mark;
     best->waits = result == 0;
-    best->promised = best->waits ? loss : best->writes ? best->kept[best->at_work].loss : best->stored;
+    best->promised = best->waits ? mark : best->writes ? best->kept[best->at_work].mark : best->stored;
+    tell(best);
     pthread_cond_broadcast(&best->changed);
     return result;
 }
@@ -223,7 +243,7 @@ static bool is_better(struct best *best, double loss)
     if (best == NULL)
         return false;
     SCOPED_LOCK(&best->mutex);
-    return loss < best->promised;
+    return loss < best->promised.loss;
 }
 
 /* Only the chief knows what it has kept; if all ranks hand over their parts, it shares its
@@ -236,18 +256,19 @@ static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct
     return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
 }
 
-int best_consider(struct trainer *trainer, double loss, struct error *error)
+int best_consider(struct trainer *trainer, const struct evaluation_metrics *metrics, struct error *error)
 {
+    struct mark mark = {trainer->state.progress.step, metrics->loss, metrics->accuracy};
     struct error cause = ERROR_INIT;
     struct gathered_model model;
     bool wanted;
-    if (decide(trainer, loss, &wanted, error) < 0)
+    if (decide(trainer, metrics->loss, &wanted, error) < 0)
         return -1;
     if (!wanted)
         return 0;
     if (gathered_model_take(trainer, &model, error) < 0)
         return -1;
-    if (trainer_is_chief(trainer) && keep(trainer->best, &model, loss, &cause) < 0)
+    if (trainer_is_chief(trainer) && keep(trainer->best, &model, mark, &cause) < 0)
         tell_failure(trainer->best, trainer->state.progress.step, &cause);
     gathered_model_release(&model);
     return 0;

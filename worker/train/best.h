@@ -6,7 +6,8 @@
  * end.
  *
  * A better evaluation replaces the file as a whole; the file is never deleted with old checkpoints.
- * Its metadata holds job, step and loss, from which a restarted chief continues the comparison.
+ * Its metadata holds job, step, loss and accuracy, from which a restarted chief continues the
+ * comparison.
  *
  * The weights are copied at once and written by a background thread, so that training never waits
  * for the disk. At most one set of weights waits to be written; better weights replace it. Weights
@@ -15,6 +16,7 @@
 #ifndef COXSWAIN_TRAIN_BEST_H
 #define COXSWAIN_TRAIN_BEST_H
 
+#include "worker/train/evaluation.h"
 #include "worker/train/trainer.h"
 
 struct best;
@@ -23,10 +25,10 @@ struct best;
  * incarnation record (saving_begin). Reads the lowest loss so far from the file of an earlier chief of this job. */
 void best_begin(struct trainer *trainer);
 
-/* Keeps the present weights if `loss` is the lowest so far. Every rank calls this after an
+/* Keeps the present weights if their loss is the lowest so far, and reports that evaluation as the best (report_best). Every rank calls this after an
  * evaluation; the chief decides and writes. A file that cannot be written is only a warning; the
  * errors returned are those of the crew's communication. */
-int best_consider(struct trainer *trainer, double loss, struct error *error);
+int best_consider(struct trainer *trainer, const struct evaluation_metrics *metrics, struct error *error);
 /* Waits until the background thread has written everything or reported its failure. */
 void best_wait(struct trainer *trainer);
 /* Waits for at most `ms`. Returns whether everything was written or reported as failed by then. */

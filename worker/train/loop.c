@@ -333,7 +333,7 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy,
                       metrics.perplexity);
     /* An evaluation that only a pause caused does not count here: the best weights are those of a job that does not pause. */
-    if (evaluation_is_planned(trainer) && best_consider(trainer, metrics.loss, error) < 0)
+    if (evaluation_is_planned(trainer) && best_consider(trainer, &metrics, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
 }

@@ -104,7 +104,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
                          (long long)chief->step, metrics.loss);
     report_evaluation(trainer->report, chief->step, metrics.loss, metrics.accuracy, metrics.perplexity);
     trainer->state.progress.step = chief->step;
-    return best_consider(trainer, metrics.loss, error);
+    return best_consider(trainer, &metrics, error);
 }
 
 static bool evaluation_is_due(const struct ps_chief *chief)

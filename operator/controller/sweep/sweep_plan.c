@@ -276,7 +276,7 @@ static void take_best(struct sweep_planning *planning, int64_t trial, const char
 
 static void succeed_trial(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
-    const char *metric = planning->sweep->objective.metric;
+    const char *metric = sweep_final_metric(planning->sweep);
     const char *value = trial_view_metric(view, metric);
     if (!value) {
         fail_trial(planning, trial,

@@ -57,6 +57,38 @@ Test(sweep_template, each_trial_needs_a_folder_of_its_own)
     expect_fault("parallelism: 1", "{coxswain: {checkpoint: {storage: a, path: b}}}", "a folder of its own");
 }
 
+static void expect_final(const char *spec, const char *template, const char *metric)
+{
+    SCOPED_FREE char *yaml =
+        memory_format("metadata: {name: s}\nspec: {maxTrials: 4, parameters: [{path: a, values: [1]}], %s, template: "
+                      "{coxswain: {%s}}}\n",
+                      spec, template);
+    SCOPED_JSON *object = value_of(yaml);
+    struct training_sweep sweep;
+    struct error error = ERROR_INIT;
+    cr_assert(training_sweep_parse(object, &sweep, &error) == 0, "%s: %s", yaml, error.message);
+    cr_expect_str_eq(sweep_final_metric(&sweep), metric, "%s: %s", yaml, sweep_final_metric(&sweep));
+    training_sweep_release(&sweep);
+}
+
+Test(sweep_template, the_objective_is_that_of_the_weights_that_are_exported)
+{
+    static const char kept[] = "checkpoint: {storage: a, keepBest: true}";
+    static const char best[] = "checkpoint: {storage: a, keepBest: true}, export: {weights: Best}";
+    static const char accuracy[] = "objective: {metric: validationAccuracy, goal: Maximize}";
+    expect_final("parallelism: 1", kept, "validationLoss");
+    expect_final("parallelism: 1", best, "bestValidationLoss");
+    expect_final(accuracy, best, "bestValidationAccuracy");
+    expect_final("objective: {value: Best}", kept, "bestValidationLoss");
+    expect_final("objective: {value: Last}", best, "validationLoss");
+    expect_final("objective: {metric: loss}", best, "loss");
+    expect_fault("objective: {value: Best}", "{coxswain: {checkpoint: {storage: a}}}",
+                 "needs coxswain.checkpoint.keepBest");
+    expect_fault("objective: {value: Best}", "{coxswain: {checkpoint: {storage: a, keepBest: true}}}", NULL);
+    expect_fault("objective: {value: Best, metric: loss}", "{coxswain: {checkpoint: {storage: a, keepBest: true}}}",
+                 "validationLoss or validationAccuracy as the metric");
+}
+
 /* `coxswain`: what differs from a job that has accuracies. */
 static void expect_measured(const char *data, const char *metric, bool measured)
 {

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,13 +86,14 @@ static void fill(struct scene *scene, float value)
         scene->trainer.state.parameters[i] = value;
 }
 
-/* Evaluates after step `step`, with that number in all parameters. */
+/* Evaluates after step `step`, with that number in all parameters. Half of the answers are right. */
 static void evaluate(struct scene *scene, int64_t step, double loss)
 {
+    const struct evaluation_metrics metrics = {.loss = loss, .accuracy = 0.5, .perplexity = NAN};
     struct error error = ERROR_INIT;
     fill(scene, (float)step);
     scene->trainer.state.progress.step = step;
-    cr_assert_eq(best_consider(&scene->trainer, loss, &error), 0, "%s", error.message);
+    cr_assert_eq(best_consider(&scene->trainer, &metrics, &error), 0, "%s", error.message);
 }
 
 /* The value that all tensors consist of. */
@@ -193,6 +195,45 @@ Test(best, those_that_could_not_be_written_do_not_count, .timeout = 60)
     evaluate(&scene, 3, 2);
     best_wait(&scene.trainer);
     cr_expect_eq(kept_value(&scene), 3);
+    tear_down(&scene);
+}
+
+static void expect_told(struct report *report, int64_t step, double loss)
+{
+    struct status_document status;
+    report_get_status(report, &status);
+    const struct status_metric *best = status_document_metric(&status, "bestValidationLoss");
+    const struct status_metric *accuracy = status_document_metric(&status, "bestValidationAccuracy");
+    cr_assert(best && accuracy);
+    cr_expect_eq(best->value, loss);
+    cr_expect_eq(best->step, step);
+    cr_expect_eq(accuracy->value, 0.5);
+}
+
+Test(best, tells_which_evaluation_it_keeps_also_after_a_restart, .timeout = 60)
+{
+    const struct report_options options = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
+    static struct scene scene;
+    set_up(&scene);
+    struct report *report = scene.trainer.report, *other;
+    evaluate(&scene, 1, 3);
+    evaluate(&scene, 2, 1);
+    evaluate(&scene, 3, 2);
+    expect_told(report, 2, 1);
+    best_wait(&scene.trainer);
+    file_calls.fsync = fail_to_sync;
+    evaluate(&scene, 4, 0.5);
+    best_wait(&scene.trainer);
+    file_calls.fsync = fsync;
+    expect_told(report, 2, 1);
+    best_free(scene.trainer.best);
+    scene.trainer.best = NULL;
+    cr_assert_eq(report_open(&options, &other, NULL), 0);
+    scene.trainer.report = other;
+    best_begin(&scene.trainer);
+    expect_told(other, 2, 1);
+    report_free(other);
+    scene.trainer.report = report;
     tear_down(&scene);
 }
 
