@@ -489,9 +489,15 @@ GPU_PROFILE ?= gpt2-124m
 gpu-profile: $(BUILD)/tests/gpu-bench ## with CUDA=1: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
 	@$< $(GPU_PROFILE) 0 0.9 profile
 
-.PHONY: check-cluster check-kueue check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
+.PHONY: check-cluster check-nodes check-classes check-kueue check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
 check-cluster: all $(BUILD)/tests/corpus-expand ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
+
+check-nodes: all ## what check-cluster has of nodes: sick, about to be removed, flapping, dead
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check $(abspath tests/cluster/test_nodes.sh tests/cluster/test_sick_nodes.sh)
+
+check-classes: all ## what check-cluster has of training classes
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check $(abspath tests/cluster/test_classes.sh)
 
 check-kueue: all ## jobs in the queues of the real Kueue manager, built from its Go module
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/cluster/kueue/test_kueue.sh tests/cluster/kueue/test_multikueue.sh
@@ -575,7 +581,7 @@ check-resume: all ## every strategy goes on from every other's checkpoint
 	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/resume.py
 
 .PHONY: check-frameworks
-check-frameworks: all ## the foreign examples with the packages of TORCH_PYTHON, JAX_PYTHON and TF_PYTHON, and kills
+check-frameworks: all ## the foreign examples with PyTorch, Transformers and JAX from PyPI (or TORCH_PYTHON, JAX_PYTHON; TF_PYTHON), and kills
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/frameworks/check.sh
 
 .PHONY: check-examples
