@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, JAX, TensorFlow MultiWorkerMirrored and
-# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way; PyTorch DDP also with
-# a frozen worker; and the sweep over jobs of PyTorch.
+# ParameterServer and the Trainer of Hugging Face Transformers, each as a TrainingJob in the embedded control plane, with a kill on the
+# way; PyTorch DDP also with a frozen worker; and the sweep over jobs of PyTorch.
 # Prints ok/not ok/skip lines (see tests/run).
 #
-#   TORCH_PYTHON=path, JAX_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
+#   FRAMEWORKS=names     which of pytorch, transformers, jax and tensorflow (default: all)
+#   TORCH_PYTHON=path, JAX_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of check-python's environment, with
+#                                                        PyTorch, Transformers and JAX; for TensorFlow that of PATH)
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -15,6 +17,11 @@ cox=
 
 finish_also() {
     if [[ -n $cox ]]; then kill "$cox" 2>/dev/null; fi
+}
+
+# wanted FRAMEWORK
+wanted() {
+    [[ " ${FRAMEWORKS:-pytorch transformers jax tensorflow} " == *" $1 "* ]]
 }
 
 # has PYTHON PACKAGE NAME: whether it can be imported; says so when not
@@ -38,6 +45,11 @@ start() {
         --volume "scripts=$root/deploy/examples/foreign" --volume "runs=$work/runs" >"$1.log" 2>&1 &
     cox=$!
     plane_await 30
+}
+
+# progress_has JOB EXPRESSION
+progress_has() {
+    api GET "$jobs_path/$1" | tr -d ' \n' | contains -- "\"progress\":{.*$2"
 }
 
 # current JOB ROLE INDEX: the name of the pod that holds that place
@@ -96,8 +108,28 @@ crew_hangs() {
     verdict $? "$2: and succeeds although it hung" "$(tail -n 5 "$1.log")"
 }
 
-torch=${TORCH_PYTHON:-python3}
-if has "$torch" torch "PyTorch DDP" TORCH; then
+# The Trainer sends its progress to the operator, not to the log. A worker is killed; the crew goes on from the Trainer's checkpoint.
+trainer_reports() {
+    local job=transformers-trainer name="Transformers"
+    start $job "$1" 3000 && until_true 240 progress_has $job '"name":"loss","value":"[0-9.]*","step":[1-9]' &&
+        progress_has $job '"totalSteps":3000,' && progress_has $job '"secondsRemaining":[0-9]'
+    verdict $? "$name: the Trainer's steps and loss are the job's progress" "$(api GET "$jobs_path/$job"; tail -n 5 $job.log)"
+    until_true 120 has_saved $job && strike $job worker 1
+    verdict $? "$name: worker 1 is killed"
+    until_true 240 said $job 'attempt 2: begins after step [1-9]'
+    verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 $job.log)"
+    ended && said $job 'done: loss'
+    verdict $? "$name: and succeeds" "$(tail -n 5 $job.log)"
+}
+
+prepared=
+if [[ -z ${TORCH_PYTHON:-} || -z ${JAX_PYTHON:-} ]] && environment=$("$root/scripts/python-environment" "$root/python/requirements-test.txt"); then
+    prepared=$environment/bin/python
+    [[ ${TORCH_PYTHON:-} ]] || "$root/scripts/torch-without-cuda" "$environment"
+fi
+
+torch=${TORCH_PYTHON:-${prepared:-python3}}
+if wanted pytorch && has "$torch" torch "PyTorch DDP" TORCH; then
     crew_starts_over pytorch-ddp "PyTorch DDP" "$torch" 6000
     crew_hangs pytorch-ddp "PyTorch DDP" "$torch" 6000
 
@@ -108,13 +140,17 @@ if has "$torch" torch "PyTorch DDP" TORCH; then
     verdict $? "PyTorch: a sweep finds the trial with the best accuracy" "$(tail -n 12 sweep.log)"
 fi
 
-jax=${JAX_PYTHON:-python3}
-if has "$jax" jax "JAX" JAX; then
+if wanted transformers && has "$torch" accelerate "Transformers" TORCH && has "$torch" transformers "Transformers" TORCH; then
+    trainer_reports "$torch"
+fi
+
+jax=${JAX_PYTHON:-${prepared:-python3}}
+if wanted jax && has "$jax" jax "JAX" JAX; then
     crew_starts_over jax-spmd "JAX" "$jax" 6000
 fi
 
 tensorflow=${TF_PYTHON:-python3}
-if has "$tensorflow" tensorflow "TensorFlow" TF; then
+if wanted tensorflow && has "$tensorflow" tensorflow "TensorFlow" TF; then
     crew_starts_over tensorflow-mirrored "TensorFlow MultiWorkerMirrored" "$tensorflow" 2000
 
     name="TensorFlow ParameterServer" job=tensorflow-parameter-server
