@@ -606,7 +606,11 @@ static int check_sources(const struct downloader *downloader, struct error *erro
     for (size_t i = 0; i < request->source_count; i++) {
         const char *source = request->sources[i], *host;
         if (!begins(source, hub_scheme) && !begins(source, web_scheme))
-            return error_set(error, ERROR_INVALID, "%s begins neither with hf:// nor with https://", source);
+            return error_set(
+                error, ERROR_INVALID,
+                "%s begins neither with hf:// nor with https://; storage[].s3 is for buckets, storage[].image "
+                "for OCI artifacts",
+                source);
         host = strstr(begins(source, hub_scheme) ? downloader->hub : source, "://");
         if (!first)
             first = host;

@@ -1600,6 +1600,16 @@ static const struct field gang_fields[] = {
      RANGE(1, 86400),
      .description =
          "Coscheduling: how long pods that have found room wait for the others. Default: the scheduler's own."},
+    {.name = "topologyKey",
+     .kind = FIELD_STRING,
+     MEMBER(gang_spec, topology_key),
+     LONE,
+     RANGE(1, 317),
+     FORMAT(QUALIFIED_NAME),
+     .description =
+         "Native: all pods are placed on nodes with the same value of this label, such as "
+         "topology.kubernetes.io/rack. Needs the feature gate TopologyAwareWorkloadScheduling of Kubernetes. "
+         "Default: any nodes."},
 };
 OBJECT_TYPE(gang_type, "Gang", gang_fields);
 

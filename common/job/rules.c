@@ -340,6 +340,12 @@ static bool gang_timeout(const struct json *self, const struct json *old)
     return !rule_has(self, "scheduleTimeoutSeconds") || rule_is(self, "scheduler", "Coscheduling");
 }
 
+static bool gang_topology(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "topologyKey") || rule_is(self, "scheduler", "Native");
+}
+
 /* The operator asks our own worker for its steps. */
 static bool progress_deadline(const struct json *self, const struct json *old)
 {
@@ -543,10 +549,21 @@ static int volume_source_count(const struct json *storage)
     return count;
 }
 
+static bool url_begins(const struct json *self, const char *with)
+{
+    return strncmp(json_string_at(self, "url", ""), with, strlen(with)) == 0;
+}
+
+static bool downloadable(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !url_begins(self, "s3://") && !url_begins(self, "oci://");
+}
+
 static bool digest_given(const struct json *self, const struct json *old)
 {
     (void)old;
-    return strncmp(json_string_at(self, "url", "hf://"), "hf://", 5) == 0 || rule_has(self, "sha256");
+    return !url_begins(self, "https://") || rule_has(self, "sha256");
 }
 
 static bool download_writable(const struct json *self, const struct json *old)
@@ -1171,6 +1188,14 @@ const struct rule rules[] = {
      .holds = gang_timeout,
      .cel = "!has(self.scheduleTimeoutSeconds) || self.scheduler == 'Coscheduling'",
      .message = "is an option of Coscheduling; leave it out"},
+    {.name = "GangTopology",
+     .about = &gang_type,
+     .field = "topologyKey",
+     .holds = gang_topology,
+     .cel = "!has(self.topologyKey) || self.scheduler == 'Native'",
+     .message =
+         "is an option of Native; with Kueue write the annotation kueue.x-k8s.io/podset-required-topology in the "
+         "pod template"},
     {.name = "ProgressDeadline",
      .about = &training_job_spec_type,
      .field = "runPolicy.progressDeadlineSeconds",
@@ -1227,11 +1252,18 @@ const struct rule rules[] = {
      .holds = checkpoint_writable,
      .cel = OURS WRITABLE("coxswain.checkpoint"),
      .message = "is read-only; save to a storage that can be written"},
+    {.name = "DownloadScheme",
+     .about = &download_source_type,
+     .field = "url",
+     .holds = downloadable,
+     .cel = "!self.url.startsWith('s3://') && !self.url.startsWith('oci://')",
+     .message = "is not a download: for a bucket write s3: {bucket: NAME, prefix: FOLDER} in the storage instead of "
+                "download, for an OCI artifact image: {reference: REFERENCE}"},
     {.name = "DownloadDigest",
      .about = &download_source_type,
      .field = "sha256",
      .holds = digest_given,
-     .cel = "self.url.startsWith('hf://') || has(self.sha256)",
+     .cel = "!self.url.startsWith('https://') || has(self.sha256)",
      .message = "is required with https://: the file's SHA-256, 64 lower-case hexadecimal digits (sha256sum FILE)"},
     {.name = "DownloadWritable",
      .about = &storage_type,

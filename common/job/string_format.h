@@ -40,7 +40,7 @@
     X(DOWNLOAD,                                                                                                        \
       "^(https://[^/[:space:]#]+/[^[:space:]#]*[^/[:space:]#]|"                                                        \
       "hf://(datasets/)?[A-Za-z0-9][-A-Za-z0-9_.]*/[A-Za-z0-9][-A-Za-z0-9_.]*(@[A-Za-z0-9][-A-Za-z0-9_.]*)?"           \
-      "(/[^[:space:]#]+)?)$",                                                                                          \
+      "(/[^[:space:]#]+)?|(s3|oci)://[^[:space:]#]+)$", /* the latter are refused by a rule that says what to write */ \
       "an address such as https://example.com/a.npy or hf://openai-community/gpt2@main")                               \
     X(SHA256, "^[0-9a-f]{64}$", "a SHA-256 of 64 lower-case hexadecimal digits")                                       \
     X(BYTES, "^[1-9][0-9]{0,14}([kMGT]|[KMGT]i)?$", "an amount of bytes, such as 10Gi")                                \

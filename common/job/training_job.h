@@ -94,6 +94,7 @@ struct gang_spec {
     int64_t min_available;            /* FIELD_UNSET: all required pods */
     int64_t schedule_timeout_seconds; /* FIELD_UNSET: the scheduler's own */
     const char *queue;                /* NULL: the scheduler's default */
+    const char *topology_key;         /* NULL: any nodes */
 };
 
 /* Limits how many pods of the job are evicted at once, as by a drain of their nodes. */

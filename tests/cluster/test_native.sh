@@ -11,9 +11,9 @@ bin=${BUILD:-$root/build}
 if [[ ${1:-} != inside ]]; then
     knows() { grep -q "$1=true|false" < <(kube-scheduler --help 2>&1); }
     if knows GangScheduling; then # Kubernetes 1.36
-        gates=GenericWorkload=true,GangScheduling=true version=scheduling.k8s.io/v1alpha2
+        gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true version=scheduling.k8s.io/v1alpha2
     elif knows GenericWorkload; then
-        gates=GenericWorkload=true version=scheduling.k8s.io/v1beta1
+        gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true version=scheduling.k8s.io/v1beta1
     else
         echo "skip native gangs: $(kube-scheduler --version) has no gang scheduler"
         exit 0
@@ -40,7 +40,7 @@ cluster_prepare || { echo "not ok preparation"; exit 1; }
 cluster_operator_start
 cluster_operator_start
 
-# gang JOB WORKERS: each takes more than half a node
+# gang JOB WORKERS [MORE [POLICY]]: each takes more than half a node; MORE of runPolicy.gang, POLICY of runPolicy, a comma in front
 gang() {
     k apply -f - <<YAML
 apiVersion: coxswain.dev/v1beta1
@@ -53,7 +53,7 @@ spec:
     model: {preset: mlp}
     data: {format: Synthetic, examples: 1000}
     training: {steps: 10, batchSize: 100, optimizer: {type: SGD, learningRate: "0.1"}}
-  runPolicy: {gang: {scheduler: Native}}
+  runPolicy: {gang: {scheduler: Native${3:-}}${4:-}}
 YAML
 }
 
@@ -140,5 +140,66 @@ expect whole readySummary 3/3
 verdict $? "and runs when another has gone" "$(group whole .status) $(k get pods -o wide)"
 until_true 90 group_gone tight
 verdict $? "the other gang's group is deleted, too" "$(group tight .metadata)"
+
+# ---------------------------------------------------------------- priority: group and pods have the same, or the pods are refused
+kubectl create -f - >/dev/null <<'YAML'
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent-gang}
+value: 1000
+YAML
+gang urgent 2 '' ', priorityClassName: urgent-gang' >/dev/null
+expect urgent readySummary 2/2
+verdict $? "a gang with a PriorityClass runs" "$(status_of urgent conditions) $(k get events | tail -n 5)"
+[[ $(k get pod "$(current urgent 0)" -o 'jsonpath={.spec.priority} {.spec.priorityClassName}') == "1000 urgent-gang" ]]
+verdict $? "its pods have the class's priority" "$(k get pod "$(current urgent 0)" -o 'jsonpath={.spec}')"
+if [[ $version != */v1alpha2 ]]; then
+    [[ $(group urgent '.spec.priority} {.spec.priorityClassName') == "1000 urgent-gang" ]]
+    verdict $? "and so has its PodGroup" "$(group urgent .spec)"
+    # Three of the four nodes are left to the urgent gang if the other one goes.
+    k delete tj urgent --wait=false >/dev/null
+    until_true 90 pods_are urgent 0
+    gang urgent 3 '' ', priorityClassName: urgent-gang' >/dev/null
+    expect urgent readySummary 3/3
+    verdict $? "it preempts a gang without" "$(status_of urgent conditions) $(group urgent .status) $(k get pods -o wide)"
+    none_bound() { (($(bound whole) == 0)); }
+    until_true 90 none_bound
+    verdict $? "as a whole" "$(k get pods -o wide)"
+    [[ $(status_of whole restarts.failures) =~ ^0?$ ]]
+    verdict $? "which is no failure" "$(status_of whole restarts)"
+fi
+k delete tj urgent whole --wait=false >/dev/null
+all_gone() { [[ -z $(k get pods -o name) ]]; }
+until_true 90 all_gone
+
+# ---------------------------------------------------------------- one rack
+i=0
+for node in $(kubectl get nodes -o 'jsonpath={.items[*].metadata.name}'); do
+    kubectl label node "$node" "example.com/rack=$((i++ % 2))" >/dev/null
+done
+# racks_of JOB: of its pods that have a node
+racks_of() {
+    local node
+    for node in $(k get pods -l "coxswain.dev/job-name=$1" -o 'jsonpath={.items[*].spec.nodeName}'); do
+        kubectl get node "$node" -o 'jsonpath={.metadata.labels.example\.com/rack}{"\n"}'
+    done | sort | uniq -c | awk '{ print $1 "x" }' | tr '\n' ' '
+}
+for job in near near-too; do
+    gang $job 2 ', topologyKey: example.com/rack' >/dev/null
+    expect $job readySummary 2/2
+    verdict $? "a gang that wants one rack runs ($job)" "$(status_of $job conditions) $(group $job .) $(k get events | tail -n 5)"
+    [[ $(racks_of $job) == "2x " ]]
+    verdict $? "its pods are in one rack ($job)" "$(k get pods -o wide)"
+done
+[[ $(group near '.spec.schedulingConstraints.topology[*].key') == example.com/rack ]]
+verdict $? "because its PodGroup asks for it" "$(group near .spec)"
+k delete tj near near-too --wait=false >/dev/null
+until_true 90 all_gone
+gang wide 3 ', topologyKey: example.com/rack' >/dev/null
+until_true 90 pods_are wide 3 && until_true 90 unschedulable wide && (($(bound wide) == 0))
+verdict $? "a gang that fits into no rack waits as a whole" "$(group wide .status) $(k get pods -o wide)"
+words=$("$bin/cox" why wide -n "$space" 2>&1)
+grep -Eq 'wide waits .*(nodes|placement|topology|PodGroup)' <<<"$words"
+verdict $? "why says so" "$words"
 
 operators_judged

@@ -110,6 +110,12 @@ static int fill_native(struct json *spec, const struct pod_builder *builder, str
         json_set_string(spec, "priorityClassName", priority_class);
     struct json *policy = json_set(spec, "schedulingPolicy", json_new_object());
     json_set_integer(json_set(policy, "gang", json_new_object()), "minCount", minimum(builder->job));
+    const char *topology_key = builder->job->run_policy.gang.topology_key;
+    if (topology_key) {
+        struct json *constraints = json_set(spec, "schedulingConstraints", json_new_object());
+        struct json *constraint = json_append(json_set(constraints, "topology", json_new_array()), json_new_object());
+        json_set_string(constraint, "key", topology_key);
+    }
     return 0;
 }
 

@@ -226,6 +226,16 @@ Test(gang, a_native_group_that_can_do_without_no_pod_is_preempted_whole)
     expect_spec(older, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
 }
 
+Test(gang, the_native_group_has_the_jobs_topology)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Native\",\"topologyKey\":\"example.com/rack\"}"));
+    SCOPED_JSON *built = build(&job);
+    expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},"
+                       "\"schedulingConstraints\":{\"topology\":[{\"key\":\"example.com/rack\"}]}}");
+}
+
 /* Kubernetes refuses a pod with another priority than its group's. */
 Test(gang, the_native_group_has_the_priority_of_its_pods)
 {
