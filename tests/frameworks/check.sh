@@ -110,10 +110,12 @@ crew_hangs() {
 
 # The Trainer sends its progress to the operator, not to the log. A worker is killed; the crew goes on from the Trainer's checkpoint.
 trainer_reports() {
-    local job=transformers-trainer name="Transformers"
-    start $job "$1" 3000 && until_true 240 progress_has $job '"name":"loss","value":"[0-9.]*","step":[1-9]' &&
-        progress_has $job '"totalSteps":3000,' && progress_has $job '"secondsRemaining":[0-9]'
+    local job=pytorch-transformers name="Transformers"
+    start $job "$1" 2000 && until_true 240 progress_has $job '"name":"loss","value":"[0-9.]*","step":[1-9]' &&
+        progress_has $job '"totalSteps":2000,' && progress_has $job '"secondsRemaining":[0-9]'
     verdict $? "$name: the Trainer's steps and loss are the job's progress" "$(api GET "$jobs_path/$job"; tail -n 5 $job.log)"
+    said $job 'rank 0 of 2, attempt 1'
+    verdict $? "$name: its two workers are one crew" "$(grep rank $job.log)"
     until_true 120 has_saved $job && strike $job worker 1
     verdict $? "$name: worker 1 is killed"
     until_true 240 said $job 'attempt 2: begins after step [1-9]'

@@ -33,6 +33,7 @@ def main():
     folder = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"])
     folder.mkdir(parents=True, exist_ok=True)
     arguments = TrainingArguments(output_dir=str(folder), max_steps=STEPS, per_device_train_batch_size=8, learning_rate=3e-3,
+                                  use_cpu=not torch.cuda.is_available(),  # else each pod would train alone without GPUs
                                   logging_steps=10, save_steps=20, save_total_limit=2, seed=1)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_positions=LENGTH, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0))
     checkpoint = get_last_checkpoint(str(folder))
