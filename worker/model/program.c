@@ -40,6 +40,7 @@ struct program {
     bool predicts; /* there is an output */
     int64_t batch;
     unsigned uses;
+    const char *platform; /* that the artifacts are for; NULL: there are none, or they are for any */
     struct buffer artifacts[ENTRY_COUNT];
     struct xla_client *client;
     struct xla_executable *executables[ENTRY_COUNT];
@@ -390,20 +391,18 @@ static int path_in(const char *folder, const char *name, const char *member, str
 static const char *artifact_name(const struct program *program, enum entry entry, const char *platform,
                                  char *ret_member, size_t size)
 {
-    if (platform != NULL) {
-        snprintf(ret_member, size, "entries.%s.platforms.%s", entry_names[entry], platform);
-        const char *name = json_string_at(program->document, ret_member, NULL);
-        if (name != NULL)
-            return name;
-    }
+    snprintf(ret_member, size, "entries.%s.platforms.%s", entry_names[entry], platform);
+    const char *name = json_string_at(program->document, ret_member, NULL);
+    if (name != NULL)
+        return name;
     snprintf(ret_member, size, "entries.%s.file", entry_names[entry]);
     return json_string_at(program->document, ret_member, "");
 }
 
-static int read_artifacts(struct program *program, const char *folder, const char *platform, struct error *error)
+static int read_artifacts(struct program *program, const char *folder, struct error *error)
 {
     SCOPED_BUFFER path = BUFFER_INIT(8192);
-    char member[64];
+    char member[80];
     if (program->uses == PROGRAM_USES_ALL)
         program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES | (program->predicts ? PROGRAM_PREDICTS : 0);
     if (is_used(program, ENTRY_PREDICT) && !program->predicts)
@@ -411,7 +410,7 @@ static int read_artifacts(struct program *program, const char *folder, const cha
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         if (!is_used(program, i))
             continue;
-        const char *name = artifact_name(program, i, platform, member, sizeof member);
+        const char *name = artifact_name(program, i, program->platform, member, sizeof member);
         if (path_in(folder, name, member, &path, error) < 0 ||
             buffer_read_file(&program->artifacts[i], buffer_text(&path), error) < 0)
             return -1;
@@ -429,7 +428,8 @@ int program_open(const char *folder, unsigned uses, const char *platform, struct
         program_parse(buffer_text(&text), text.length, &program, error) < 0)
         return -1;
     program->uses = uses;
-    if (read_artifacts(program, folder, platform, error) < 0) {
+    program->platform = platform;
+    if (read_artifacts(program, folder, error) < 0) {
         program_free(program);
         return -1;
     }
@@ -516,9 +516,27 @@ void program_set_environment(int threads)
     xla_keep_freed_memory();
 }
 
+/* The plugin tells its platform only now, when the artifacts have been read and may even have been compiled. */
+static int check_platform(const struct program *program, struct error *error)
+{
+    const char *platform = xla_client_platform(program->client);
+    char member[80];
+    for (unsigned i = 0; i < ENTRY_COUNT && program->platform != NULL; i++) {
+        const char *read = artifact_name(program, i, program->platform, member, sizeof member);
+        if (is_used(program, i) && strcmp(read, artifact_name(program, i, platform, member, sizeof member)) != 0)
+            return error_set(error, ERROR_INVALID,
+                             "the PJRT plugin is for %s, and devices.type for %s, for which " DOCUMENT
+                             " names other files; correct devices.type, or take a plugin for %s",
+                             platform, program->platform, program->platform);
+    }
+    return 0;
+}
+
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error)
 {
-    return program->client != NULL ? 0 : xla_client_open(options, &program->client, error);
+    if (program->client != NULL)
+        return 0;
+    return xla_client_open(options, &program->client, error) < 0 ? -1 : check_platform(program, error);
 }
 
 /* What the worker has written itself is nothing that the user could correct: the plugin does not suit. */

@@ -37,7 +37,7 @@ enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS =
 #define PROGRAM_USES_ALL 0 /* all that the program has */
 
 /* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`. If the document names files
- * for `platform` ("tpu"), these are read; if not, or if `platform` is NULL, the files that it names first. ERROR_INVALID says which
+ * for `platform` ("cpu", "tpu"; it must outlive the program), these are read; if not, the files that it names first. ERROR_INVALID says which
  * member of program.json is wrong and what it should be. */
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
                  struct error *error);
@@ -64,7 +64,8 @@ const char *program_weights(const struct program *program);
 /* Sets with how many threads a CPU's plugin computes (xla_set_environment), and that its memory is kept from run to run
  * (xla_keep_freed_memory). Call it from main, before any thread starts. */
 void program_set_environment(int threads);
-/* Opens the plugin and its devices (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED without a plugin. */
+/* Opens the plugin and its devices (xla_client_open); does nothing the second time. ERROR_UNSUPPORTED without a plugin; ERROR_INVALID if
+ * the devices are of another platform than program_open was told, for which the document names other files. */
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error);
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);

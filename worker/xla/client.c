@@ -77,7 +77,7 @@ void xla_options_init(struct xla_options *options, const char *plugin, unsigned 
 
 const char *xla_options_platform(const struct xla_options *options)
 {
-    return options->tpus > 0 && options->cpu_devices == 0 ? "tpu" : NULL;
+    return options->tpus > 0 && options->cpu_devices == 0 ? "tpu" : "cpu";
 }
 
 /* Reads a short file that holds one word. */

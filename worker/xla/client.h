@@ -65,7 +65,8 @@ struct xla_options {
 /* `plugin` NULL or "": for TPUs, libtpu.so is searched for where TPU_LIBRARY_PATH says, and where images of Google and
  * Python's package have it. */
 void xla_options_init(struct xla_options *options, const char *plugin, unsigned tpus, unsigned cpu_devices);
-/* Returns for which platform a program's functions must have been exported, as program.json names it: "tpu", or NULL for any. */
+/* Returns for which platform a program's functions must have been exported, as program.json names it: "tpu", or "cpu" if the job is
+ * for no TPUs or a CPU's plugin takes their place. */
 const char *xla_options_platform(const struct xla_options *options);
 /* Appends the number and PCI device ID of this machine's TPUs, which distinguish kinds of machines: "2 x 0x0063". Appends nothing if there
  * are none. */
@@ -82,6 +83,8 @@ int xla_client_open(const struct xla_options *options, struct xla_client **ret_c
 void xla_client_close(struct xla_client *client);
 /* Describes the plugin for people: "cpu by PJRT 0.115", "4 devices of tpu by PJRT 0.117". */
 const char *xla_client_description(const struct xla_client *client);
+/* Returns the platform of the devices, as the plugin names it: "cpu", "cuda", "tpu". */
+const char *xla_client_platform(const struct xla_client *client);
 /* Returns whether the devices compute in the host's memory. */
 bool xla_client_shares_memory(const struct xla_client *client);
 

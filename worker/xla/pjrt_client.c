@@ -22,6 +22,7 @@ struct xla_client {
     unsigned device_count;       /* of those that are used */
     bool shares_memory;
     atomic_ullong runs; /* that have ended */
+    char platform[32];
     char description[96];
 };
 
@@ -126,6 +127,11 @@ static const PJRT_Api *open_plugin(const char *path, struct error *error)
     return check(api, failure, "start the PJRT plugin", error) < 0 ? NULL : api;
 }
 
+static bool is_for_tpus(const struct xla_options *wanted)
+{
+    return strcmp(xla_options_platform(wanted), "tpu") == 0;
+}
+
 /* A CPU's plugin has a thread for each of its devices at least, and four devices unless it is told otherwise. Other plugins
  * may not know the option. */
 static int create(struct xla_client *client, const struct xla_options *wanted, struct error *error)
@@ -136,8 +142,7 @@ static int create(struct xla_client *client, const struct xla_options *wanted, s
                   .int64_value = wanted->cpu_devices > 0 ? wanted->cpu_devices : 1, .value_size = 1);
     PJRT_Client_Create_Args arguments =
         ARGUMENTS(PJRT_Client_Create_Args, .create_options = &cpu_devices, .num_options = 1);
-    bool is_tpu = xla_options_platform(wanted) != NULL;
-    if (is_tpu || check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
+    if (is_for_tpus(wanted) || check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
         arguments = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
         if (check(api, api->PJRT_Client_Create(&arguments), "open the PJRT plugin's devices", error) < 0)
             return -1;
@@ -169,18 +174,17 @@ static int describe(struct xla_client *client, const struct xla_options *wanted,
     PJRT_Client_PlatformName_Args name = ARGUMENTS(PJRT_Client_PlatformName_Args, .client = client->client);
     if (check(client->api, client->api->PJRT_Client_PlatformName(&name), "ask for the platform", error) < 0)
         return -1;
-    char platform[32], number[32] = "";
-    snprintf(platform, sizeof platform, "%.*s", (int)name.platform_name_size, name.platform_name);
-    client->shares_memory = strcmp(platform, "cpu") == 0;
-    const char *needed = xla_options_platform(wanted);
-    if (needed != NULL && strcmp(platform, needed) != 0)
+    char number[32] = "";
+    snprintf(client->platform, sizeof client->platform, "%.*s", (int)name.platform_name_size, name.platform_name);
+    client->shares_memory = strcmp(client->platform, "cpu") == 0;
+    if (is_for_tpus(wanted) && strcmp(client->platform, "tpu") != 0)
         return error_set(error, ERROR_UNSUPPORTED,
                          "the job is for TPUs, and the PJRT plugin %s is for %s; leave COXSWAIN_PJRT_PLUGIN out, or "
                          "set it to the path of libtpu.so",
-                         wanted->plugin, platform);
+                         wanted->plugin, client->platform);
     if (client->device_count > 1)
         snprintf(number, sizeof number, "%u devices of ", client->device_count);
-    snprintf(client->description, sizeof client->description, "%s%s by PJRT %d.%d", number, platform,
+    snprintf(client->description, sizeof client->description, "%s%s by PJRT %d.%d", number, client->platform,
              client->api->pjrt_api_version.major_version, client->api->pjrt_api_version.minor_version);
     return 0;
 }
@@ -189,7 +193,7 @@ static int describe(struct xla_client *client, const struct xla_options *wanted,
 static int check_tpus(const struct xla_options *wanted, struct error *error)
 {
     SCOPED_BUFFER tpus = BUFFER_INIT(4096);
-    if (xla_options_platform(wanted) == NULL)
+    if (!is_for_tpus(wanted))
         return 0;
     if (*wanted->plugin == '\0')
         return error_set(error, ERROR_UNSUPPORTED,
@@ -237,6 +241,11 @@ void xla_client_close(struct xla_client *client)
 const char *xla_client_description(const struct xla_client *client)
 {
     return client->description;
+}
+
+const char *xla_client_platform(const struct xla_client *client)
+{
+    return client->platform;
 }
 
 bool xla_client_shares_memory(const struct xla_client *client)

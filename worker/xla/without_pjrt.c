@@ -23,6 +23,12 @@ const char *xla_client_description(const struct xla_client *client)
     return "";
 }
 
+const char *xla_client_platform(const struct xla_client *client)
+{
+    (void)client;
+    return "";
+}
+
 bool xla_client_shares_memory(const struct xla_client *client)
 {
     (void)client;

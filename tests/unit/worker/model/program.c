@@ -169,6 +169,6 @@ Test(program, a_folder_without_a_document_is_refused_by_its_path)
 {
     struct program *program;
     struct error error = ERROR_INIT;
-    cr_expect(program_open("/nonexistent", PROGRAM_USES_ALL, NULL, &program, &error) < 0);
+    cr_expect(program_open("/nonexistent", PROGRAM_USES_ALL, "cpu", &program, &error) < 0);
     cr_expect_not_null(strstr(error.message, "/nonexistent/program.json"), "%s", error.message);
 }

@@ -18,11 +18,12 @@
 struct xla_client {
     int open;
     bool has_own_memory;
+    const char *platform;
 };
 struct xla_executable {
     struct xla_memory memory;
 };
-static struct xla_client plugin;
+static struct xla_client plugin = {.platform = "cpu"};
 static int executables;            /* that have not been freed */
 static int loads, loads_that_work; /* how many of them, from the first one on */
 static struct xla_memory memory_of_next[3];
@@ -48,6 +49,11 @@ const char *xla_client_description(const struct xla_client *client)
 {
     (void)client;
     return "plugin of a test";
+}
+
+const char *xla_client_platform(const struct xla_client *client)
+{
+    return client->platform;
 }
 
 bool xla_client_shares_memory(const struct xla_client *client)
@@ -166,7 +172,7 @@ static struct program *open_program(void)
     cr_assert_not_null(mkdtemp(folder));
     write_file(folder, "program.json", DOCUMENT);
     write_file(folder, "code", "artifact");
-    cr_assert_eq(program_open(folder, PROGRAM_TRAINS | PROGRAM_EVALUATES, NULL, &program, &error), 0, "%s",
+    cr_assert_eq(program_open(folder, PROGRAM_TRAINS | PROGRAM_EVALUATES, "cpu", &program, &error), 0, "%s",
                  error.message);
     cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0, "%s",
                  error.message);
@@ -235,6 +241,7 @@ static const char *compiled(const char *folder, const char *platform)
     struct program *program;
     struct error error = ERROR_INIT;
     cr_assert_eq(program_open(folder, PROGRAM_EVALUATES, platform, &program, &error), 0, "%s", error.message);
+    plugin.platform = platform;
     cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0);
     cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
     program_free(program);
@@ -251,10 +258,21 @@ Test(program_code, a_function_may_have_a_file_for_a_platform)
     write_file(folder, "code", "artifact");
     write_file(folder, "code.tpu", "for TPUs");
     cr_expect_str_eq(compiled(folder, "tpu"), "for TPUs");
-    cr_expect_str_eq(compiled(folder, NULL), "artifact");
+    cr_expect_str_eq(compiled(folder, "cpu"), "artifact");
     cr_expect_str_eq(compiled(folder, "rocm"), "artifact");
     cr_expect_eq(program_open(folder, PROGRAM_EVALUATES, "cuda", &program, &error), -1);
     cr_expect_not_null(strstr(error.message, "entries.evaluate.platforms.cuda: must be the name"), "%s", error.message);
+    cr_assert_eq(program_open(folder, PROGRAM_EVALUATES, "cpu", &program, &error), 0);
+    plugin.platform = "tpu";
+    cr_expect_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), -1);
+    cr_expect_not_null(strstr(error.message, "the PJRT plugin is for tpu, and devices.type for cpu"), "%s",
+                       error.message);
+    program_free(program);
+    cr_assert_eq(program_open(folder, PROGRAM_EVALUATES, "cpu", &program, &error), 0);
+    plugin.platform = "rocm";
+    cr_expect_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0, "no other files");
+    program_free(program);
+    plugin.platform = "cpu";
     remove_file(folder, "program.json");
     remove_file(folder, "code");
     remove_file(folder, "code.tpu");
