@@ -6,6 +6,7 @@
 #   docker build --target worker-cpu  -t coxswain-worker .
 #   docker build --target worker-cuda -t coxswain-worker:cuda .       (GPUs; the CUDA toolkit comes from PyPI)
 #   docker build --target worker-xla-cpu -t coxswain-worker:xla .     (XLA on CPUs, docs/programs.md; the plugin comes from PyPI)
+#   docker build --target worker-xla-cuda -t coxswain-worker:xla-cuda .   (XLA on GPUs, docs/programs.md; CUDA and the plugin come from PyPI)
 #   docker build --target worker-tpu  -t coxswain-worker:tpu .        (TPUs, docs/tpus.md; libtpu comes from PyPI)
 #
 # All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
@@ -81,6 +82,15 @@ RUN apt-get install -y -qq --no-install-recommends python3-pip && \
     python3 -m pip download --quiet --no-deps --only-binary=:all: --dest /wheels libtpu==0.0.52 && \
     python3 -m zipfile -e /wheels/*.whl /plugin && chmod 755 /plugin/libtpu/libtpu.so && chmod 644 /plugin/libtpu/LICENSE
 
+# XLA's plugin for CUDA and the libraries that it opens, beside it as Python's packages have them. NVIDIA's have a licence of their own and are
+# not ours to hand on: whoever builds the image fetches them.
+FROM toolchain AS xla-cuda
+RUN apt-get install -y -qq --no-install-recommends python3-pip && \
+    python3 -m pip install --quiet --no-deps --no-compile --only-binary=:all: --target /plugin jax-cuda12-pjrt==0.10.2 \
+        nvidia-cublas-cu12==12.9.3.13 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-nvcc-cu12==12.9.86 nvidia-cuda-nvrtc-cu12==12.9.86 \
+        nvidia-cuda-runtime-cu12==12.9.79 nvidia-cudnn-cu12==9.28.0.42 nvidia-cufft-cu12==11.4.1.4 nvidia-cusolver-cu12==11.7.5.82 \
+        nvidia-cusparse-cu12==12.5.10.65 nvidia-nccl-cu12==2.32.3 nvidia-nvjitlink-cu12==12.9.86 nvidia-nvshmem-cu12==3.8.0
+
 # ---------------------------------------------------------------- operator: these programs and their libraries, nothing else
 FROM scratch AS operator
 ARG VERSION=0.1.0
@@ -126,6 +136,20 @@ COPY --from=build-xla /plugin/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so /usr/
 COPY --from=build-xla /out/coxswain-worker /usr/bin/
 COPY --from=build /out/coxswain-storage /usr/bin/
 ENV COXSWAIN_PJRT_PLUGIN=/usr/lib/coxswain/pjrt-cpu.so
+ENTRYPOINT ["coxswain-worker"]
+
+FROM worker-base AS worker-xla-cuda
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-worker" \
+      org.opencontainers.image.description="Trains exported programs through XLA on GPUs, one worker of a crew" \
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=xla-cuda /plugin /usr/lib/coxswain/xla-cuda
+COPY --from=build-xla /out/coxswain-worker /usr/bin/
+COPY --from=build /out/coxswain-storage /usr/bin/
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENTRYPOINT ["coxswain-worker"]
 
 FROM worker-base AS worker-tpu

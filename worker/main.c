@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "common/log.h"
@@ -33,6 +34,7 @@
 #include "worker/train/parameter_server.h"
 #include "worker/train/stop.h"
 #include "worker/train/trainer.h"
+#include "worker/xla/client.h"
 
 static int train(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
                  enum exit_code *ret_code, struct error *error)
@@ -86,6 +88,33 @@ static int use(const struct arguments *arguments, const struct identity *identit
     return -1;
 }
 
+/* Returns how many GPUs XLA computes with: to train or compile, those of the job; to use a model, one, if this machine has GPUs and no
+ * other plugin is named. */
+static unsigned gpus_for(const struct identity *identity, const struct job_document *job, bool uses_model)
+{
+    SCOPED_BUFFER here = BUFFER_INIT(4096);
+    if (job->devices.type != DEVICE_TYPE_GPU)
+        return 0;
+    if (!uses_model)
+        return (unsigned)job->devices.count;
+    xla_append_gpus(&here);
+    bool may = job->devices.plugin != NULL || identity->pjrt_plugin == NULL;
+    return identity->pjrt_cpu_devices > 0 || (may && here.length > 0);
+}
+
+/* For XLA, also in the process that compiles. Call it before any thread starts. */
+static void set_environment(const struct arguments *arguments, struct identity *identity,
+                            const struct job_document *job, bool trains)
+{
+    if (job->devices.plugin != NULL) { /* replaces the image's variable */
+        (void)setenv(ENV_PJRT_PLUGIN, job->devices.plugin, 1);
+        identity->pjrt_plugin = job->devices.plugin;
+    }
+    xla_set_gpus(gpus_for(identity, job, arguments_use_model(arguments)),
+                 job->training.determinism == DETERMINISM_CREW);
+    compute_threads_set_environment(arguments, identity, trains ? job : NULL);
+}
+
 /* Starts no thread before the environment is set. */
 static int run(const struct arguments *arguments, enum exit_code *ret_code, struct error *error)
 {
@@ -106,18 +135,13 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     }
     if (job_source_read(arguments, &identity, &job, error) < 0)
         return -1;
-    if (job.devices.plugin != NULL) { /* replaces the image's variable, also for the process that compiles */
-        (void)setenv(ENV_PJRT_PLUGIN, job.devices.plugin, 1);
-        identity.pjrt_plugin = job.devices.plugin;
-    }
+    if (job_document_uses_plugin(&job) || arguments->compile_model)
+        set_environment(arguments, &identity, &job, trains);
     if (arguments->compile_model) {
-        compute_threads_set_environment(arguments, &identity, NULL);
         int compiled = compilation_run_model(arguments, &identity, &job, ret_code, error);
         job_document_release(&job);
         return compiled;
     }
-    if (job_document_uses_plugin(&job))
-        compute_threads_set_environment(arguments, &identity, trains ? &job : NULL);
     int result = use(arguments, &identity, &job, ret_code, error);
     job_document_release(&job);
     return result;

@@ -84,7 +84,9 @@
 #define ENV_RECORD "COXSWAIN_RECORD"
 /* Path of the PJRT plugin that runs programs (model.program); set in images that have one. */
 #define ENV_PJRT_PLUGIN "COXSWAIN_PJRT_PLUGIN"
-/* How many devices a CPU's plugin has, which then takes the place of TPUs in a job with devices.type TPU; for tests. */
+/* With how many GPUs XLA computes, through a plugin for CUDA. The worker sets it, also for the process that compiles. */
+#define ENV_PJRT_GPUS "COXSWAIN_PJRT_GPUS"
+/* How many devices a CPU's plugin has, which then takes the place of TPUs or GPUs in a job with devices.type TPU or GPU; for tests. */
 #define ENV_PJRT_CPU_DEVICES "COXSWAIN_PJRT_CPU_DEVICES"
 /* Instruction set for computing on the CPU ("avx2", "portable") instead of the best one; for
  * tests. */

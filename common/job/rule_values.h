@@ -53,6 +53,12 @@ static inline bool rule_is_one_of(const struct json *self, const char *path, con
     return false;
 }
 
+/* Returns whether XLA computes the model, through a PJRT plugin (job_document_uses_plugin). */
+static inline bool rule_uses_plugin(const struct json *self)
+{
+    return rule_has(self, "model.program") || rule_is(self, "devices.type", "TPU") || rule_has(self, "devices.plugin");
+}
+
 static inline const struct json *rule_element_named(const struct json *list, const char *name)
 {
     for (const struct json *item = json_first(list); item; item = json_next(item))

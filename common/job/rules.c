@@ -185,17 +185,10 @@ static bool server_count(const struct json *self, const struct json *old)
     return !rule_has(self, "coxswain") || json_integer_at(self, "parameterServers.replicas", 1) <= CREW_SERVERS_MAX;
 }
 
-/* XLA computes, through a PJRT plugin. */
-static bool uses_plugin(const struct json *self)
-{
-    return rule_is(self, "devices.type", "TPU") || rule_has(self, "devices.plugin");
-}
-
 static bool plugin_devices(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool suits =
-        rule_has(self, "model") && !rule_is(self, "devices.type", "GPU") && !rule_is(self, "devices.type", "Auto");
+    bool suits = rule_has(self, "model") && !rule_is(self, "devices.type", "Auto");
     return !rule_has(self, "devices.plugin") || suits;
 }
 
@@ -208,20 +201,22 @@ static bool plugin_strategy(const struct json *self, const struct json *old)
 static bool plugin_precision(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !uses_plugin(self) || rule_has(self, "model.program") || !rule_is(self, "training.precision", "Float16");
+    return !rule_uses_plugin(self) || rule_has(self, "model.program") ||
+           !rule_is(self, "training.precision", "Float16");
 }
 
 static bool plugin_recompute(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !uses_plugin(self) || !rule_boolean(self, "strategy.recompute");
+    return !rule_uses_plugin(self) || !rule_boolean(self, "strategy.recompute");
 }
 
 static bool tpu_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_is(self, "devices.type", "TPU") || !rule_has(self, "strategy.type") ||
-           rule_is_one_of(self, "strategy.type", tpu_strategies);
+    bool by_xla =
+        rule_is(self, "devices.type", "TPU") || (rule_is(self, "devices.type", "GPU") && rule_uses_plugin(self));
+    return !by_xla || !rule_has(self, "strategy.type") || rule_is_one_of(self, "strategy.type", tpu_strategies);
 }
 
 static bool elastic_strategy(const struct json *self, const struct json *old)
@@ -291,7 +286,7 @@ static bool preflight_strategy(const struct json *self, const struct json *old)
     (void)old;
     static const char *const apart[] = {"ParameterServer", "PeerToPeer", NULL};
     return !rule_boolean(self, "training.preflight") ||
-           !(rule_is_one_of(self, "strategy.type", apart) || rule_has(self, "model.program") || uses_plugin(self));
+           !(rule_is_one_of(self, "strategy.type", apart) || rule_uses_plugin(self));
 }
 
 static bool collective_strategy(const struct json *self, const struct json *old)
@@ -843,7 +838,7 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define IS_GLOBAL_OF(model)                                                                                            \
     "((has(" model ".statistics) && " model ".statistics == 'Global') || "                                             \
     "(has(" model ".layers) && " model ".layers.exists(l, has(l.statistics) && l.statistics == 'Global')))"
-#define USES_PLUGIN "(self.devices.type == 'TPU' || has(self.devices.plugin))"
+#define USES_PLUGIN "(has(self.coxswain.model.program) || self.devices.type == 'TPU' || has(self.devices.plugin))"
 #define SHARDED "(has(" STRATEGY ".shardedOptimizer) && " STRATEGY ".shardedOptimizer)"
 #define IS_SYNCHRONOUS "(has(self.strategy.mode) && self.strategy.mode == 'Synchronous')"
 #define IS_SYNCHRONOUSLY_SERVED                                                                                        \
@@ -1023,8 +1018,8 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "devices.plugin",
      .holds = plugin_devices,
-     .cel = "!has(self.devices.plugin) || (has(self.coxswain) && self.devices.type in ['CPU', 'TPU'])",
-     .message = "is for devices.type CPU or TPU in jobs of Coxswain's own worker; leave it out"},
+     .cel = "!has(self.devices.plugin) || (has(self.coxswain) && self.devices.type in ['CPU', 'GPU', 'TPU'])",
+     .message = "is for devices.type CPU, GPU or TPU in jobs of Coxswain's own worker; leave it out"},
     {.name = "PluginStrategy",
      .in_documents = true,
      .about = &training_job_spec_type,
@@ -1038,21 +1033,25 @@ const struct rule rules[] = {
      .field = "coxswain.training.precision",
      .holds = plugin_precision,
      .cel = OURS "!" USES_PLUGIN " || has(self.coxswain.model.program) || " TRAINING ".precision != 'Float16'",
-     .message = "Float16 is for GPUs; take BFloat16 or Float32 on TPUs and with devices.plugin"},
+     .message = "Float16 is for GPUs without XLA; take BFloat16 or Float32 on TPUs and with devices.plugin"},
     {.name = "PluginRecompute",
      .in_documents = true,
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.recompute",
      .holds = plugin_recompute,
      .cel = OURS "!" USES_PLUGIN " || !has(" STRATEGY ".recompute) || !" STRATEGY ".recompute",
-     .message = "XLA decides itself what it computes again; leave it out on TPUs and with devices.plugin"},
+     .message =
+         "XLA decides itself what it computes again; leave it out on TPUs, for programs and with devices.plugin"},
     {.name = "TpuStrategy",
      .in_documents = true,
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.type",
      .holds = tpu_strategy,
-     .cel = OURS "self.devices.type != 'TPU' || " STRATEGY ".type in ['OneDevice', 'Mirrored', 'MultiWorkerMirrored']",
-     .message = "TPUs support the strategies OneDevice, Mirrored and MultiWorkerMirrored; take one of these"},
+     .cel = OURS "!(self.devices.type == 'TPU' || (self.devices.type == 'GPU' && " USES_PLUGIN ")) || " STRATEGY
+                 ".type in ['OneDevice', 'Mirrored', 'MultiWorkerMirrored']",
+     .message =
+         "TPUs, and GPUs through XLA (model.program, devices.plugin), support the strategies OneDevice, Mirrored "
+         "and MultiWorkerMirrored; take one of these"},
     {.name = "JaxElastic",
      .about = &training_job_spec_type,
      .field = "workers.maxReplicas",
@@ -1134,9 +1133,8 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.training.preflight",
      .holds = preflight_strategy,
-     .cel =
-         OURS "!has(" TRAINING ".preflight) || !" TRAINING ".preflight || (!(" STRATEGY
-              ".type in ['ParameterServer', 'PeerToPeer']) && !has(self.coxswain.model.program) && !" USES_PLUGIN ")",
+     .cel = OURS "!has(" TRAINING ".preflight) || !" TRAINING ".preflight || (!(" STRATEGY
+                 ".type in ['ParameterServer', 'PeerToPeer']) && !" USES_PLUGIN ")",
      .message = "is not for ParameterServer, PeerToPeer, model.program, TPUs and devices.plugin; leave it out"},
     {.name = "ShardedCrew",
      .about = &training_job_spec_type,
@@ -1541,7 +1539,8 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.shardedOptimizer",
      .holds = worker_rule_sharded_alone,
-     .cel = OURS "!" SHARDED " || " TRAINERS " > 1 || (self.devices.type == 'GPU' && self.devices.count > 1)",
+     .cel = OURS "!" SHARDED " || " TRAINERS
+                 " > 1 || (self.devices.type == 'GPU' && self.devices.count > 1 && !" USES_PLUGIN ")",
      .message = "divides the optimizer's slots among workers or GPUs, and this job has only one; leave it out, take "
                 "more workers, or at least two GPUs: devices {type: GPU, count: 2}"},
     {.name = "ServerAccumulation",
@@ -1573,8 +1572,10 @@ const struct rule rules[] = {
      .holds = worker_rule_nccl,
      .cel = OURS "!has(" STRATEGY ".collective) || " STRATEGY ".collective != 'NCCL' || "
                  "((" STRATEGY ".type == 'MultiWorkerMirrored' || (" STRATEGY
-                 ".type == 'Mirrored' && self.devices.count > 1)) && !(self.devices.type in ['CPU', 'TPU']))",
-     .message = "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored; take Auto"},
+                 ".type == 'Mirrored' && self.devices.count > 1)) && self.devices.type != 'CPU' && !" USES_PLUGIN ")",
+     .message =
+         "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored, and not through "
+         "XLA; take Auto"},
     {.name = "Ring",
      .about = &coxswain_type,
      .field = "strategy.collective",

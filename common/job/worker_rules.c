@@ -56,7 +56,7 @@ bool worker_rule_nccl(const struct json *self, const struct json *old)
     (void)old;
     bool several = rule_is(self, "strategy.type", "MultiWorkerMirrored") ||
                    (rule_is(self, "strategy.type", "Mirrored") && devices(self) > 1);
-    bool can = several && !rule_is(self, "devices.type", "CPU") && !rule_is(self, "devices.type", "TPU");
+    bool can = several && !rule_is(self, "devices.type", "CPU") && !rule_uses_plugin(self);
     return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
 }
 
@@ -117,16 +117,16 @@ static int64_t replicas(const struct json *self)
     return stages > 0 ? json_integer_at(self, "workers.replicas", 1) * devices(self) / stages : 1;
 }
 
+/* Returns whether the worker's own operations compute on GPUs. */
 static bool asks_for_gpus(const struct json *self)
 {
-    return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
+    return !is_foreign(self) && rule_is(self, "devices.type", "GPU") && !rule_uses_plugin(self);
 }
 
 /* Returns whether a GPU or XLA computes the model. */
 static bool computes_elsewhere(const struct json *self)
 {
-    return asks_for_gpus(self) ||
-           (!is_foreign(self) && (rule_is(self, "devices.type", "TPU") || rule_has(self, "devices.plugin")));
+    return asks_for_gpus(self) || (!is_foreign(self) && rule_uses_plugin(self));
 }
 
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)

@@ -126,14 +126,16 @@ verdict $? "what two workers began one goes on with: the same bits" "$(tails cho
 xla_job lost MultiWorkerMirrored
 lost lost 3 one
 export COXSWAIN_PJRT_PLUGIN=$newer COXSWAIN_PJRT_CPU_DEVICES=4
-while read -r strategy devices; do
-    job "tpu-$strategy" "$images_layers" "$digits" 30 "$adamw" "$strategy" "$devices"
-    sed -i 's/^devices: {/&type: TPU, /' "tpu-$strategy.yaml"
-    lone "tpu-$strategy" && same_weights "tpu-$strategy" tpu-OneDevice
-    verdict $? "TPUs, $strategy: the bits of one of them" "$(tails "tpu-$strategy")"
-done <<'END'
-OneDevice 1
-Mirrored 4
+while read -r type strategy devices more; do
+    name=${type,,}-$strategy
+    job "$name" "$images_layers" "$digits" 30 "$adamw" "$strategy" "$devices"
+    sed -i "s|^devices: {|&type: $type, $more|" "$name.yaml"
+    lone "$name" && same_weights "$name" tpu-OneDevice
+    verdict $? "${type}s, $strategy: the bits of one TPU" "$(tails "$name")"
+done <<END
+TPU OneDevice 1
+TPU Mirrored 4
+GPU Mirrored 4 plugin: $newer,
 END
 unset COXSWAIN_PJRT_PLUGIN COXSWAIN_PJRT_CPU_DEVICES
 
@@ -173,6 +175,6 @@ refused 69 'statistics: Global over several logical shards is computed by the wo
 "$worker" --compile-model --describe-model --job one.yaml >conflict.log 2>&1
 [[ $? == 64 ]] && grep -q "cannot be combined" conflict.log
 verdict $? "exit 64: two commands in one" "$(tail -n 1 conflict.log)"
-xla_job on-gpus
-sed -i 's/^devices: {/&type: GPU, /' on-gpus.yaml
-refused 64 'devices.plugin: is for devices.type CPU or TPU' on-gpus
+xla_job on-any
+sed -i 's/^devices: {/&type: Auto, /' on-any.yaml
+refused 64 'devices.plugin: is for devices.type CPU, GPU or TPU' on-any

@@ -212,7 +212,8 @@ int job_check_run(const struct arguments *arguments, const struct identity *iden
     struct trainer trainer = {.arguments = arguments, .identity = identity, .job = &checked};
     if (job->model.program_path != NULL)
         return answer_nothing(error);
-    if (job->devices.type == DEVICE_TYPE_GPU && devices_find_gpus((unsigned)job->devices.count, error) < 0) {
+    if (job->devices.type == DEVICE_TYPE_GPU && !job_document_uses_plugin(job) &&
+        devices_find_gpus((unsigned)job->devices.count, error) < 0) {
         *ret_code = EXIT_CODE_NO_DEVICE;
         return -1;
     }

@@ -44,7 +44,8 @@ static int check_sharded(const struct job_document *job, const struct crew *crew
     if (crew_is_elastic(crew))
         return error_set(error, ERROR_INVALID,
                          "strategy.shardedOptimizer: needs a fixed number of workers; leave it or elastic out");
-    if (crew->size == 1 && (job->devices.type != DEVICE_TYPE_GPU || job->devices.count == 1))
+    bool has_gpus = job->devices.type == DEVICE_TYPE_GPU && !job_document_uses_plugin(job);
+    if (crew->size == 1 && (!has_gpus || job->devices.count == 1))
         return error_set(
             error, ERROR_INVALID,
             "strategy.shardedOptimizer: divides the optimizer's slots among workers or GPUs, and this job has only "

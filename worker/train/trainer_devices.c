@@ -35,7 +35,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
                    (keeps_to_own_devices(job) && job->devices.count > 1) ||
                    (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
-    return several && job->devices.type != DEVICE_TYPE_CPU && job->devices.type != DEVICE_TYPE_TPU &&
+    return several && job->devices.type != DEVICE_TYPE_CPU && !job_document_uses_plugin(job) &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
 
@@ -96,8 +96,8 @@ static int open_devices(struct trainer *trainer, struct error *error)
                                      .arithmetic = trainer->identity->arithmetic};
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;
-    /* TPUs run the program; all else is computed on the host, by as many logical devices. */
-    if (trainer_keeps_to_the_host(trainer) || options.type == DEVICE_TYPE_TPU ||
+    /* XLA runs the program on its devices; all else is computed on the host, by as many logical devices. */
+    if (trainer_keeps_to_the_host(trainer) || job_document_uses_plugin(trainer->job) ||
         (options.type == DEVICE_TYPE_AUTO &&
          support_check_statistics(trainer->job, trainer->plan.logical_shards, &against) < 0))
         options.type = DEVICE_TYPE_CPU;

@@ -112,10 +112,11 @@ int trainer_lower_model(struct trainer *trainer, struct error *error)
 
 int trainer_open_graphs(struct trainer *trainer, struct error *error)
 {
+    bool accelerated = trainer->job->devices.type == DEVICE_TYPE_TPU || trainer->job->devices.type == DEVICE_TYPE_GPU;
     bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */
     for (unsigned i = 0; i < (staged ? 1 : trainer->device_count); i++) {
         struct graph_options options = trainer_graph_options(trainer, trainer->devices[i].device);
-        options.program_device = trainer->job->devices.type == DEVICE_TYPE_TPU ? i : 0;
+        options.program_device = accelerated ? i : 0;
         options.layout_only = staged || trainer->crew.part == CREW_SERVES;
         options.evaluation_only = trainer->crew.part == CREW_EVALUATES;
         if (graph_new(&options, &trainer->devices[i].graph, error) < 0)

@@ -8,6 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
+
+/* XLA's own default takes the fastest of a GPU's kernels, which differs from time to time. */
+#define SAME_BITS "--xla_gpu_deterministic_ops=true"
+
+#define NVIDIA "0x10de"
+#define GPUS_MAX 64
 #define GOOGLE "0x1ae0" /* its number among vendors of PCI devices */
 /* The numbers of TPUs, v2 to 7x. Google makes other PCI devices too, such as the network's card of its virtual machines. */
 static const char *const tpu_numbers[] = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"};
@@ -47,6 +54,16 @@ static void take_plugin(struct xla_options *options, const char *path)
 }
 
 /* Takes the first file that there is. */
+static void find_plugin(struct xla_options *options, const char *const *places)
+{
+    for (; *places != NULL && options->plugin[0] == '\0'; places++) {
+        glob_t found = {0};
+        if (glob(*places, 0, NULL, &found) == 0)
+            take_plugin(options, found.gl_pathv[0]);
+        globfree(&found);
+    }
+}
+
 static void find_libtpu(struct xla_options *options)
 {
     static const char *const places[] = {"/lib/libtpu.so",
@@ -54,30 +71,62 @@ static void find_libtpu(struct xla_options *options)
                                          "/usr/local/lib/libtpu.so",
                                          "/usr/local/lib/python3*/[sd]*-packages/libtpu/libtpu.so",
                                          "/usr/lib/python3*/[sd]*-packages/libtpu/libtpu.so",
-                                         "/opt/venv/lib/python3*/site-packages/libtpu/libtpu.so"};
-    for (size_t i = 0; i < sizeof places / sizeof *places && options->plugin[0] == '\0'; i++) {
-        glob_t found = {0};
-        if (glob(places[i], 0, NULL, &found) == 0)
-            take_plugin(options, found.gl_pathv[0]);
-        globfree(&found);
-    }
+                                         "/opt/venv/lib/python3*/site-packages/libtpu/libtpu.so",
+                                         NULL};
+    find_plugin(options, places);
+}
+
+/* The libraries of CUDA lie beside it, where it searches for them. */
+static void find_cuda(struct xla_options *options)
+{
+#define CUDA_PLUGIN "/jax_plugins/xla_cuda1*/xla_cuda_plugin.so"
+    static const char *const places[] = {
+        "/usr/lib/coxswain/xla-cuda" CUDA_PLUGIN, "/usr/local/lib/python3*/[sd]*-packages" CUDA_PLUGIN,
+        "/usr/lib/python3*/[sd]*-packages" CUDA_PLUGIN, "/opt/venv/lib/python3*/site-packages" CUDA_PLUGIN, NULL};
+    find_plugin(options, places);
+}
+
+void xla_set_gpus(unsigned gpus, bool same_bits)
+{
+    const char *flags = getenv("XLA_FLAGS");
+    char number[16], more[4096];
+    snprintf(number, sizeof number, "%u", gpus);
+    (void)(gpus > 0 ? setenv(ENV_PJRT_GPUS, number, 1) : unsetenv(ENV_PJRT_GPUS));
+    if (gpus == 0 || !same_bits || (flags != NULL && strstr(flags, SAME_BITS) != NULL))
+        return;
+    bool has_others = flags != NULL && *flags != '\0';
+    if (snprintf(more, sizeof more, "%s%s" SAME_BITS, has_others ? flags : "", has_others ? " " : "") <
+        (int)sizeof more)
+        (void)setenv("XLA_FLAGS", more, 1);
+}
+
+static unsigned gpus_of_environment(void)
+{
+    const char *number = getenv(ENV_PJRT_GPUS);
+    unsigned long gpus = number != NULL ? strtoul(number, NULL, 10) : 0;
+    return gpus < GPUS_MAX ? (unsigned)gpus : GPUS_MAX;
 }
 
 void xla_options_init(struct xla_options *options, const char *plugin, unsigned tpus, unsigned cpu_devices)
 {
     const char *library = getenv("TPU_LIBRARY_PATH");
-    *options = (struct xla_options){.tpus = tpus, .cpu_devices = tpus > 0 ? cpu_devices : 0};
+    unsigned gpus = tpus > 0 ? 0 : gpus_of_environment();
+    *options = (struct xla_options){.tpus = tpus, .gpus = gpus, .cpu_devices = tpus + gpus > 0 ? cpu_devices : 0};
     if (plugin != NULL && *plugin != '\0')
         take_plugin(options, plugin);
     else if (tpus > 0 && library != NULL && *library != '\0')
         take_plugin(options, library);
     else if (tpus > 0)
         find_libtpu(options);
+    else if (gpus > 0)
+        find_cuda(options);
 }
 
 const char *xla_options_platform(const struct xla_options *options)
 {
-    return options->tpus > 0 && options->cpu_devices == 0 ? "tpu" : "cpu";
+    if (options->cpu_devices > 0 || options->tpus + options->gpus == 0)
+        return "cpu";
+    return options->tpus > 0 ? "tpu" : "cuda";
 }
 
 /* Reads a short file that holds one word. */
@@ -103,6 +152,33 @@ void xla_append_settings(struct buffer *text)
         if (value != NULL && *value != '\0')
             (void)buffer_format(text, "%s=%s ", names[i], value);
     }
+    if (gpus_of_environment() > 0)
+        xla_append_gpus(text);
+}
+
+/* The machine's GPUs, also those that this process cannot use. */
+void xla_append_gpus(struct buffer *text)
+{
+    char numbers[GPUS_MAX][16];
+    unsigned counts[GPUS_MAX] = {0}, kinds = 0;
+    glob_t devices = {0};
+    if (glob("/sys/bus/pci/devices/*", 0, NULL, &devices) == 0)
+        for (size_t i = 0; i < devices.gl_pathc && kinds < GPUS_MAX; i++) {
+            char vendor[16], class[16];
+            unsigned k = 0;
+            read_word(devices.gl_pathv[i], "vendor", vendor, sizeof vendor);
+            read_word(devices.gl_pathv[i], "class", class, sizeof class);
+            if (strcmp(vendor, NVIDIA) != 0 || strncmp(class, "0x03", 4) != 0) /* such as its sound card, or a switch */
+                continue;
+            read_word(devices.gl_pathv[i], "device", numbers[kinds], sizeof numbers[kinds]);
+            while (strcmp(numbers[k], numbers[kinds]) != 0)
+                k++;
+            kinds += k == kinds;
+            counts[k]++;
+        }
+    globfree(&devices);
+    for (unsigned k = 0; k < kinds; k++)
+        (void)buffer_format(text, "%u x %s ", counts[k], numbers[k]);
 }
 
 void xla_append_tpus(struct buffer *text)

@@ -9,7 +9,7 @@
  * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile … xla_executable_free -> xla_client_close. A
  * plugin that was opened stays in the process, because plugins cannot be unloaded safely.
  *
- * One process at a time can open a machine's TPUs, and keeps them until it ends.
+ * One process at a time can open a machine's TPUs, and keeps them until it ends. Several can share a GPU.
  *
  * In a build without XLA=1, every function that can fail does so with ERROR_UNSUPPORTED.
  */
@@ -43,6 +43,10 @@ struct xla_value {
 };
 int64_t xla_value_elements(const struct xla_value *value);
 
+/* Sets how many GPUs XLA computes with in this process and in those that it starts; 0: none. `same_bits`: functions must be compiled to
+ * the same code each time, and the code must give the same bits. XLA otherwise chooses a GPU's kernels by timing them, and some add in
+ * the order in which their threads come. Changes the environment: call this from main before any thread starts. */
+void xla_set_gpus(unsigned gpus, bool same_bits);
 /* Sets how many threads a CPU's plugin computes with, which it takes from the environment. The bits of a program depend
  * on the number, and so does compiled code. The environment is not thread-safe: call this from main before any thread
  * starts. */
@@ -58,26 +62,32 @@ void xla_keep_freed_memory(void);
 /* Selects the plugin, and how many of its devices are used. */
 struct xla_options {
     char plugin[XLA_PATH_MAX]; /* its path; "": there is none */
-    unsigned tpus;             /* TPUs of this process; 0: a plugin of any kind, whose first device is used */
-    /* For tests. Not 0: a CPU's plugin has so many devices, and may take the place of TPUs. */
+    unsigned tpus, gpus; /* of this process, one of them 0; both 0: a plugin of any kind, whose first device is used */
+    /* For tests. Not 0: a CPU's plugin has so many devices, and may take the place of TPUs or GPUs. */
     unsigned cpu_devices;
 };
-/* `plugin` NULL or "": for TPUs, libtpu.so is searched for where TPU_LIBRARY_PATH says, and where images of Google and
- * Python's package have it. */
+/* Without TPUs, GPUs are used as xla_set_gpus says. `plugin` NULL or "": for TPUs, libtpu.so is searched for where TPU_LIBRARY_PATH says,
+ * and where images of Google and Python's package have it; for GPUs, xla_cuda_plugin.so where our image and Python's packages
+ * jax-cuda12-pjrt and jax-cuda13-pjrt have it. */
 void xla_options_init(struct xla_options *options, const char *plugin, unsigned tpus, unsigned cpu_devices);
-/* Returns for which platform a program's functions must have been exported, as program.json names it: "tpu", or "cpu" if the job is
- * for no TPUs or a CPU's plugin takes their place. */
+/* Returns for which platform a program's functions must have been exported, as program.json names it: "tpu", "cuda", or "cpu" if the job
+ * is for neither TPUs nor GPUs or a CPU's plugin takes their place. */
 const char *xla_options_platform(const struct xla_options *options);
 /* Appends the number and PCI device ID of this machine's TPUs, which distinguish kinds of machines: "2 x 0x0063". Appends nothing if there
  * are none. */
 void xla_append_tpus(struct buffer *text);
+/* The same for GPUs of NVIDIA. */
+void xla_append_gpus(struct buffer *text);
 
-/* Appends the values of the environment variables that are settings of XLA's compilers (XLA_FLAGS, LIBTPU_INIT_ARGS). */
+/* Appends what compiled code depends on beside the program, the plugin and TPUs: the environment variables that are settings of XLA's
+ * compilers (XLA_FLAGS, LIBTPU_INIT_ARGS) and, if xla_set_gpus has set any, the kinds of GPUs. */
 void xla_append_settings(struct buffer *text);
 
 /* Opens the plugin and its devices. ERROR_UNSUPPORTED: there is no such plugin, the file is none, its version is too old
- * (before 0.57, where the order of the interface's functions changed), or the machine has too few TPUs; ERROR_DEVICE: the
- * plugin cannot open its devices, such as TPUs that another process has. */
+ * (before 0.57, where the order of the interface's functions changed), or the machine has too few TPUs or GPUs; ERROR_DEVICE: the
+ * plugin cannot open its devices, such as TPUs that another process has.
+ *
+ * A plugin for GPUs allocates their memory when it is needed, up to 90 % of it, so that several processes can share a GPU. */
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error);
 /* Closes the devices. The caller must have freed all executables. Does nothing for NULL. */
 void xla_client_close(struct xla_client *client);

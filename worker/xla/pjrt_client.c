@@ -132,20 +132,53 @@ static bool is_for_tpus(const struct xla_options *wanted)
     return strcmp(xla_options_platform(wanted), "tpu") == 0;
 }
 
-/* A CPU's plugin has a thread for each of its devices at least, and four devices unless it is told otherwise. Other plugins
- * may not know the option. */
+static bool is_for_gpus(const struct xla_options *wanted)
+{
+    return strcmp(xla_options_platform(wanted), "cuda") == 0;
+}
+
+/* A CPU's plugin has a thread for each of its devices at least, and four devices unless it is told otherwise. One for CUDA takes three
+ * quarters of each GPU's memory at once unless it is told otherwise. Other plugins may not know these options. */
+#define CREATE_OPTIONS_MAX 2
+static unsigned create_options(const struct xla_options *wanted, PJRT_NamedValue ret_options[CREATE_OPTIONS_MAX])
+{
+    if (is_for_tpus(wanted))
+        return 0;
+    if (is_for_gpus(wanted)) {
+        ret_options[0] = ARGUMENTS(PJRT_NamedValue, .name = "preallocate", .name_size = 11,
+                                   .type = PJRT_NamedValue_kBool, .bool_value = false, .value_size = 1);
+        ret_options[1] = ARGUMENTS(PJRT_NamedValue, .name = "memory_fraction", .name_size = 15,
+                                   .type = PJRT_NamedValue_kFloat, .float_value = 0.9F, .value_size = 1);
+        return 2;
+    }
+    ret_options[0] =
+        ARGUMENTS(PJRT_NamedValue, .name = "cpu_device_count", .name_size = 16, .type = PJRT_NamedValue_kInt64,
+                  .int64_value = wanted->cpu_devices > 0 ? wanted->cpu_devices : 1, .value_size = 1);
+    return 1;
+}
+
+/* A plugin says in words of its own that there is no GPU. */
+static int blame_machine(const struct xla_options *wanted, struct error *error)
+{
+    SCOPED_BUFFER gpus = BUFFER_INIT(4096);
+    xla_append_gpus(&gpus);
+    if (!is_for_gpus(wanted) || gpus.length > 0)
+        return -1;
+    error->kind = ERROR_UNSUPPORTED;
+    return error_wrap(error, "the job is for GPUs, and this machine has none; choose nodes that have some");
+}
+
 static int create(struct xla_client *client, const struct xla_options *wanted, struct error *error)
 {
     const PJRT_Api *api = client->api;
-    const PJRT_NamedValue cpu_devices =
-        ARGUMENTS(PJRT_NamedValue, .name = "cpu_device_count", .name_size = 16, .type = PJRT_NamedValue_kInt64,
-                  .int64_value = wanted->cpu_devices > 0 ? wanted->cpu_devices : 1, .value_size = 1);
+    PJRT_NamedValue options[CREATE_OPTIONS_MAX];
+    unsigned count = create_options(wanted, options);
     PJRT_Client_Create_Args arguments =
-        ARGUMENTS(PJRT_Client_Create_Args, .create_options = &cpu_devices, .num_options = 1);
-    if (is_for_tpus(wanted) || check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
+        ARGUMENTS(PJRT_Client_Create_Args, .create_options = options, .num_options = count);
+    if (count == 0 || check(api, api->PJRT_Client_Create(&arguments), "", NULL) < 0) {
         arguments = ARGUMENTS(PJRT_Client_Create_Args, .extension_start = NULL);
         if (check(api, api->PJRT_Client_Create(&arguments), "open the PJRT plugin's devices", error) < 0)
-            return -1;
+            return blame_machine(wanted, error);
     }
     client->client = arguments.client;
     return 0;
@@ -159,14 +192,28 @@ static int find_devices(struct xla_client *client, const struct xla_options *wan
         return -1;
     if (devices.num_addressable_devices == 0)
         return error_set(error, ERROR_UNSUPPORTED, "the PJRT plugin finds no device on this machine");
-    if (devices.num_addressable_devices < wanted->tpus)
+    unsigned count = wanted->tpus + wanted->gpus;
+    if (devices.num_addressable_devices < count)
         return error_set(error, ERROR_UNSUPPORTED,
-                         "the job wants %u TPUs for each worker, and this one finds %zu; lower devices.count, or take "
+                         "the job wants %u %s for each worker, and this one finds %zu; lower devices.count, or take "
                          "a node that has them",
-                         wanted->tpus, devices.num_addressable_devices);
+                         count, wanted->tpus > 0 ? "TPUs" : "GPUs", devices.num_addressable_devices);
     client->devices = devices.addressable_devices;
-    client->device_count = wanted->tpus > 0 ? wanted->tpus : 1;
+    client->device_count = count > 0 ? count : 1;
     return 0;
+}
+
+/* A job for CPUs may have any plugin. */
+static int check_kind(const struct xla_client *client, const struct xla_options *wanted, struct error *error)
+{
+    bool tpus = is_for_tpus(wanted);
+    if ((!tpus && !is_for_gpus(wanted)) || strcmp(client->platform, xla_options_platform(wanted)) == 0)
+        return 0;
+    return error_set(
+        error, ERROR_UNSUPPORTED,
+        "the job is for %s, and the PJRT plugin %s is for %s; leave COXSWAIN_PJRT_PLUGIN out, or set it to "
+        "the path of %s",
+        tpus ? "TPUs" : "GPUs", wanted->plugin, client->platform, tpus ? "libtpu.so" : "xla_cuda_plugin.so");
 }
 
 static int describe(struct xla_client *client, const struct xla_options *wanted, struct error *error)
@@ -177,16 +224,22 @@ static int describe(struct xla_client *client, const struct xla_options *wanted,
     char number[32] = "";
     snprintf(client->platform, sizeof client->platform, "%.*s", (int)name.platform_name_size, name.platform_name);
     client->shares_memory = strcmp(client->platform, "cpu") == 0;
-    if (is_for_tpus(wanted) && strcmp(client->platform, "tpu") != 0)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "the job is for TPUs, and the PJRT plugin %s is for %s; leave COXSWAIN_PJRT_PLUGIN out, or "
-                         "set it to the path of libtpu.so",
-                         wanted->plugin, client->platform);
+    if (check_kind(client, wanted, error) < 0)
+        return -1;
     if (client->device_count > 1)
         snprintf(number, sizeof number, "%u devices of ", client->device_count);
     snprintf(client->description, sizeof client->description, "%s%s by PJRT %d.%d", number, client->platform,
              client->api->pjrt_api_version.major_version, client->api->pjrt_api_version.minor_version);
     return 0;
+}
+
+static int check_gpus(const struct xla_options *wanted, struct error *error)
+{
+    if (!is_for_gpus(wanted) || *wanted->plugin != '\0')
+        return 0;
+    return error_set(error, ERROR_UNSUPPORTED,
+                     "the job is for GPUs by XLA, and xla_cuda_plugin.so is not in this image; build it in "
+                     "(docs/programs.md), or set devices.plugin to its path");
 }
 
 /* Says so before libtpu is opened, which looks for TPUs for minutes. */
@@ -209,7 +262,7 @@ static int check_tpus(const struct xla_options *wanted, struct error *error)
 
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {
-    if (check_tpus(options, error) < 0)
+    if (check_tpus(options, error) < 0 || check_gpus(options, error) < 0)
         return -1;
     const PJRT_Api *api = open_plugin(options->plugin, error);
     if (api == NULL)

@@ -35,6 +35,40 @@ Test(xla_options, a_cpu_takes_the_place_of_tpus_only)
     cr_expect_str_eq(xla_options_platform(&options), "cpu");
 }
 
+Test(xla_options, gpus_are_for_jobs_without_tpus)
+{
+    struct xla_options options;
+    xla_set_gpus(2, false);
+    xla_options_init(&options, "plugin", 0, 0);
+    cr_expect_eq(options.gpus, 2);
+    cr_expect_str_eq(xla_options_platform(&options), "cuda");
+    xla_options_init(&options, "plugin", 0, 8);
+    cr_expect_eq(options.cpu_devices, 8);
+    cr_expect_str_eq(xla_options_platform(&options), "cpu");
+    xla_options_init(&options, "plugin", 4, 0);
+    cr_expect_eq(options.gpus, 0);
+    cr_expect_str_eq(xla_options_platform(&options), "tpu");
+    xla_set_gpus(0, false);
+    xla_options_init(&options, "plugin", 0, 0);
+    cr_expect_eq(options.gpus, 0);
+    cr_expect_str_eq(xla_options_platform(&options), "cpu");
+}
+
+Test(xla_options, gpus_compute_the_same_bits_each_time)
+{
+    unsetenv("XLA_FLAGS");
+    xla_set_gpus(0, true);
+    cr_expect_null(getenv("XLA_FLAGS"), "for CPUs the flag means nothing");
+    xla_set_gpus(1, false);
+    cr_expect_null(getenv("XLA_FLAGS"));
+    xla_set_gpus(1, true);
+    xla_set_gpus(1, true);
+    cr_expect_str_eq(getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true");
+    setenv("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/opt", 1);
+    xla_set_gpus(1, true);
+    cr_expect_str_eq(getenv("XLA_FLAGS"), "--xla_gpu_cuda_data_dir=/opt --xla_gpu_deterministic_ops=true");
+}
+
 /* Code that was compiled with other settings is not taken from the cache (compilation.h). */
 Test(xla_options, what_changes_compiled_code_is_told)
 {
