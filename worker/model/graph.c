@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "worker/model/graph_internal.h"
 #include "worker/model/graph_program.h"
+#include "worker/model/program.h"
 
 /* All types have four bytes: inputs of several types lie behind each other without gaps. */
 _Static_assert(sizeof(float) == sizeof(int32_t), "an example's inputs are counted in elements");
@@ -103,6 +104,7 @@ void graph_free(struct graph *graph)
         device_event_free(graph->bucket_events[b]);
     device_free(graph->device, graph->arena);
     device_free(graph->device, graph->slot_arena);
+    program_drop_kept(&graph->program_kept);
     free(graph->program_gradients);
     free(graph->program_outputs);
     free(graph->values);

@@ -177,8 +177,8 @@ struct graph_pass {
      * shards. NULL: the pass is the whole batch. */
     struct shard_exchange *exchange;
     unsigned shard; /* index of this pass's shard */
-    /* Set if the graph's last pass used the same parameters: then its rounded copy of them is
-     * reused. */
+    /* Set if the graph's last pass used the same parameters: then its rounded copy of them, or a
+     * program's copy on its device, is reused. */
     bool weights_stand;
     bool is_whole_step; /* the caller waits for no bucket: bucket events are not recorded */
 };

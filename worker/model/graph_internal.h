@@ -59,8 +59,9 @@ struct graph {
     struct device *device;
     struct program *program; /* NULL: the layers' own launches. With one there are no nodes and no arena */
     unsigned program_device;
-    float *program_gradients; /* of one call */
-    void *program_outputs;    /* of one evaluation; NULL: not kept */
+    struct xla_kept *program_kept; /* the last pass's parameters, on the program's device */
+    float *program_gradients;      /* of one call */
+    void *program_outputs;         /* of one evaluation; NULL: not kept */
     enum precision precision;
     enum stored stored; /* how activations are stored in the blocks */
     int64_t max_examples;

@@ -134,6 +134,7 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
     const struct program_call call = {
         .device = graph->program_device,
         .parameters = pass->parameters,
+        .kept = &graph->program_kept,
         .inputs = (const char *)pass->inputs + (size_t)first * example_input_bytes(&graph->format),
         .targets = (const char *)pass->targets + (size_t)first * example_target_bytes(&graph->format),
         .examples = count,
@@ -157,9 +158,11 @@ static int run_call(const struct program_pass *context, int64_t first, int64_t c
 
 static int run_pass(const struct program_pass *context, struct error *error)
 {
-    const struct graph *graph = context->graph;
+    struct graph *graph = context->graph;
     const struct graph_pass *pass = &context->pass;
     int64_t batch = program_batch(graph->program);
+    if (!pass->weights_stand)
+        program_drop_kept(&graph->program_kept);
     *pass->sums = (struct loss_sums){0};
     if (!context->evaluation && !pass->accumulate)
         memset(pass->gradients, 0, (size_t)graph->layout.elements * sizeof(float));

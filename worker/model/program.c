@@ -22,6 +22,7 @@
 #define OUTPUT "entries.predict.output"
 /* Values of one tensor, and of one example. */
 #define ELEMENTS_MAX ((int64_t)1 << 31)
+#define MIB 1048576
 
 _Static_assert(EXAMPLE_RANK_MAX == XLA_RANK_MAX - 1, "a call's argument has one dimension more than an example");
 
@@ -551,6 +552,48 @@ static int blame(const struct program *program, enum entry entry, struct error *
                       entry_names[entry]);
 }
 
+/* Not all plugins say this. */
+static int64_t result_bytes(const struct program *program, enum entry entry)
+{
+    int64_t said = xla_executable_memory(program->executables[entry]).results;
+    int64_t elements = entry == ENTRY_TRAIN     ? program->layout.elements
+                       : entry == ENTRY_PREDICT ? xla_value_elements(&program->output)
+                                                : 0;
+    return said > 0 ? said : elements * (int64_t)sizeof(float);
+}
+
+/* Of all examples of a call, with targets. */
+static int64_t example_bytes(const struct program *program)
+{
+    return program->batch * (int64_t)(example_input_bytes(&program->format) + example_target_bytes(&program->format));
+}
+
+/* A device with memory of its own must hold the parameters, and what the largest call needs beside them. Otherwise the plugin would say, in
+ * the middle of a run, that some allocation has failed. */
+static int check_memory(const struct program *program, struct error *error)
+{
+    int64_t left = xla_client_free_memory(program->client), most = 0;
+    int64_t parameters = program->layout.elements * (int64_t)sizeof(float), examples = example_bytes(program);
+    enum entry largest = ENTRY_TRAIN;
+    for (unsigned i = 0; i < ENTRY_COUNT; i++) {
+        if (program->executables[i] == NULL)
+            continue;
+        int64_t bytes = xla_executable_memory(program->executables[i]).workspace + result_bytes(program, i);
+        largest = bytes > most ? i : largest;
+        most = bytes > most ? bytes : most;
+    }
+    if (left < 0 || parameters + examples + most <= left)
+        return 0;
+    return error_set(
+        error, ERROR_NO_SPACE,
+        "a device has %.1f MiB of free memory, and %s needs %.1f: %.1f for parameters and state, %.1f for the "
+        "examples of a call, %.1f for results and temporary values; %s",
+        (double)left / MIB, entry_names[largest], (double)(parameters + examples + most) / MIB,
+        (double)parameters / MIB, (double)examples / MIB, (double)most / MIB,
+        program_is_of_layers(program) ? "lower training.batchSize, or raise training.logicalShards"
+                                      : "export the program with a smaller batch");
+}
+
 int program_compile(struct program *program, struct error *error)
 {
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
@@ -561,7 +604,7 @@ int program_compile(struct program *program, struct error *error)
             0)
             return blame(program, i, error);
     }
-    return try_out(program, error);
+    return check_memory(program, error) < 0 ? -1 : try_out(program, error);
 }
 
 /* Each function: its length, then its code. */
@@ -606,10 +649,10 @@ static int load_all(struct program *program, const void *code, size_t length, st
 
 int program_load(struct program *program, const void *code, size_t length, struct error *error)
 {
-    int result = load_all(program, code, length, error);
-    if (result < 0)
-        free_executables(program);
-    return result;
+    if (load_all(program, code, length, error) == 0 && check_memory(program, error) == 0)
+        return 0;
+    free_executables(program);
+    return -1;
 }
 
 void program_drop_artifacts(struct program *program)
@@ -635,24 +678,13 @@ const char *program_engine(const struct program *program)
  * copied to fill the batch, and several inputs are copied to be arrays of their own; that may be copied again. */
 static int64_t copied_bytes(const struct program *program)
 {
-    int64_t bytes =
-        2 * program->batch * (int64_t)(example_input_bytes(&program->format) + example_target_bytes(&program->format));
+    int64_t bytes = 2 * example_bytes(program);
     for (unsigned i = 0; i < program->layout.tensor_count; i++) {
         const struct parameter_tensor *tensor = &program->tensors[i];
         if (tensor->offset * (int64_t)sizeof(float) % XLA_ALIGNMENT != 0)
             bytes += tensor->elements * (int64_t)sizeof(float);
     }
     return bytes;
-}
-
-/* Not all plugins say this. */
-static int64_t result_bytes(const struct program *program, enum entry entry)
-{
-    int64_t said = xla_executable_memory(program->executables[entry]).results;
-    int64_t elements = entry == ENTRY_TRAIN     ? program->layout.elements
-                       : entry == ENTRY_PREDICT ? xla_value_elements(&program->output)
-                                                : 0;
-    return said > 0 ? said : elements * (int64_t)sizeof(float);
 }
 
 int64_t program_call_bytes(const struct program *program)
@@ -679,8 +711,8 @@ static int compile_for(const struct program *program, const struct xla_topology 
             continue;
         if (xla_topology_compile(topology, artifact->data, artifact->length, &memory, error) < 0)
             return error_wrap(error, "program %s", entry_names[i]);
-        (void)buffer_format(text, "%-18s %14.1f %14.1f %14.1f\n", entry_names[i], (double)memory.arguments / 1048576,
-                            (double)memory.results / 1048576, (double)memory.workspace / 1048576);
+        (void)buffer_format(text, "%-18s %14.1f %14.1f %14.1f\n", entry_names[i], (double)memory.arguments / MIB,
+                            (double)memory.results / MIB, (double)memory.workspace / MIB);
     }
     return 0;
 }
@@ -731,6 +763,7 @@ static enum entry entry_of(const struct program_call *call)
 
 /* The memory of one call. A short one has copies of what it reads, and of its outputs; so have several inputs. */
 struct frame {
+    struct xla_kept *parameters; /* NULL: those of the caller are used */
     struct xla_value *arguments, *results;
     unsigned argument_count, result_count;
     float *weight;
@@ -740,6 +773,7 @@ struct frame {
 
 static void frame_release(struct frame *frame)
 {
+    xla_kept_free(frame->parameters);
     free(frame->arguments);
     free(frame->results);
     free(frame->weight);
@@ -815,10 +849,8 @@ static struct xla_value seed_of(const struct program *program, const struct prog
 static void add_arguments(const struct program *program, const struct program_call *call, enum entry entry,
                           struct frame *frame)
 {
-    struct xla_value *arguments = frame->arguments =
-        memory_allocate(program->layout.tensor_count + input_count(program) + 3, sizeof *arguments);
-    unsigned count = append_tensors(program, call->parameters, arguments);
-    count += append_inputs(program, call, frame, arguments + count);
+    struct xla_value *arguments = frame->arguments = memory_allocate(input_count(program) + 3, sizeof *arguments);
+    unsigned count = append_inputs(program, call, frame, arguments);
     if (entry != ENTRY_PREDICT)
         count += append_targets(program, call, frame, arguments + count);
     if (entry == ENTRY_TRAIN)
@@ -844,6 +876,20 @@ static void add_results(const struct program *program, const struct program_call
     frame->result_count = count;
 }
 
+static int bring_parameters(const struct program *program, const struct program_call *call, struct xla_kept **ret_kept,
+                            struct error *error)
+{
+    SCOPED_FREE struct xla_value *values = memory_allocate(program->layout.tensor_count, sizeof *values);
+    unsigned count = append_tensors(program, call->parameters, values);
+    return xla_kept_new(program->client, call->device, values, count, ret_kept, error);
+}
+
+void program_drop_kept(struct xla_kept **kept)
+{
+    xla_kept_free(*kept);
+    *kept = NULL;
+}
+
 int program_run(struct program *program, const struct program_call *call, struct error *error)
 {
     enum entry entry = entry_of(call);
@@ -851,10 +897,12 @@ int program_run(struct program *program, const struct program_call *call, struct
     SCOPED(frame_release) struct frame frame = {0};
     if (executable == NULL)
         return error_set(error, ERROR_INTERNAL, "internal error: a program is run before it is compiled");
+    struct xla_kept **kept = call->kept != NULL ? call->kept : &frame.parameters;
     add_arguments(program, call, entry, &frame);
     add_results(program, call, entry, &frame);
-    if (xla_executable_run(executable, call->device, frame.arguments, frame.argument_count, frame.results,
-                           frame.result_count, error) < 0)
+    if ((*kept == NULL && bring_parameters(program, call, kept, error) < 0) ||
+        xla_executable_run(executable, *kept, frame.arguments, frame.argument_count, frame.results, frame.result_count,
+                           error) < 0)
         return error_wrap(error, "program %s", entry_names[entry]);
     if (frame.outputs != NULL)
         memcpy(call->outputs, frame.outputs,

@@ -29,6 +29,7 @@
 #define PROGRAM_BATCH_MAX 65536
 
 struct program;
+struct xla_kept;
 struct xla_options;
 
 /* The functions of a program; a set of them is the sum of these bits. */
@@ -70,12 +71,13 @@ int program_open_engine(struct program *program, const struct xla_options *optio
 /* Describes the plugin for people; "" before program_open_engine. */
 const char *program_engine(const struct program *program);
 /* Compiles the functions and calls each once, with zeros, so that a document that does not match them is refused here,
- * before training. */
+ * before training. ERROR_NO_SPACE: the devices have too little memory of their own for the parameters and the largest call. */
 int program_compile(struct program *program, struct error *error);
 /* Appends the compiled functions to `code`, for program_load in another process. */
 int program_serialise(const struct program *program, struct buffer *code, struct error *error);
 /* Loads compiled functions from program_serialise, instead of program_compile. They are machine code: the caller must
- * trust their source. If it fails, program_compile may still be called. */
+ * trust their source. If it fails, program_compile may still be called. Errors: those of xla_executable_load, and ERROR_NO_SPACE as in
+ * program_compile. */
 int program_load(struct program *program, const void *code, size_t length, struct error *error);
 #define PROGRAM_CODE_MAX ((size_t)1 << 30)
 /* Frees the functions' StableHLO, which is not needed once they are compiled. */
@@ -94,8 +96,11 @@ int program_compile_for(const struct program *program, const char *plugin, const
 /* One call: up to program_batch() examples. It predicts if there are `outputs`, trains if there are `gradients`, else
  * evaluates. */
 struct program_call {
-    unsigned device;              /* number of one of the plugin's devices, from 0 */
-    const float *parameters;      /* program_layout()->elements */
+    unsigned device;         /* number of one of the plugin's devices, from 0 */
+    const float *parameters; /* program_layout()->elements */
+    /* NULL: the parameters are brought to the device for this call alone. If *kept is NULL, the call keeps them there; if not, *kept is of
+     * an earlier call with this device and the same parameters, which have not changed since. */
+    struct xla_kept **kept;
     const void *inputs, *targets; /* as program_example_format() has them; predictions need no targets */
     int64_t examples;             /* at least 1 */
     /* For dropout, read by training calls only: the run's seed, the step, and the first example's number in the global batch. */
@@ -106,5 +111,7 @@ struct program_call {
     void *outputs;      /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);
+/* Frees the parameters that calls have kept on a device; *kept is NULL afterwards. Before the program is freed. */
+void program_drop_kept(struct xla_kept **kept);
 
 #endif

@@ -51,12 +51,12 @@ static int allocate(struct evaluation_buffers *buffers, const struct graph *grap
 }
 
 static int run_batch(struct graph *graph, struct device_stream *stream, const float *parameters,
-                     const struct dataset *dataset, const struct evaluation_buffers *buffers, int64_t first,
-                     int64_t count, struct error *error)
+                     const struct evaluation_examples *examples, const struct evaluation_buffers *buffers,
+                     int64_t first, int64_t count, struct error *error)
 {
     for (int64_t i = 0; i < count; i++)
         buffers->indices[i] = first + i;
-    if (dataset_read(dataset, buffers->indices, count, buffers->inputs, buffers->targets, error) < 0)
+    if (dataset_read(examples->dataset, buffers->indices, count, buffers->inputs, buffers->targets, error) < 0)
         return -1;
     struct graph_pass pass = {
         .parameters = parameters,
@@ -64,6 +64,7 @@ static int run_batch(struct graph *graph, struct device_stream *stream, const fl
         .targets = buffers->targets,
         .examples = count,
         .sums = buffers->sums,
+        .weights_stand = first > examples->first,
     };
     if (graph_evaluate(graph, stream, &pass, error) < 0)
         return -1;
@@ -81,7 +82,7 @@ int evaluation_run(struct graph *graph, struct device *device, struct device_str
     size_t target_bytes = example_target_bytes(graph_example_format(graph));
     for (int64_t at = examples->first; at < end; at += batch) {
         int64_t length = end - at < batch ? end - at : batch;
-        if (run_batch(graph, stream, parameters, examples->dataset, &buffers, at, length, error) < 0)
+        if (run_batch(graph, stream, parameters, examples, &buffers, at, length, error) < 0)
             return error_wrap(error, "evaluation of examples %lld to %lld", (long long)at,
                               (long long)(at + length - 1));
         if (examples->targets)

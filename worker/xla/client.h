@@ -6,7 +6,8 @@
  * Arguments and results are dense row-major arrays in host memory. Calls are synchronous: a run returns once all
  * results have been written. Any thread may call any function; several threads may run one executable at a time.
  *
- * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile … xla_executable_free -> xla_client_close. A
+ * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile, xla_kept_new … xla_kept_free, xla_executable_free ->
+ * xla_client_close. A
  * plugin that was opened stays in the process, because plugins cannot be unloaded safely.
  *
  * One process at a time can open a machine's TPUs, and keeps them until it ends. Several can share a GPU.
@@ -31,6 +32,7 @@
 
 struct xla_client;
 struct xla_executable;
+struct xla_kept;
 
 enum xla_type { XLA_FLOAT32, XLA_INT32, XLA_UINT32 }; /* each of four bytes */
 
@@ -98,6 +100,10 @@ const char *xla_client_platform(const struct xla_client *client);
 /* Returns whether the devices compute in the host's memory. */
 bool xla_client_shares_memory(const struct xla_client *client);
 
+/* Returns how many bytes of their own memory the device with the least has free; -1: they compute in the host's, or the plugin does not
+ * say. */
+int64_t xla_client_free_memory(const struct xla_client *client);
+
 /* Compiles StableHLO, a portable artifact or text, for any device of the client. ERROR_INVALID, with the plugin's own words, if it
  * cannot be compiled; ERROR_NO_SPACE if it does not fit into a device's memory. */
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
@@ -118,11 +124,17 @@ struct xla_memory {
 };
 struct xla_memory xla_executable_memory(const struct xla_executable *executable);
 
-/* Runs the executable once, on device number `device` of the client, from 0. ERROR_INVALID: the number, type or shape of arguments or
- * results is not that of the program. */
-int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
-                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
-                       struct error *error);
+/* Brings arguments to device number `device` of the client, from 0, where any number of runs may use them. A CPU's plugin may read them
+ * where they are: they must stay as they are until the last of these runs has ended. */
+int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_value *arguments, unsigned argument_count,
+                 struct xla_kept **ret_kept, struct error *error);
+void xla_kept_free(struct xla_kept *kept);
+
+/* Runs the executable once, on the device of `kept`, which has its first arguments; `arguments` are the others. ERROR_INVALID: the number,
+ * type or shape of arguments or results is not that of the program. */
+int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
+                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
+                       unsigned result_count, struct error *error);
 
 /* A slice of TPUs that this machine does not have, for which programs can be compiled but not run. */
 struct xla_topology;

@@ -306,6 +306,20 @@ bool xla_client_shares_memory(const struct xla_client *client)
     return client->shares_memory;
 }
 
+int64_t xla_client_free_memory(const struct xla_client *client)
+{
+    int64_t least = -1;
+    for (unsigned i = 0; i < client->device_count && !client->shares_memory; i++) {
+        PJRT_Device_MemoryStats_Args memory = ARGUMENTS(PJRT_Device_MemoryStats_Args, .device = client->devices[i]);
+        if (check(client->api, client->api->PJRT_Device_MemoryStats(&memory), "", NULL) < 0 ||
+            !memory.bytes_limit_is_set)
+            return -1;
+        int64_t left = memory.bytes_limit - memory.bytes_in_use;
+        least = least < 0 || left < least ? left : least;
+    }
+    return least;
+}
+
 /* ---------------------------------------------------------------- executables */
 
 /* A CompileOptionsProto whose executable_build_options (field 3) say num_replicas (4) = num_partitions (5) = 1, with
@@ -454,52 +468,127 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
 static const PJRT_Buffer_Type types[] = {
     [XLA_FLOAT32] = PJRT_Buffer_Type_F32, [XLA_INT32] = PJRT_Buffer_Type_S32, [XLA_UINT32] = PJRT_Buffer_Type_U32};
 
-/* The arguments and results of one run, on the device. */
-struct run {
-    struct xla_client *client;
-    PJRT_Device *device;
-    unsigned argument_count, result_count;
-    PJRT_Buffer **arguments, **results;
-    PJRT_Event **released; /* by argument: once the plugin no longer reads host memory */
-    PJRT_Event **copied;   /* by result: once it is in host memory */
-};
-
 static void destroy_buffer(const PJRT_Api *api, PJRT_Buffer *buffer)
 {
     if (buffer != NULL)
         (void)check(api, api->PJRT_Buffer_Destroy(&ARGUMENTS(PJRT_Buffer_Destroy_Args, .buffer = buffer)), "", NULL);
 }
 
+struct xla_kept {
+    struct xla_client *client;
+    PJRT_Device *device;
+    unsigned count;
+    PJRT_Buffer **buffers;
+    PJRT_Event **released; /* once the plugin no longer reads host memory */
+};
+
+/* A plugin that reads host memory where it is does so until the buffer is destroyed. */
+void xla_kept_free(struct xla_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    for (unsigned i = 0; i < kept->count; i++)
+        destroy_buffer(kept->client->api, kept->buffers[i]);
+    for (unsigned i = 0; i < kept->count; i++)
+        (void)await(kept->client->api, kept->released[i], "", NULL);
+    free(kept->buffers);
+    free(kept->released);
+    free(kept);
+}
+
+static int bring(struct xla_kept *kept, const struct xla_value *arguments, struct error *error)
+{
+    const PJRT_Api *api = kept->client->api;
+    for (unsigned i = 0; i < kept->count; i++) {
+        PJRT_Client_BufferFromHostBuffer_Args bringing =
+            ARGUMENTS(PJRT_Client_BufferFromHostBuffer_Args, .client = kept->client->client, .data = arguments[i].data,
+                      .type = types[arguments[i].type], .dims = arguments[i].shape, .num_dims = arguments[i].rank,
+                      .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableZeroCopy, .device = kept->device);
+        if (check(api, api->PJRT_Client_BufferFromHostBuffer(&bringing), "bring an argument", error) < 0)
+            return error_wrap(error, "argument %u", i);
+        kept->buffers[i] = bringing.buffer;
+        kept->released[i] = bringing.done_with_host_buffer;
+    }
+    return 0;
+}
+
+static int bring_to(struct xla_client *client, PJRT_Device *device, const struct xla_value *arguments,
+                    unsigned argument_count, struct xla_kept **ret_kept, struct error *error)
+{
+    struct xla_kept *kept = memory_allocate(1, sizeof *kept);
+    *kept = (struct xla_kept){.client = client,
+                              .device = device,
+                              .count = argument_count,
+                              .buffers = memory_allocate(argument_count + 1, sizeof(PJRT_Buffer *)),
+                              .released = memory_allocate(argument_count + 1, sizeof(PJRT_Event *))};
+    if (bring(kept, arguments, error) < 0) {
+        xla_kept_free(kept);
+        return -1;
+    }
+    *ret_kept = kept;
+    return 0;
+}
+
+/* The caller may change the values once a device with memory of its own has them. */
+static int settle(struct xla_kept *kept, struct error *error)
+{
+    for (unsigned i = 0; i < kept->count && !kept->client->shares_memory; i++) {
+        PJRT_Event *released = kept->released[i];
+        kept->released[i] = NULL;
+        if (await(kept->client->api, released, "bring an argument", error) < 0)
+            return error_wrap(error, "argument %u", i);
+    }
+    return 0;
+}
+
+int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_value *arguments, unsigned argument_count,
+                 struct xla_kept **ret_kept, struct error *error)
+{
+    struct xla_kept *kept;
+    if (device >= client->device_count)
+        return error_set(error, ERROR_INTERNAL, "internal error: a program is run on device %u of %u", device,
+                         client->device_count);
+    if (bring_to(client, client->devices[device], arguments, argument_count, &kept, error) < 0)
+        return -1;
+    if (settle(kept, error) < 0) {
+        xla_kept_free(kept);
+        return -1;
+    }
+    *ret_kept = kept;
+    return 0;
+}
+
+/* The arguments and results of one run, on the device. */
+struct run {
+    struct xla_client *client;
+    PJRT_Device *device;
+    struct xla_kept *own; /* the arguments of this run alone */
+    unsigned argument_count, result_count;
+    PJRT_Buffer **arguments, **results;
+    PJRT_Event **copied; /* by result: once it is in host memory */
+};
+
 static void run_release(struct run *run)
 {
     for (unsigned i = 0; i < run->result_count; i++)
         (void)await(run->client->api, run->copied[i], "", NULL);
-    for (unsigned i = 0; i < run->argument_count; i++)
-        destroy_buffer(run->client->api, run->arguments[i]);
+    xla_kept_free(run->own);
     for (unsigned i = 0; i < run->result_count; i++)
         destroy_buffer(run->client->api, run->results[i]);
-    for (unsigned i = 0; i < run->argument_count; i++)
-        (void)await(run->client->api, run->released[i], "", NULL);
     free(run->arguments);
     free(run->results);
-    free(run->released);
     free(run->copied);
 }
 
-/* The plugin may read the host's memory until the run is released. */
-static int bring(struct run *run, const struct xla_value *arguments, struct error *error)
+/* Those that are kept come first. */
+static int bring_arguments(struct run *run, const struct xla_kept *kept, const struct xla_value *arguments,
+                           struct error *error)
 {
-    for (unsigned i = 0; i < run->argument_count; i++) {
-        PJRT_Client_BufferFromHostBuffer_Args bringing =
-            ARGUMENTS(PJRT_Client_BufferFromHostBuffer_Args, .client = run->client->client, .data = arguments[i].data,
-                      .type = types[arguments[i].type], .dims = arguments[i].shape, .num_dims = arguments[i].rank,
-                      .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableZeroCopy, .device = run->device);
-        if (check(run->client->api, run->client->api->PJRT_Client_BufferFromHostBuffer(&bringing), "bring an argument",
-                  error) < 0)
-            return error_wrap(error, "argument %u", i);
-        run->arguments[i] = bringing.buffer;
-        run->released[i] = bringing.done_with_host_buffer;
-    }
+    unsigned count = run->argument_count - kept->count;
+    if (bring_to(run->client, run->device, arguments, count, &run->own, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < run->argument_count; i++)
+        run->arguments[i] = i < kept->count ? kept->buffers[i] : run->own->buffers[i - kept->count];
     return 0;
 }
 
@@ -583,25 +672,22 @@ static void trim_heap(struct xla_client *client)
         malloc_trim(0);
 }
 
-int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
-                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
-                       struct error *error)
+int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
+                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
+                       unsigned result_count, struct error *error)
 {
-    if (device >= executable->client->device_count)
-        return error_set(error, ERROR_INTERNAL, "internal error: a program is run on device %u of %u", device,
-                         executable->client->device_count);
     if (result_count != executable->result_count)
         return error_set(error, ERROR_INVALID, "the program has %u results, and its document says %u",
                          executable->result_count, result_count);
+    unsigned all = kept->count + argument_count;
     struct run run = {.client = executable->client,
-                      .device = executable->client->devices[device],
-                      .argument_count = argument_count,
+                      .device = kept->device,
+                      .argument_count = all,
                       .result_count = result_count,
-                      .arguments = memory_allocate(argument_count + 1, sizeof(PJRT_Buffer *)),
+                      .arguments = memory_allocate(all + 1, sizeof(PJRT_Buffer *)),
                       .results = memory_allocate(result_count + 1, sizeof(PJRT_Buffer *)),
-                      .released = memory_allocate(argument_count + 1, sizeof(PJRT_Event *)),
                       .copied = memory_allocate(result_count + 1, sizeof(PJRT_Event *))};
-    int result = bring(&run, arguments, error) < 0 || execute(&run, executable->loaded, error) < 0 ||
+    int result = bring_arguments(&run, kept, arguments, error) < 0 || execute(&run, executable->loaded, error) < 0 ||
                          fetch(&run, results, error) < 0
                      ? -1
                      : 0;

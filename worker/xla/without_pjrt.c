@@ -35,6 +35,12 @@ bool xla_client_shares_memory(const struct xla_client *client)
     return true;
 }
 
+int64_t xla_client_free_memory(const struct xla_client *client)
+{
+    (void)client;
+    return -1;
+}
+
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
                            struct xla_executable **ret_executable, struct error *error)
 {
@@ -72,11 +78,23 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
     return (struct xla_memory){0};
 }
 
-int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
-                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
-                       struct error *error)
+int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_value *arguments, unsigned argument_count,
+                 struct xla_kept **ret_kept, struct error *error)
 {
-    (void)executable, (void)device, (void)arguments, (void)argument_count, (void)results, (void)result_count;
+    (void)client, (void)device, (void)arguments, (void)argument_count, (void)ret_kept;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+void xla_kept_free(struct xla_kept *kept)
+{
+    (void)kept;
+}
+
+int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
+                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
+                       unsigned result_count, struct error *error)
+{
+    (void)executable, (void)kept, (void)arguments, (void)argument_count, (void)results, (void)result_count;
     return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
 }
 

@@ -19,11 +19,17 @@ struct xla_client {
     int open;
     bool has_own_memory;
     const char *platform;
+    int64_t free_memory;
 };
 struct xla_executable {
     struct xla_memory memory;
 };
-static struct xla_client plugin = {.platform = "cpu"};
+struct xla_kept {
+    unsigned device, count;
+};
+static int kept, brought; /* how many are kept, and have been */
+static unsigned arguments_of_last;
+static struct xla_client plugin = {.platform = "cpu", .free_memory = -1};
 static int executables;            /* that have not been freed */
 static int loads, loads_that_work; /* how many of them, from the first one on */
 static struct xla_memory memory_of_next[3];
@@ -59,6 +65,11 @@ const char *xla_client_platform(const struct xla_client *client)
 bool xla_client_shares_memory(const struct xla_client *client)
 {
     return !client->has_own_memory;
+}
+
+int64_t xla_client_free_memory(const struct xla_client *client)
+{
+    return client->free_memory;
 }
 
 int xla_executable_compile(struct xla_client *client, const void *artifact, size_t bytes,
@@ -105,12 +116,30 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
     return executable->memory;
 }
 
-int xla_executable_run(struct xla_executable *executable, unsigned device, const struct xla_value *arguments,
-                       unsigned argument_count, const struct xla_value *results, unsigned result_count,
-                       struct error *error)
+int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_value *arguments, unsigned argument_count,
+                 struct xla_kept **ret_kept, struct error *error)
 {
-    (void)executable, (void)arguments, (void)argument_count, (void)results, (void)result_count, (void)error;
-    device_of_last = device;
+    (void)client, (void)arguments, (void)error;
+    *ret_kept = memory_allocate(1, sizeof **ret_kept);
+    **ret_kept = (struct xla_kept){.device = device, .count = argument_count};
+    kept++;
+    brought++;
+    return 0;
+}
+
+void xla_kept_free(struct xla_kept *what)
+{
+    kept -= what != NULL;
+    free(what);
+}
+
+int xla_executable_run(struct xla_executable *executable, const struct xla_kept *first,
+                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
+                       unsigned result_count, struct error *error)
+{
+    (void)executable, (void)arguments, (void)results, (void)result_count, (void)error;
+    device_of_last = first->device;
+    arguments_of_last = first->count + argument_count;
     return 0;
 }
 
@@ -313,6 +342,83 @@ Test(program_code, a_graph_runs_the_program_on_its_device_of_the_engine)
     device_stream_free(stream);
     device_close(device);
     program_free(program);
+}
+
+/* Three tensors go to the device once for each pass, or for several passes with the same parameters; input, target, weight and seed with
+ * each call. */
+Test(program_code, parameters_stay_on_the_device_until_they_change)
+{
+    struct program *program = open_program();
+    struct device *device = NULL;
+    struct device_stream *stream = NULL;
+    struct graph *graph = NULL;
+    struct error error = ERROR_INIT;
+    float parameters[3 + 18 + 1] = {0}, gradients[3 + 18 + 1] = {0}, inputs[12 * 6] = {0};
+    int32_t targets[12] = {0};
+    struct loss_sums sums;
+    struct graph_pass pass = {.parameters = parameters,
+                              .inputs = inputs,
+                              .targets = targets,
+                              .examples = 10,
+                              .gradients = gradients,
+                              .sums = &sums};
+    cr_assert_eq(program_compile(program, NULL), 0);
+    cr_expect_eq(kept, 0, "of the calls that try the functions out");
+    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &device, NULL), 0);
+    cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
+    const struct graph_options options = {.device = device, .program = program, .max_examples = 12};
+    cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
+    brought = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        pass.weights_stand = i == 1 || i == 3;
+        if (i < 2)
+            cr_assert_eq(graph_forward_backward(graph, stream, &pass, &error), 0, "%s", error.message);
+        else
+            cr_assert_eq(graph_evaluate(graph, stream, &pass, &error), 0, "%s", error.message);
+        cr_assert_eq(device_stream_synchronise(stream, &error), 0, "%s", error.message);
+        cr_expect_eq(brought, 1 + (int)i / 2, "%d times by pass %u, of three calls", brought, i);
+        cr_expect_eq(arguments_of_last, i < 2 ? 3 + 4 : 3 + 3);
+        cr_expect_eq(kept, 1);
+    }
+    graph_free(graph);
+    cr_expect_eq(kept, 0);
+    device_stream_free(stream);
+    device_close(device);
+    program_free(program);
+}
+
+/* 22 values of parameters and state, and 4 examples of 6 values and a target. */
+#define NEEDED ((3 + 18 + 1) * 4 + 4 * (6 + 1) * 4 + (5 << 20) + 1000)
+
+Test(program_code, what_does_not_fit_into_a_devices_memory_is_refused_with_figures)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER code = BUFFER_INIT(4096);
+    memory_of_next[0] = (struct xla_memory){.results = 1000, .workspace = 5 << 20};
+    memory_of_next[1] = (struct xla_memory){.results = 8, .workspace = 2 << 20};
+    next_memory = 0;
+    struct program *program = open_program();
+    plugin.free_memory = NEEDED;
+    cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
+    cr_assert_eq(program_serialise(program, &code, &error), 0);
+    program_free(program);
+    next_memory = 0;
+    program = open_program();
+    plugin.free_memory = NEEDED - 1;
+    cr_expect_eq(program_compile(program, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    cr_expect_not_null(strstr(error.message, "lossAndGradients needs 5.0: 0.0 for parameters and state"), "%s",
+                       error.message);
+    cr_expect_not_null(strstr(error.message, "export the program with a smaller batch"), "%s", error.message);
+    program_free(program);
+    next_memory = 0, loads = 0, loads_that_work = 2;
+    program = open_program();
+    error = (struct error)ERROR_INIT;
+    cr_expect_eq(program_load(program, code.data, code.length, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    cr_expect_eq(executables, 0);
+    program_free(program);
+    plugin.free_memory = -1;
 }
 
 Test(program_code, results_are_counted_also_where_the_plugin_does_not_say)
