@@ -125,34 +125,74 @@ static void *outputs_at(const struct graph *graph, int64_t first)
     return outputs != NULL ? outputs + (size_t)first * output_bytes(graph->program) : NULL;
 }
 
-static int run_call(const struct program_pass *context, int64_t first, int64_t count, struct error *error)
+/* A call of a pass. */
+struct pass_call {
+    int64_t examples;
+    float loss, hits;
+    struct program_pending *pending;
+};
+
+static int begin_call(const struct program_pass *context, int64_t number, struct pass_call *ret_call,
+                      struct error *error)
 {
     struct graph *graph = context->graph;
     const struct graph_pass *pass = &context->pass;
-    int64_t step = pass->values != NULL ? pass->values->pass : pass->step;
-    float loss = 0, hits = 0;
+    int64_t batch = program_batch(graph->program), first = number * batch, left = pass->examples - first;
+    *ret_call = (struct pass_call){.examples = left < batch ? left : batch};
     const struct program_call call = {
         .device = graph->program_device,
         .parameters = pass->parameters,
         .kept = &graph->program_kept,
         .inputs = (const char *)pass->inputs + (size_t)first * example_input_bytes(&graph->format),
         .targets = (const char *)pass->targets + (size_t)first * example_target_bytes(&graph->format),
-        .examples = count,
+        .examples = ret_call->examples,
         .seed = pass->seed,
-        .step = step,
+        .step = pass->values != NULL ? pass->values->pass : pass->step,
         .first_example = pass->first_example + first,
         .gradients = context->evaluation ? NULL : graph->program_gradients,
-        .loss = &loss,
-        .hits = &hits,
+        .loss = &ret_call->loss,
+        .hits = &ret_call->hits,
         .outputs = context->evaluation ? outputs_at(graph, first) : NULL,
     };
-    if (check_batch(graph, &call, error) < 0 || program_run(graph->program, &call, error) < 0)
+    return check_batch(graph, &call, error) < 0 || program_begin(graph->program, &call, &ret_call->pending, error) < 0
+               ? -1
+               : 0;
+}
+
+static int finish_call(const struct program_pass *context, struct pass_call *call, struct error *error)
+{
+    const struct graph *graph = context->graph;
+    struct loss_sums *sums = context->pass.sums;
+    if (program_finish(graph->program, call->pending, error) < 0)
         return -1;
+    program_pending_free(call->pending);
+    call->pending = NULL;
     if (!context->evaluation)
-        add_gradients(graph, pass, count);
-    pass->sums->loss += loss;
-    pass->sums->correct += isfinite(hits) ? llrintf(hits) : 0;
-    pass->sums->count += count * example_targets(&graph->format);
+        add_gradients(graph, &context->pass, call->examples);
+    sums->loss += call->loss;
+    sums->correct += isfinite(call->hits) ? llrintf(call->hits) : 0;
+    sums->count += call->examples * example_targets(&graph->format);
+    return 0;
+}
+
+/* Where a device has memory of its own, the examples of a call travel while the call before it computes. Elsewhere there would only be more
+ * copies of them at a time. */
+static int run_calls(const struct program_pass *context, struct pass_call calls[2], struct error *error)
+{
+    const struct graph *graph = context->graph;
+    int64_t batch = program_batch(graph->program), count = (context->pass.examples + batch - 1) / batch;
+    bool early = program_overlaps(graph->program);
+    for (int64_t i = 0; i < count; i++) {
+        struct pass_call *call = &calls[i % 2], *next = &calls[(i + 1) % 2];
+        if (call->pending == NULL && begin_call(context, i, call, error) < 0)
+            return -1;
+        if (program_start(call->pending, error) < 0)
+            return -1;
+        if (early && i + 1 < count && begin_call(context, i + 1, next, error) < 0)
+            return -1;
+        if (finish_call(context, call, error) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -160,18 +200,16 @@ static int run_pass(const struct program_pass *context, struct error *error)
 {
     struct graph *graph = context->graph;
     const struct graph_pass *pass = &context->pass;
-    int64_t batch = program_batch(graph->program);
+    struct pass_call calls[2] = {0};
     if (!pass->weights_stand)
         program_drop_kept(&graph->program_kept);
     *pass->sums = (struct loss_sums){0};
     if (!context->evaluation && !pass->accumulate)
         memset(pass->gradients, 0, (size_t)graph->layout.elements * sizeof(float));
-    for (int64_t first = 0; first < pass->examples; first += batch) {
-        int64_t left = pass->examples - first;
-        if (run_call(context, first, left < batch ? left : batch, error) < 0)
-            return -1;
-    }
-    return 0;
+    int result = run_calls(context, calls, error);
+    program_pending_free(calls[0].pending);
+    program_pending_free(calls[1].pending);
+    return result;
 }
 
 /* On the stream's thread. */

@@ -568,12 +568,13 @@ static int64_t example_bytes(const struct program *program)
     return program->batch * (int64_t)(example_input_bytes(&program->format) + example_target_bytes(&program->format));
 }
 
-/* A device with memory of its own must hold the parameters, and what the largest call needs beside them. Otherwise the plugin would say, in
+/* A device with memory of its own must hold the parameters, the examples of a call and of the one after it, and what the largest call needs
+ * beside them. Otherwise the plugin would say, in
  * the middle of a run, that some allocation has failed. */
 static int check_memory(const struct program *program, struct error *error)
 {
     int64_t left = xla_client_free_memory(program->client), most = 0;
-    int64_t parameters = program->layout.elements * (int64_t)sizeof(float), examples = example_bytes(program);
+    int64_t parameters = program->layout.elements * (int64_t)sizeof(float), examples = 2 * example_bytes(program);
     enum entry largest = ENTRY_TRAIN;
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         if (program->executables[i] == NULL)
@@ -587,7 +588,7 @@ static int check_memory(const struct program *program, struct error *error)
     return error_set(
         error, ERROR_NO_SPACE,
         "a device has %.1f MiB of free memory, and %s needs %.1f: %.1f for parameters and state, %.1f for the "
-        "examples of a call, %.1f for results and temporary values; %s",
+        "examples of two calls, %.1f for results and temporary values; %s",
         (double)left / MIB, entry_names[largest], (double)(parameters + examples + most) / MIB,
         (double)parameters / MIB, (double)examples / MIB, (double)most / MIB,
         program_is_of_layers(program) ? "lower training.batchSize, or raise training.logicalShards"
@@ -890,22 +891,79 @@ void program_drop_kept(struct xla_kept **kept)
     *kept = NULL;
 }
 
-int program_run(struct program *program, const struct program_call *call, struct error *error)
+struct program_pending {
+    struct program_call call;
+    enum entry entry;
+    struct frame frame;
+    struct xla_run *run;
+};
+
+void program_pending_free(struct program_pending *pending)
 {
-    enum entry entry = entry_of(call);
-    struct xla_executable *executable = program->executables[entry];
-    SCOPED(frame_release) struct frame frame = {0};
+    if (pending == NULL)
+        return;
+    xla_run_free(pending->run);
+    frame_release(&pending->frame);
+    free(pending);
+}
+
+static int bring_all(struct program *program, struct program_pending *pending, struct error *error)
+{
+    struct program_call *call = &pending->call;
+    struct frame *frame = &pending->frame;
+    struct xla_executable *executable = program->executables[pending->entry];
+    struct xla_kept **kept = call->kept != NULL ? call->kept : &frame->parameters;
     if (executable == NULL)
         return error_set(error, ERROR_INTERNAL, "internal error: a program is run before it is compiled");
-    struct xla_kept **kept = call->kept != NULL ? call->kept : &frame.parameters;
-    add_arguments(program, call, entry, &frame);
-    add_results(program, call, entry, &frame);
-    if ((*kept == NULL && bring_parameters(program, call, kept, error) < 0) ||
-        xla_executable_run(executable, *kept, frame.arguments, frame.argument_count, frame.results, frame.result_count,
-                           error) < 0)
-        return error_wrap(error, "program %s", entry_names[entry]);
-    if (frame.outputs != NULL)
-        memcpy(call->outputs, frame.outputs,
+    add_arguments(program, call, pending->entry, frame);
+    add_results(program, call, pending->entry, frame);
+    if (*kept == NULL && bring_parameters(program, call, kept, error) < 0)
+        return -1;
+    return xla_run_new(executable, *kept, frame->arguments, frame->argument_count, &pending->run, error);
+}
+
+int program_begin(struct program *program, const struct program_call *call, struct program_pending **ret_pending,
+                  struct error *error)
+{
+    struct program_pending *pending = memory_allocate(1, sizeof *pending);
+    *pending = (struct program_pending){.call = *call, .entry = entry_of(call)};
+    if (bring_all(program, pending, error) < 0) {
+        program_pending_free(pending);
+        return error_wrap(error, "program %s", entry_names[entry_of(call)]);
+    }
+    *ret_pending = pending;
+    return 0;
+}
+
+int program_start(struct program_pending *pending, struct error *error)
+{
+    return xla_run_start(pending->run, error) < 0 ? error_wrap(error, "program %s", entry_names[pending->entry]) : 0;
+}
+
+int program_finish(const struct program *program, struct program_pending *pending, struct error *error)
+{
+    const struct program_call *call = &pending->call;
+    const struct frame *frame = &pending->frame;
+    if (xla_run_finish(pending->run, frame->results, frame->result_count, error) < 0)
+        return error_wrap(error, "program %s", entry_names[pending->entry]);
+    if (frame->outputs != NULL)
+        memcpy(call->outputs, frame->outputs,
                (size_t)(call->examples * program->output_format.elements) * sizeof(float));
     return 0;
+}
+
+int program_run(struct program *program, const struct program_call *call, struct error *error)
+{
+    struct program_pending *pending = NULL;
+    int result = program_begin(program, call, &pending, error) < 0 || program_start(pending, error) < 0 ||
+                         program_finish(program, pending, error) < 0
+                     ? -1
+                     : 0;
+    program_pending_free(pending);
+    return result;
+}
+
+bool program_overlaps(const struct program *program)
+{
+    return !xla_client_shares_memory(program->client);
 }

@@ -111,6 +111,18 @@ struct program_call {
     void *outputs;      /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);
+/* The same in steps: program_begin begins to bring the examples to the device; program_start lets it compute; program_finish returns once
+ * gradients, sums and outputs are there; then program_pending_free. While one call computes, the next one may begin. What the call points to
+ * must stay until it has been freed. */
+struct program_pending;
+int program_begin(struct program *program, const struct program_call *call, struct program_pending **ret_pending,
+                  struct error *error);
+int program_start(struct program_pending *pending, struct error *error);
+int program_finish(const struct program *program, struct program_pending *pending, struct error *error);
+/* Waits until the device has ended. Does nothing for NULL. */
+void program_pending_free(struct program_pending *pending);
+/* Returns whether it helps to begin a call while another one computes: the devices have memory of their own. */
+bool program_overlaps(const struct program *program);
 /* Frees the parameters that calls have kept on a device; *kept is NULL afterwards. Before the program is freed. */
 void program_drop_kept(struct xla_kept **kept);
 

@@ -3,8 +3,7 @@
  * Compiles StableHLO programs and runs them through a PJRT plugin, for worker/model/program.c. A PJRT plugin is the shared
  * library through which XLA drives CPUs, GPUs and TPUs (openxla/xla, xla/pjrt/c/pjrt_c_api.h). No other code calls PJRT.
  *
- * Arguments and results are dense row-major arrays in host memory. Calls are synchronous: a run returns once all
- * results have been written. Any thread may call any function; several threads may run one executable at a time.
+ * Arguments and results are dense row-major arrays in host memory. Any thread may call any function; several threads may run one executable at a time.
  *
  * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile, xla_kept_new … xla_kept_free, xla_executable_free ->
  * xla_client_close. A
@@ -130,11 +129,20 @@ int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_va
                  struct xla_kept **ret_kept, struct error *error);
 void xla_kept_free(struct xla_kept *kept);
 
-/* Runs the executable once, on the device of `kept`, which has its first arguments; `arguments` are the others. ERROR_INVALID: the number,
- * type or shape of arguments or results is not that of the program. */
-int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
-                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
-                       unsigned result_count, struct error *error);
+/* One run of an executable, on the device of `kept`, which has its first arguments; `arguments` are the others.
+ *
+ * Life cycle: xla_run_new begins to bring the arguments to the device, and returns before they are there; xla_run_start lets the device
+ * compute; xla_run_finish returns once all results have been written; xla_run_free. The arguments and `kept` must stay until then. While a
+ * run computes, another one may be made: its arguments travel meanwhile.
+ *
+ * ERROR_INVALID: the number, type or shape of arguments or results is not that of the program. */
+struct xla_run;
+int xla_run_new(struct xla_executable *executable, const struct xla_kept *kept, const struct xla_value *arguments,
+                unsigned argument_count, struct xla_run **ret_run, struct error *error);
+int xla_run_start(struct xla_run *run, struct error *error);
+int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error);
+/* Waits until the device has ended. Does nothing for NULL. */
+void xla_run_free(struct xla_run *run);
 
 /* A slice of TPUs that this machine does not have, for which programs can be compiled but not run. */
 struct xla_topology;

@@ -558,54 +558,75 @@ int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_va
     return 0;
 }
 
-/* The arguments and results of one run, on the device. */
-struct run {
-    struct xla_client *client;
-    PJRT_Device *device;
+/* A small allocation may take a part of what a run has freed. The next run's values then do not fit there, and the pages are kept
+ * without use (xla_keep_freed_memory). This happens in the first runs, until such small blocks have been set aside. */
+static void trim_heap(struct xla_client *client)
+{
+    unsigned long long runs = atomic_fetch_add(&client->runs, 1) + 1;
+    if (client->shares_memory && (runs <= TRIMMED_RUNS || (runs & (runs - 1)) == 0))
+        malloc_trim(0);
+}
+
+struct xla_run {
+    struct xla_executable *executable;
+    const struct xla_kept *kept;
     struct xla_kept *own; /* the arguments of this run alone */
-    unsigned argument_count, result_count;
     PJRT_Buffer **arguments, **results;
+    PJRT_Event *done;
     PJRT_Event **copied; /* by result: once it is in host memory */
 };
 
-static void run_release(struct run *run)
+void xla_run_free(struct xla_run *run)
 {
-    for (unsigned i = 0; i < run->result_count; i++)
-        (void)await(run->client->api, run->copied[i], "", NULL);
+    if (run == NULL)
+        return;
+    const PJRT_Api *api = run->executable->client->api;
+    unsigned result_count = run->executable->result_count;
+    (void)await(api, run->done, "", NULL);
+    for (unsigned i = 0; i < result_count; i++)
+        (void)await(api, run->copied[i], "", NULL);
     xla_kept_free(run->own);
-    for (unsigned i = 0; i < run->result_count; i++)
-        destroy_buffer(run->client->api, run->results[i]);
+    for (unsigned i = 0; i < result_count; i++)
+        destroy_buffer(api, run->results[i]);
     free(run->arguments);
     free(run->results);
     free(run->copied);
+    trim_heap(run->executable->client);
+    free(run);
 }
 
 /* Those that are kept come first. */
-static int bring_arguments(struct run *run, const struct xla_kept *kept, const struct xla_value *arguments,
-                           struct error *error)
+int xla_run_new(struct xla_executable *executable, const struct xla_kept *kept, const struct xla_value *arguments,
+                unsigned argument_count, struct xla_run **ret_run, struct error *error)
 {
-    unsigned count = run->argument_count - kept->count;
-    if (bring_to(run->client, run->device, arguments, count, &run->own, error) < 0)
+    unsigned all = kept->count + argument_count, result_count = executable->result_count;
+    struct xla_run *run = memory_allocate(1, sizeof *run);
+    *run = (struct xla_run){.executable = executable,
+                            .kept = kept,
+                            .arguments = memory_allocate(all + 1, sizeof(PJRT_Buffer *)),
+                            .results = memory_allocate(result_count + 1, sizeof(PJRT_Buffer *)),
+                            .copied = memory_allocate(result_count + 1, sizeof(PJRT_Event *))};
+    if (bring_to(executable->client, kept->device, arguments, argument_count, &run->own, error) < 0) {
+        xla_run_free(run);
         return -1;
-    for (unsigned i = 0; i < run->argument_count; i++)
+    }
+    for (unsigned i = 0; i < all; i++)
         run->arguments[i] = i < kept->count ? kept->buffers[i] : run->own->buffers[i - kept->count];
+    *ret_run = run;
     return 0;
 }
 
-static int execute(struct run *run, PJRT_LoadedExecutable *loaded, struct error *error)
+int xla_run_start(struct xla_run *run, struct error *error)
 {
     PJRT_ExecuteOptions options = ARGUMENTS(PJRT_ExecuteOptions, .extension_start = NULL);
     PJRT_Buffer *const *argument_list = run->arguments;
     PJRT_Buffer **result_list = run->results;
-    PJRT_Event *done = NULL;
-    PJRT_LoadedExecutable_Execute_Args arguments =
-        ARGUMENTS(PJRT_LoadedExecutable_Execute_Args, .executable = loaded, .options = &options,
-                  .argument_lists = &argument_list, .num_devices = 1, .num_args = run->argument_count,
-                  .output_lists = &result_list, .device_complete_events = &done, .execute_device = run->device);
-    const PJRT_Api *api = run->client->api;
-    if (check(api, api->PJRT_LoadedExecutable_Execute(&arguments), "run", error) < 0)
-        return -1;
-    return await(api, done, "run", error);
+    PJRT_LoadedExecutable_Execute_Args arguments = ARGUMENTS(
+        PJRT_LoadedExecutable_Execute_Args, .executable = run->executable->loaded, .options = &options,
+        .argument_lists = &argument_list, .num_devices = 1, .num_args = run->kept->count + run->own->count,
+        .output_lists = &result_list, .device_complete_events = &run->done, .execute_device = run->kept->device);
+    const PJRT_Api *api = run->executable->client->api;
+    return check(api, api->PJRT_LoadedExecutable_Execute(&arguments), "run", error);
 }
 
 static int check_result(const PJRT_Api *api, PJRT_Buffer *buffer, const struct xla_value *expected, struct error *error)
@@ -626,11 +647,11 @@ static int check_result(const PJRT_Api *api, PJRT_Buffer *buffer, const struct x
 
 /* Begins to copy the results, all at a time: a thread of the plugin copies each, and waking one takes longer than to copy
  * a small result. */
-static int begin_fetch(struct run *run, const struct xla_value *results, struct error *error)
+static int begin_fetch(struct xla_run *run, const struct xla_value *results, struct error *error)
 {
-    const PJRT_Api *api = run->client->api;
+    const PJRT_Api *api = run->executable->client->api;
     int64_t row_major[XLA_RANK_MAX];
-    for (unsigned i = 0; i < run->result_count; i++) {
+    for (unsigned i = 0; i < run->executable->result_count; i++) {
         unsigned rank = results[i].rank;
         for (unsigned d = 0; d < rank; d++)
             row_major[d] = rank - 1 - d;
@@ -649,51 +670,32 @@ static int begin_fetch(struct run *run, const struct xla_value *results, struct 
     return 0;
 }
 
-/* The plugin may write to `results` until the run is released, if this fails. */
-static int fetch(struct run *run, const struct xla_value *results, struct error *error)
+/* The plugin may write to `results` until the run is freed, if this fails. */
+static int fetch(struct xla_run *run, const struct xla_value *results, struct error *error)
 {
+    const PJRT_Api *api = run->executable->client->api;
     if (begin_fetch(run, results, error) < 0)
         return -1;
-    for (unsigned i = 0; i < run->result_count; i++) {
+    for (unsigned i = 0; i < run->executable->result_count; i++) {
         PJRT_Event *copied = run->copied[i];
         run->copied[i] = NULL;
-        if (await(run->client->api, copied, "copy", error) < 0)
+        if (await(api, copied, "copy", error) < 0)
             return error_wrap(error, "result %u", i);
     }
     return 0;
 }
 
-/* A small allocation may take a part of what a run has freed. The next run's values then do not fit there, and the pages are kept
- * without use (xla_keep_freed_memory). This happens in the first runs, until such small blocks have been set aside. */
-static void trim_heap(struct xla_client *client)
+int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error)
 {
-    unsigned long long runs = atomic_fetch_add(&client->runs, 1) + 1;
-    if (client->shares_memory && (runs <= TRIMMED_RUNS || (runs & (runs - 1)) == 0))
-        malloc_trim(0);
-}
-
-int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
-                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
-                       unsigned result_count, struct error *error)
-{
+    struct xla_executable *executable = run->executable;
     if (result_count != executable->result_count)
         return error_set(error, ERROR_INVALID, "the program has %u results, and its document says %u",
                          executable->result_count, result_count);
-    unsigned all = kept->count + argument_count;
-    struct run run = {.client = executable->client,
-                      .device = kept->device,
-                      .argument_count = all,
-                      .result_count = result_count,
-                      .arguments = memory_allocate(all + 1, sizeof(PJRT_Buffer *)),
-                      .results = memory_allocate(result_count + 1, sizeof(PJRT_Buffer *)),
-                      .copied = memory_allocate(result_count + 1, sizeof(PJRT_Event *))};
-    int result = bring_arguments(&run, kept, arguments, error) < 0 || execute(&run, executable->loaded, error) < 0 ||
-                         fetch(&run, results, error) < 0
-                     ? -1
-                     : 0;
-    run_release(&run);
-    trim_heap(executable->client);
-    return result;
+    PJRT_Event *done = run->done;
+    run->done = NULL;
+    if (await(executable->client->api, done, "run", error) < 0 || fetch(run, results, error) < 0)
+        return -1;
+    return 0;
 }
 
 /* ---------------------------------------------------------------- topologies */

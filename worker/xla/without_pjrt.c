@@ -90,12 +90,28 @@ void xla_kept_free(struct xla_kept *kept)
     (void)kept;
 }
 
-int xla_executable_run(struct xla_executable *executable, const struct xla_kept *kept,
-                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
-                       unsigned result_count, struct error *error)
+int xla_run_new(struct xla_executable *executable, const struct xla_kept *kept, const struct xla_value *arguments,
+                unsigned argument_count, struct xla_run **ret_run, struct error *error)
 {
-    (void)executable, (void)kept, (void)arguments, (void)argument_count, (void)results, (void)result_count;
+    (void)executable, (void)kept, (void)arguments, (void)argument_count, (void)ret_run;
     return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+int xla_run_start(struct xla_run *run, struct error *error)
+{
+    (void)run;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error)
+{
+    (void)run, (void)results, (void)result_count;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
+void xla_run_free(struct xla_run *run)
+{
+    (void)run;
 }
 
 int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error)

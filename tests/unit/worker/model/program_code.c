@@ -133,14 +133,49 @@ void xla_kept_free(struct xla_kept *what)
     free(what);
 }
 
-int xla_executable_run(struct xla_executable *executable, const struct xla_kept *first,
-                       const struct xla_value *arguments, unsigned argument_count, const struct xla_value *results,
-                       unsigned result_count, struct error *error)
+/* What runs have done: N brings the arguments, S starts, F ends, and each has a letter for its run, from a on. */
+static char course[32];
+static unsigned runs;
+
+struct xla_run {
+    char letter;
+};
+
+static void note(char what, const struct xla_run *run)
 {
-    (void)executable, (void)arguments, (void)results, (void)result_count, (void)error;
+    size_t length = strlen(course);
+    snprintf(course + length, sizeof course - length, "%c%c", what, run->letter);
+}
+
+int xla_run_new(struct xla_executable *executable, const struct xla_kept *first, const struct xla_value *arguments,
+                unsigned argument_count, struct xla_run **ret_run, struct error *error)
+{
+    (void)executable, (void)arguments, (void)error;
     device_of_last = first->device;
     arguments_of_last = first->count + argument_count;
+    *ret_run = memory_allocate(1, sizeof **ret_run);
+    (*ret_run)->letter = (char)('a' + runs++ % 26);
+    note('N', *ret_run);
     return 0;
+}
+
+int xla_run_start(struct xla_run *run, struct error *error)
+{
+    (void)error;
+    note('S', run);
+    return 0;
+}
+
+int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error)
+{
+    (void)results, (void)result_count, (void)error;
+    note('F', run);
+    return 0;
+}
+
+void xla_run_free(struct xla_run *run)
+{
+    free(run);
 }
 
 int xla_topology_open(const char *path, const char *name, struct xla_topology **ret_topology, struct error *error)
@@ -344,51 +379,88 @@ Test(program_code, a_graph_runs_the_program_on_its_device_of_the_engine)
     program_free(program);
 }
 
+/* A graph that trains and evaluates with it, in passes of three calls. */
+struct run_of_graph {
+    struct program *program;
+    struct device *device;
+    struct device_stream *stream;
+    struct graph *graph;
+    float parameters[3 + 18 + 1], gradients[3 + 18 + 1], inputs[12 * 6];
+    int32_t targets[12];
+    struct loss_sums sums;
+};
+
+static void begin(struct run_of_graph *run)
+{
+    struct error error = ERROR_INIT;
+    *run = (struct run_of_graph){.program = open_program()};
+    cr_assert_eq(program_compile(run->program, NULL), 0);
+    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &run->device, NULL), 0);
+    cr_assert_eq(device_stream_new(run->device, &run->stream, NULL), 0);
+    const struct graph_options options = {.device = run->device, .program = run->program, .max_examples = 12};
+    cr_assert_eq(graph_new(&options, &run->graph, &error), 0, "%s", error.message);
+}
+
+static void pass(struct run_of_graph *run, bool trains, bool weights_stand)
+{
+    struct error error = ERROR_INIT;
+    struct graph_pass pass = {.parameters = run->parameters,
+                              .inputs = run->inputs,
+                              .targets = run->targets,
+                              .examples = 10,
+                              .gradients = run->gradients,
+                              .weights_stand = weights_stand,
+                              .sums = &run->sums};
+    course[0] = '\0';
+    runs = 0;
+    cr_assert_eq((trains ? graph_forward_backward : graph_evaluate)(run->graph, run->stream, &pass, &error), 0, "%s",
+                 error.message);
+    cr_assert_eq(device_stream_synchronise(run->stream, &error), 0, "%s", error.message);
+}
+
+static void end(struct run_of_graph *run)
+{
+    graph_free(run->graph);
+    device_stream_free(run->stream);
+    device_close(run->device);
+    program_free(run->program);
+}
+
 /* Three tensors go to the device once for each pass, or for several passes with the same parameters; input, target, weight and seed with
  * each call. */
 Test(program_code, parameters_stay_on_the_device_until_they_change)
 {
-    struct program *program = open_program();
-    struct device *device = NULL;
-    struct device_stream *stream = NULL;
-    struct graph *graph = NULL;
-    struct error error = ERROR_INIT;
-    float parameters[3 + 18 + 1] = {0}, gradients[3 + 18 + 1] = {0}, inputs[12 * 6] = {0};
-    int32_t targets[12] = {0};
-    struct loss_sums sums;
-    struct graph_pass pass = {.parameters = parameters,
-                              .inputs = inputs,
-                              .targets = targets,
-                              .examples = 10,
-                              .gradients = gradients,
-                              .sums = &sums};
-    cr_assert_eq(program_compile(program, NULL), 0);
+    struct run_of_graph run;
+    begin(&run);
     cr_expect_eq(kept, 0, "of the calls that try the functions out");
-    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &device, NULL), 0);
-    cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
-    const struct graph_options options = {.device = device, .program = program, .max_examples = 12};
-    cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
     brought = 0;
     for (unsigned i = 0; i < 4; i++) {
-        pass.weights_stand = i == 1 || i == 3;
-        if (i < 2)
-            cr_assert_eq(graph_forward_backward(graph, stream, &pass, &error), 0, "%s", error.message);
-        else
-            cr_assert_eq(graph_evaluate(graph, stream, &pass, &error), 0, "%s", error.message);
-        cr_assert_eq(device_stream_synchronise(stream, &error), 0, "%s", error.message);
+        pass(&run, i < 2, i % 2 == 1);
         cr_expect_eq(brought, 1 + (int)i / 2, "%d times by pass %u, of three calls", brought, i);
         cr_expect_eq(arguments_of_last, i < 2 ? 3 + 4 : 3 + 3);
         cr_expect_eq(kept, 1);
     }
-    graph_free(graph);
+    end(&run);
     cr_expect_eq(kept, 0);
-    device_stream_free(stream);
-    device_close(device);
-    program_free(program);
 }
 
-/* 22 values of parameters and state, and 4 examples of 6 values and a target. */
-#define NEEDED ((3 + 18 + 1) * 4 + 4 * (6 + 1) * 4 + (5 << 20) + 1000)
+Test(program_code, examples_travel_while_the_call_before_computes)
+{
+    struct run_of_graph run;
+    begin(&run);
+    pass(&run, true, false);
+    cr_expect_str_eq(course, "NaSaFaNbSbFbNcScFc", "in the host's memory");
+    plugin.has_own_memory = true;
+    pass(&run, true, false);
+    cr_expect_str_eq(course, "NaSaNbFaSbNcFbScFc");
+    pass(&run, false, false);
+    cr_expect_str_eq(course, "NaSaNbFaSbNcFbScFc");
+    plugin.has_own_memory = false;
+    end(&run);
+}
+
+/* 22 values of parameters and state, and twice 4 examples of 6 values and a target. */
+#define NEEDED ((3 + 18 + 1) * 4 + 2 * 4 * (6 + 1) * 4 + (5 << 20) + 1000)
 
 Test(program_code, what_does_not_fit_into_a_devices_memory_is_refused_with_figures)
 {
