@@ -26,6 +26,8 @@ Folder = str | os.PathLike[str]
 
 NAME_MAX = 40  # of a job
 TIMED_OUT = 3  # exit code of cox (docs/cox.md)
+POLL_SECONDS = 0.1
+ENDING_SECONDS = 5
 
 
 class JobFailed(RuntimeError):
@@ -38,13 +40,23 @@ class JobFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a job has exported."""
+    """What a job has exported. `load` takes it in place of its path.
+
+    `missing` says where the file is when it is not at `path`; a file older than `since` is an earlier job's.
+    """
 
     path: Path
+    missing: str = ""
+    since: float = 0
+
+    def __fspath__(self) -> str:
+        if not self.path.exists() or self.path.stat().st_mtime < self.since:
+            raise FileNotFoundError(self.missing)
+        return str(self.path)
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """Returns the trained weights by name."""
-        return load_weights(self.path)
+        return load_weights(self)
 
 
 def merged(fields: Any, changes: Any) -> Any:
@@ -131,6 +143,9 @@ class TrainingJob:
     {"coxswain": {"training": {"seed": 7}}}. None removes a field.
 
     The values are checked by the API server, when the job is run or submitted.
+
+    `here` says where `status`, `watch`, `wait` and `logs` look for the job: on this machine, after `run` and `submit(here=True)`, or in
+    the cluster. Set it to True for a job that another process has submitted here.
     """
 
     def __init__(
@@ -151,6 +166,9 @@ class TrainingJob:
         spec: Fields | None = None,
     ) -> None:
         self.name = name
+        self.here = False
+        self.submitted = 0.0
+        self.cox: subprocess.Popen[str] | None = None
         self.folders = {"runs": Path("runs")}
         trained = {"preset": model} if isinstance(model, str) else model
         if program is not None:
@@ -193,7 +211,7 @@ class TrainingJob:
         an earlier job of its name.
         """
         other = copy.copy(self)
-        other.name = name
+        other.name, other.cox = name, None
         other.spec = copy.deepcopy(self.spec)
         for path, value in values.items():
             put(other.spec, path, value)
@@ -225,6 +243,7 @@ class TrainingJob:
         An interrupted run is continued by running the job again. A job that is over, or has been changed, runs again with
         `fresh`: cox forgets what it knows of the earlier one (docs/cox.md). Checkpoints stay, and are continued from.
         """
+        self.here = True
         lines = []
         with subprocess.Popen(
             self.command(*(["--fresh"] if fresh else [])),
@@ -248,32 +267,103 @@ class TrainingJob:
         if cox.returncode != 0:
             raise JobFailed(self.reason_in(lines, cox.returncode), cox.returncode)
 
-    def submit(self, *, new: bool = False) -> None:
+    def submit(self, *, here: bool = False, fresh: bool = False, new: bool = False) -> None:
         """Hands the job to the cluster of the kubeconfig ($KUBECONFIG, ~/.kube/config): `kubectl apply`. Does not wait. `new`: a job that
-        exists under this name is an error (`kubectl create`)."""
+        exists under this name is an error (`kubectl create`).
+
+        With `here` the job trains on this machine, by a `cox run` in the background that goes on when this process ends; its lines go to
+        NAME.log in "runs". `fresh` is for such a job, as in `run`.
+        """
+        self.here = here
+        if here:
+            return self.start(["--fresh"] if fresh else [])
+        if fresh:
+            raise ValueError("fresh is for jobs on this machine: delete the job in the cluster (cox delete), and submit it again")
         kubectl = shutil.which("kubectl")
         if kubectl is None:
-            raise FileNotFoundError("kubectl was not found on the PATH; it hands jobs to a cluster")
+            raise FileNotFoundError("kubectl was not found on the PATH; it hands jobs to a cluster. submit(here=True) needs none")
+        self.submitted = time.time()
         print(answer_of(kubectl, "create" if new else "apply", "-f", "-", text=self.yaml()), end="")
 
+    def start(self, options: list[str]) -> None:
+        """Starts `cox run` in the background, and returns when the job exists."""
+        command = self.command(*options)
+        log = self.log()
+        with log.open("w") as out:
+            self.cox = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT, encoding="utf-8", start_new_session=True
+            )
+        assert self.cox.stdin
+        with self.cox.stdin as stdin:
+            stdin.write(self.yaml())
+        while self.cox.poll() is None:
+            if f"\n{self.name} is " in "\n" + log.read_text(errors="replace"):  # "digits is Created"
+                return
+            time.sleep(POLL_SECONDS)
+        if self.cox.returncode != 0:
+            raise JobFailed(self.reason_in(log.read_text(errors="replace").splitlines(), self.cox.returncode), self.cox.returncode)
+
+    def stop(self) -> None:
+        """Ends what submit(here=True) has started; submit it again to continue. In a cluster the job is suspended (`cox resume`)."""
+        if not self.here:
+            answer_of(cox_program(), "suspend", self.name)
+        elif self.cox is None:
+            raise RuntimeError(f"{self.name} was not submitted by this process: end its cox run with Ctrl-C or SIGINT")
+        else:
+            self.cox.send_signal(signal.SIGINT)
+            self.cox.wait()
+
+    def answer(self, command: str, *options: str) -> str:
+        """Returns what a command of cox says of the job. On this machine it tries again for a while: none has an answer while `cox run`
+        ends its control plane."""
+        if not self.here:
+            return answer_of(cox_program(), command, self.name, *options)
+        until = time.monotonic() + ENDING_SECONDS
+        while True:
+            try:
+                return answer_of(cox_program(), command, self.name, *options, "--state", self.name)
+            except JobFailed:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(POLL_SECONDS)
+
     def status(self) -> dict[str, Any]:
-        """Returns the status of the job in the cluster: conditions, progress, replicaStatuses and so on (docs/api.md)."""
-        status: dict[str, Any] = json.loads(answer_of(cox_program(), "get", self.name, "-o", "json")).get("status", {})
+        """Returns the job's status: conditions, progress, replicaStatuses and so on (docs/api.md)."""
+        status: dict[str, Any] = json.loads(self.answer("get", "-o", "json")).get("status", {})
         return status
 
     def wait(self, timeout: float | None = None) -> None:
-        """Waits until the job in the cluster has succeeded, for at most `timeout` seconds, else raises TimeoutError."""
+        """Waits until the job has succeeded, for at most `timeout` seconds, else raises TimeoutError."""
+        if self.here:
+            return self.wait_here(timeout)
         limit = [] if timeout is None else ["--timeout", f"{max(1, round(timeout))}s"]
         try:
-            answer_of(cox_program(), "wait", self.name, *limit)
+            self.answer("wait", *limit)
         except JobFailed as failed:
             if failed.code == TIMED_OUT:
                 raise TimeoutError(str(failed)) from None
             raise
 
+    def wait_here(self, timeout: float | None) -> None:
+        until = None if timeout is None else time.monotonic() + timeout
+        while not is_over(status := self.status()):
+            if self.cox is not None and self.cox.poll() not in (None, 0):
+                raise JobFailed(self.reason_in(self.log().read_text(errors="replace").splitlines(), self.cox.returncode), self.cox.returncode)
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"{self.name} is not over after {timeout} s")
+            time.sleep(POLL_SECONDS)
+        if self.cox is not None:
+            self.cox.wait()  # it is about to end, and the weights are complete
+        for condition in status["conditions"]:
+            if condition["type"] == "Failed" and condition["status"] == "True":
+                raise JobFailed(f"{self.name} has failed: {condition.get('message', '')}", 1)
+
+    def log(self) -> Path:
+        return self.folders["runs"] / f"{self.name}.log"
+
     def watch(self, every: float = 1) -> None:
-        """Prints the progress of the job in the cluster whenever it has changed, until the job has succeeded; a failed job raises
-        JobFailed. `every`: seconds between two looks."""
+        """Prints the job's progress whenever it has changed, until the job has succeeded; a failed job raises JobFailed. `every`:
+        seconds between two looks."""
         told = ""
         while True:
             status = self.status()
@@ -286,10 +376,17 @@ class TrainingJob:
             time.sleep(every)
 
     def logs(self) -> str:
-        """Returns the logs of all pods of the job in the cluster, merged by time, each line with its pod."""
-        return answer_of(cox_program(), "logs", self.name)
+        """Returns the logs of all pods of the job, merged by time, each line with its pod."""
+        return self.answer("logs")
 
     def result(self) -> Result:
-        """Returns where the trained weights are on this machine. In a cluster they are on the claim of that storage."""
+        """Returns the trained weights. Those of a job in a cluster must be copied to this machine first; the error says from where."""
         export = self.spec["coxswain"]["export"]
-        return Result(self.folders.get(export.get("storage"), Path("/")) / export["path"])
+        storage, file = export.get("storage"), export["path"]
+        path = self.folders.get(storage, Path("/")) / file
+        if self.here or not self.submitted:
+            return Result(path, f"{path} does not exist: the job {self.name} has not exported its weights yet")
+        claim = next((each.get("persistentVolumeClaim", {}).get("claimName") for each in self.spec["storage"] if each["name"] == storage), None)
+        where = f"the claim {claim}: copy it from a pod that mounts the claim, kubectl cp POD:FOLDER/{file} {path}"
+        where = where if claim else f"the storage {storage}: copy it from there to {path}"
+        return Result(path, f"the job {self.name} exports its weights in the cluster, as {file} in {where}", self.submitted)

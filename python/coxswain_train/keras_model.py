@@ -12,8 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coxswain_train.check import MEAN_EXAMPLES, ExportError, check_mean
+from coxswain_train.check import MEAN_EXAMPLES, check_mean
+from coxswain_train.error import ExportError
 from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of, named_tensors
+from coxswain_train.weights import load_weights
 
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a seed generator
 
@@ -148,3 +150,13 @@ def check_mean_of_keras(model: Any, arranged: Any, loss: Any, losses_of: Any, in
     exported = losses_of(target, output)
     if jnp.shape(exported)[:1] == (len(taken),):  # otherwise export_jax says what shape is wrong
         check_mean(lambda part: float(jnp.mean(loss(target[part], output[part]))), exported)
+
+
+def load_keras(path: str | os.PathLike[str], model: Any) -> Any:
+    """Sets the variables of a Keras model that is built, but for the states of seed generators. Returns the model."""
+    variables = model.trainable_variables + kept_variables(model)
+    names = names_of(model, variables)
+    found = load_weights(path, {name: tuple(variable.shape) for name, variable in zip(names, variables)})
+    for name, variable in zip(names, variables):
+        variable.assign(found[name])
+    return model

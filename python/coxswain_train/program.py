@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors.numpy import save
 
-from coxswain_train.check import Entry, ExportError, check_entry
+from coxswain_train.check import Entry, check_entry
+from coxswain_train.error import ExportError
+from coxswain_train.weights import load_weights
 
 FORMAT = "coxswain-program/1"
 FORMAT_INPUTS = "coxswain-program/2"  # has a list of inputs in place of one
@@ -330,3 +332,10 @@ def write_program(
     text = json.dumps(document, indent=2) + "\n"
     shapes_in_lines = re.sub(r"\[[\d,\s]*\]", lambda shape: "".join(shape[0].split()).replace(",", ", "), text)
     (folder / "program.json").write_text(shapes_in_lines)
+
+
+def load_jax(path: str | os.PathLike[str], tree: Tree) -> Tree:
+    """Returns a pytree like `tree`, parameters or state of export_jax, with the file's values."""
+    named = named_tensors(tree, "tensor")
+    found = load_weights(path, {name: np.shape(value) for name, value in named.items()})
+    return jax.tree.unflatten(jax.tree.structure(tree), [jnp.asarray(found[name]) for name in named])

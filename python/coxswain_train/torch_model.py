@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coxswain_train.check import MEAN_EXAMPLES, Entry, ExportError, check_mean, first_difference
+from coxswain_train.check import MEAN_EXAMPLES, Entry, arguments_of, called_with, check_mean, first_difference
+from coxswain_train.error import ExportError
 from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of
+from coxswain_train.weights import load_weights
 
 # PyTorch's kernels add in another order than XLA's.
 TORCH_TOLERANCE = 1e-4
@@ -190,18 +192,6 @@ def export_torch(
     )
 
 
-def arguments_of(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns the arguments of a module's forward, by position and by name."""
-    if isinstance(input, dict):
-        return (), input
-    return (input if isinstance(input, tuple) else (input,)), {}
-
-
-def call(module: Any, input: Any) -> Any:
-    positional, named = arguments_of(input)
-    return module(*positional, **named)
-
-
 def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[Any, Any]:
     import torch
 
@@ -219,7 +209,7 @@ def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, target
     input, target = batch_for_torch(inputs, targets, channels_first)
     taken = [number % len(target) for number in range(max(2, min(MEAN_EXAMPLES, len(target))))]
     with torch.no_grad(), torch.random.fork_rng(devices=[]), torch_trace.unfused():
-        output = torch_trace.tensor_output(call(copy.deepcopy(module), input)).float()
+        output = torch_trace.tensor_output(called_with(copy.deepcopy(module), input)).float()
         if len(output) != len(target):  # export_jax says what shape is wrong
             return
         output, target = output[taken], target[taken]
@@ -252,7 +242,7 @@ def check_against_torch(
         called = copy.deepcopy(called)
         input, target = batch_for_torch(inputs, targets, channels_first)
         with torch_trace.unfused():
-            loss = losses(torch_trace.tensor_output(call(called, input)).float(), target).sum()
+            loss = losses(torch_trace.tensor_output(called_with(called, input)).float(), target).sum()
         loss.backward()
         tensors = dict(called.named_parameters()) | dict(called.named_buffers())
         gradients = {name: torch_trace.gradient_of(tensors[name]) for name in parameters}
@@ -278,3 +268,16 @@ def check_against_torch(
         jax.eval_shape(functools.partial(total, called=plain), parameters)
         if not drew:
             compare(plain, "training")
+
+
+def load_torch(path: str | os.PathLike[str], module: Any) -> Any:
+    """Sets the float32 tensors of a module's state_dict; of tied ones the file has one. Returns the module."""
+    import torch
+
+    named = dict(module.named_parameters()) | dict(module.named_buffers())
+    tensors = {name: named[name] for name in named.keys() & module.state_dict().keys() if named[name].dtype == torch.float32}
+    found = load_weights(path, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            tensor.copy_(torch.from_numpy(found[name]))
+    return module

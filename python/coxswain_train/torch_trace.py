@@ -17,7 +17,7 @@ import torchax.tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from coxswain_train.check import ExportError
+from coxswain_train.error import ExportError
 
 Tensors = dict[str, Any]
 

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from coxswain_train import export_keras
+from coxswain_train import export
 
 
 def digits() -> keras.Model:
@@ -42,4 +42,4 @@ if __name__ == "__main__":
     pixels = random.random((16, 28, 28, 1), np.float32)
     labels = np.arange(16, dtype=np.int32) % 10
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    export_keras(sys.argv[1], digits(), loss, pixels, labels, batch=16)
+    export(sys.argv[1], digits(), loss, pixels, labels, batch=16)

@@ -13,7 +13,7 @@ import numpy as np
 from keras import layers
 from numpy.typing import NDArray
 
-from coxswain_train import TrainingJob, export_keras, load_keras
+from coxswain_train import TrainingJob, export, load
 
 USERS, ITEMS = 40, 30
 
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     example = {name: values[:16] for name, values in inputs.items()}
     vocabularies = {"user": USERS, "item": ITEMS}
-    export_keras("recommender", model, loss, example, bought[:16], batch=25, vocabularies=vocabularies)
+    export("recommender", model, loss, example, bought[:16], batch=25, vocabularies=vocabularies)
     for name, values in {**inputs, "bought": bought}.items():
         np.save(f"{name}.npy", values)
     files = {"inputs": {name: f"{name}.npy" for name in inputs}, "labels": "bought.npy"}
@@ -60,7 +60,7 @@ if __name__ == "__main__":
         workers=2,
     )
     job.run(fresh=True)  # whatever an earlier run of this script left
-    load_keras(job.result().path, model)
+    load(job.result(), model)
     held_out = [inputs[name][-200:] for name in ("user", "item", "price")]
     right = model.predict(held_out, verbose=0).argmax(-1) == bought[-200:]
     print(f"{100 * right.mean():.1f} % of the held-out offers are right")

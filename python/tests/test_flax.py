@@ -7,11 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 from worker import Program, assert_close
 
-from coxswain_train import export_jax
+from coxswain_train import ExportError, export, load
 
 BATCH, LENGTH, WIDTH, VOCABULARY = 3, 32, 16, 11
 random = np.random.default_rng(0)
@@ -68,7 +69,7 @@ def loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, trainin
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: Any) -> Program:
     folder: pathlib.Path = tmp_path_factory.mktemp("transformer")
-    export_jax(folder, loss, PARAMETERS, INPUT, TARGET, batch=BATCH, classes=VOCABULARY)
+    export(folder, loss, PARAMETERS, INPUT, TARGET, batch=BATCH, classes=VOCABULARY)
     return Program(folder)
 
 
@@ -126,3 +127,54 @@ def test_evaluate(program: Program) -> None:
     total, hit = program.run("evaluate", INPUT, TARGET, np.ones(BATCH, "f"))
     np.testing.assert_allclose(total, losses.sum(), rtol=1e-5)
     assert hit == hits.sum()
+
+
+class Digits(nnx.Module):
+    """Dropout, batch normalisation, and logits of three classes."""
+
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Linear(4, 8, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.out = nnx.Linear(8, 3, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.out(self.dropout(nnx.relu(self.norm(self.first(x)))))
+
+
+def test_a_module_itself(tmp_path: pathlib.Path) -> None:
+    """export takes the module and a loss of optax: no function to write."""
+    module, losses = Digits(nnx.Rngs(0)), optax.losses.softmax_cross_entropy_with_integer_labels
+    values, classes = random.random((4, 4), np.float32), np.array([0, 2, 1, 2], "i")
+    export(tmp_path, module, losses, values, classes, batch=4)
+    exported = Program(tmp_path)
+    assert list(exported.shapes("parameters")) == ["first.bias", "first.kernel", "norm.bias", "norm.scale", "out.bias", "out.kernel"]
+    assert exported.shapes("state") == {"norm.mean": [8], "norm.var": [8]}
+    assert exported.document["entries"]["predict"]["output"] == {"type": "float32", "shape": [3], "scores": "logits"}
+    first, again, other = (exported.train(values, classes, np.ones(4, "f"), seed) for seed in (SEED, SEED, SEED + np.uint32(1)))
+    assert first[0] == again[0] != other[0]
+
+    trained = nnx.clone(module)
+    trained.train()
+    trained(values)
+    assert_close(first[3], {"norm.mean": trained.norm.mean[...], "norm.var": trained.norm.var[...]})
+    module.eval()
+    found = module(values)
+    np.testing.assert_allclose(exported.run("predict", values)[0], found, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(exported.run("evaluate", values, classes, np.ones(4, "f"))[0], losses(found, classes).sum(), rtol=1e-5)
+
+    fresh = load(tmp_path / "weights.safetensors", Digits(nnx.Rngs(1)))
+    fresh.eval()
+    np.testing.assert_array_equal(fresh(values), found)
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "message"),
+    [
+        (lambda output, target: jnp.square(output - target).mean(), np.ones((4, 3), "f"), "Do not take the mean"),
+        (lambda output, target: output, np.ones((4, 2), "i"), "must have one more axis, of classes"),
+    ],
+)
+def test_mistakes_with_a_module(tmp_path: pathlib.Path, loss: Any, target: Any, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        export(tmp_path, Digits(nnx.Rngs(0)), loss, np.ones((4, 4), "f"), target, batch=4)

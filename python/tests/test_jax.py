@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from worker import Program, assert_close
 
-from coxswain_train import ExportError, export_jax
+from coxswain_train import ExportError, export
 
 ROOT = pathlib.Path(__file__).parents[2]
 BATCH, WIDTH, HIDDEN, CLASSES = 4, 5, 7, 3
@@ -44,15 +44,15 @@ def loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, trainin
     return losses_of(logits, target), logits.argmax(-1) == target, {"norm": {"mean": mean}}
 
 
-def export(folder: pathlib.Path, function: Any = loss, parameters: Any = PARAMETERS, **further: Any) -> Program:
+def exported(folder: pathlib.Path, function: Any = loss, parameters: Any = PARAMETERS, **further: Any) -> Program:
     options: dict[str, Any] = {"state": STATE, "batch": BATCH, "classes": CLASSES} | further
-    export_jax(folder, function, parameters, options.pop("input", INPUT), options.pop("target", TARGET), **options)
+    export(folder, function, parameters, options.pop("input", INPUT), options.pop("target", TARGET), **options)
     return Program(folder)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: Any) -> Program:
-    return export(tmp_path_factory.mktemp("perceptron"), predict=outputs, scores="logits")
+    return exported(tmp_path_factory.mktemp("perceptron"), predict=outputs, scores="logits")
 
 
 def test_document(program: Program) -> None:
@@ -145,7 +145,7 @@ def rating_loss(parameters: Any, state: Any, input: Any, target: Any, key: Any, 
 def export_ratings(folder: pathlib.Path, input: Any = OFFERS, **further: Any) -> Program:
     target = np.arange(6, dtype="f")
     options = {"parameters": TABLES, "function": rating_loss, "state": None, "classes": None, "target": target} | further
-    return export(folder, input=input, **options)
+    return exported(folder, input=input, **options)
 
 
 def test_several_inputs(tmp_path: pathlib.Path) -> None:
@@ -199,12 +199,12 @@ def test_mistaken_inputs(tmp_path: pathlib.Path, changes: Any, options: Any, mes
 @pytest.mark.parametrize("mistaken", [[INPUT, INPUT], [[0.0, 1.0], [2.0, 3.0]], []])
 def test_a_list_is_no_example(tmp_path: pathlib.Path, mistaken: Any) -> None:
     with pytest.raises(ExportError, match="the example input is a list: give one array .* as a dict by name or as a tuple"):
-        export(tmp_path, input=mistaken)
+        exported(tmp_path, input=mistaken)
     assert not (tmp_path / "program.json").exists()
 
 
 def test_an_output_need_not_be_scores(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path, predict=lambda *arguments: outputs(*arguments).argsort(-1).astype("i"))
+    program = exported(tmp_path, predict=lambda *arguments: outputs(*arguments).argsort(-1).astype("i"))
     assert program.document["entries"]["predict"]["output"] == {"type": "int32", "shape": [CLASSES]}
 
 
@@ -213,7 +213,7 @@ def test_a_target_of_values_counts_once(tmp_path: pathlib.Path) -> None:
         return (outputs(parameters, STATE, input) - target) ** 2, None, state
 
     target = random.normal(size=(6, CLASSES)).astype("f")
-    program = export(tmp_path, squares, target=target, state=None, classes=None)
+    program = exported(tmp_path, squares, target=target, state=None, classes=None)
     assert program.document["target"] == {"type": "float32", "shape": [CLASSES]}
     total, hits = program.run("evaluate", INPUT[:BATCH], target[:BATCH], np.ones(BATCH, "f"))
     wanted = ((outputs(PARAMETERS, STATE, INPUT[:BATCH]) - target[:BATCH]) ** 2).mean(axis=1).sum()
@@ -222,7 +222,7 @@ def test_a_target_of_values_counts_once(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_file_for_each_platform(tmp_path: pathlib.Path) -> None:
-    program = export(tmp_path, platforms=["cpu", "cuda"])
+    program = exported(tmp_path, platforms=["cpu", "cuda"])
     entry = program.document["entries"]["evaluate"]
     assert entry == {"file": "evaluate.mlirbc", "platforms": {"cuda": "evaluate.cuda.mlirbc"}}
     assert (tmp_path / "evaluate.cuda.mlirbc").read_bytes().startswith(b"ML\xefR")
@@ -303,7 +303,7 @@ def infinite(*arguments: Any) -> Any:
 )
 def test_mistakes(tmp_path: pathlib.Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ExportError, match=message):
-        export(tmp_path, **options)
+        exported(tmp_path, **options)
     assert not (tmp_path / "program.json").exists()
 
 
@@ -313,7 +313,7 @@ def test_statistics_of_a_batch_are_allowed_with_state(tmp_path: pathlib.Path) ->
         mean = logits.mean(0) if training else state["mean"]
         return losses_of(logits - mean, target), None, {"mean": mean}
 
-    program = export(tmp_path, normalised, state={"mean": np.zeros(CLASSES, "f")})
+    program = exported(tmp_path, normalised, state={"mean": np.zeros(CLASSES, "f")})
     batch = INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f")
     assert_close(program.train(*batch, SEED)[3], {"mean": outputs(PARAMETERS, STATE, INPUT[:BATCH]).mean(0)})
 

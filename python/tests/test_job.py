@@ -24,6 +24,7 @@ BUILD = pathlib.Path(os.environ.get("BUILD") or ROOT / "build").resolve()
 PROGRAMS = ("cox", "coxswain-operator", "coxswain-standalone", "coxswain-worker")
 needs_build = pytest.mark.skipif(not all((BUILD / name).exists() for name in PROGRAMS), reason="cox and the worker are not built")
 LAYERS = {"inputShape": [28, 28, 1], "layers": [{"type": "Flatten"}, {"name": "out", "type": "Dense", "units": 10}]}
+BROKEN = {"name": "main", "command": ["sh", "-c", "exit 65"]}
 FILES = {"format": "NPY", "storage": "data", "train": {"images": "pixels.npy", "labels": "labels.npy"}, "validation": {"last": 100}}
 
 
@@ -34,10 +35,10 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def bars() -> tuple[Any, Any]:
+def bars(count: int = 700) -> tuple[Any, Any]:
     """Images whose class is the height of a bright bar, and the classes."""
-    labels = np.arange(700, dtype=np.int32) % 10
-    pixels = 0.2 * np.random.default_rng(0).random((700, 28, 28, 1), np.float32)
+    labels = np.arange(count, dtype=np.int32) % 10
+    pixels = 0.2 * np.random.default_rng(0).random((count, 28, 28, 1), np.float32)
     for image, label in zip(pixels, labels):
         image[2 * label + 3 : 2 * label + 6, 4:24] += 0.8
     return pixels, labels
@@ -103,21 +104,25 @@ def test_values_that_are_used_twice_stand_twice() -> None:
     assert "&" not in described.yaml()
 
 
-def test_the_manual(tmp_path: pathlib.Path) -> None:
-    """The text of README.md, as it stands; its run needs a worker with XLA and a plugin."""
-    text = re.findall(r"```python\n(.*?)```", (ROOT / "python/README.md").read_text(), re.DOTALL)[0]
+def test_the_manual(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The texts of README.md, as they stand: model.fit, and the job that takes its place, whose run needs a worker with XLA and a plugin."""
+    fit, text = re.findall(r"```python\n(.*?)```", (ROOT / "python/README.md").read_text(), re.DOTALL)[:2]
     before, run, after = text.partition("job.run()")
     assert run
-    pixels, labels = bars()
+    pixels, labels = bars(868)
     names: dict[str, Any] = {"pixels": pixels, "labels": labels}
+    exec(fit.replace("epochs=20", "epochs=1"), names)
+    assert "12/12" in capsys.readouterr().out  # steps of Keras' epoch
     exec(before, names)
     assert names["job"].spec["workers"] == {"replicas": 2}
+    assert names["job"].spec["coxswain"]["training"]["epochs"] == 20
     assert names["job"].spec["coxswain"]["model"]["program"] == {"storage": "models", "path": "digits"}
     assert (tmp_path / "digits/program.json").exists()
     if not os.environ.get("COXSWAIN_PJRT_PLUGIN"):
         return
     exec(run + after, names)
-    right = names["model"].predict(pixels[-100:], verbose=0).argmax(-1) == labels[-100:]
+    assert "12 an epoch" in (printed := capsys.readouterr().out) and "step 240/240" in printed
+    right = names["model"].predict(pixels[768:], verbose=0).argmax(-1) == labels[768:]
     assert right.mean() > 0.9
 
 
@@ -242,6 +247,8 @@ def test_in_a_cluster(cluster: None, capsys: pytest.CaptureFixture[str]) -> None
     assert described.status()["progress"]["step"] == 20
     logs = described.logs()
     assert "worker-0 | " in logs and "worker-1 | " in logs
+    with pytest.raises(FileNotFoundError, match="in the cluster, as digits.safetensors in the claim runs: copy it from a pod"):
+        described.result().weights()
 
     watched = job_of("watched", data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=30)
     watched.submit()
@@ -262,3 +269,53 @@ def test_in_a_cluster(cluster: None, capsys: pytest.CaptureFixture[str]) -> None
     assert failed.value.code == 1
     with pytest.raises(JobFailed, match="not found"):
         job_of("nobody").status()
+
+
+@needs_build
+def test_in_the_background_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {"format": "Synthetic", "examples": 1000}
+    described = job_of(data=data, epochs=None, steps=400)
+    described.submit(here=True)
+    with pytest.raises(TimeoutError, match="digits is not over after 0.1 s"):
+        described.wait(timeout=0.1)
+    described.watch(every=0.1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith("step 400/400") and len(lines) == len(set(lines))
+    described.wait(timeout=10)
+    logs = described.logs()
+    assert "worker-0 | " in logs and "worker-1 | " in logs
+    assert sorted(described.result().weights()) == ["out.bias", "out.weight"]
+    assert "digits is done" in pathlib.Path("runs/digits.log").read_text()
+
+    elsewhere = job_of(data=data, epochs=None, steps=400)  # as another process describes it
+    elsewhere.here = True
+    assert elsewhere.status()["progress"]["step"] == 400
+    with pytest.raises(RuntimeError, match="was not submitted by this process"):
+        elsewhere.stop()
+    with pytest.raises(JobFailed, match="give either epochs or steps"):
+        job_of("wrong", steps=10, data=data).submit(here=True)
+    wide = job_of("wide", data=data, epochs=None, steps=10, spec={"workers": {"template": {"spec": {"containers": [BROKEN]}}}})
+    wide.submit(here=True)
+    with pytest.raises(JobFailed, match="^wide has failed: worker [01]: pod .* exited with code 65"):
+        wide.wait()
+
+
+@needs_build
+def test_stopping_what_runs_in_the_background() -> None:
+    described = job_of(data={"format": "Synthetic", "examples": 1000}, epochs=None, steps=10**9)
+    described.submit(here=True)
+    described.stop()
+    assert described.cox is not None and described.cox.returncode == 130
+    assert not job_module.is_over(described.status())
+
+
+def test_weights_that_are_elsewhere() -> None:
+    described = job_of()
+    with pytest.raises(FileNotFoundError, match="^runs/digits.safetensors does not exist: the job digits has not exported its weights"):
+        described.result().weights()
+    path = described.result().path
+    path.parent.mkdir()
+    path.touch()
+    described.submitted = time.time() + 1  # to a cluster, after another job had made that file
+    with pytest.raises(FileNotFoundError, match="exports its weights in the cluster, as digits.safetensors in the claim runs: copy it"):
+        described.result().weights()

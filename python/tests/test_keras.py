@@ -14,7 +14,7 @@ import pytest
 from keras import layers
 from worker import Program, assert_close
 
-from coxswain_train import ExportError, export_keras
+from coxswain_train import ExportError, export
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
 from digits import digits
@@ -36,7 +36,7 @@ def path_to_name(variable: Any) -> str:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: Any) -> Any:
     model, folder = digits(), tmp_path_factory.mktemp("digits")
-    export_keras(folder, model, CROSS_ENTROPY, PIXELS, LABELS, batch=BATCH)
+    export(folder, model, CROSS_ENTROPY, PIXELS, LABELS, batch=BATCH)
     return model, Program(folder)
 
 
@@ -107,7 +107,7 @@ def test_each_dropout_has_its_own_numbers(tmp_path: pathlib.Path) -> None:
     halves = [layers.Dropout(0.5, seed=1)(source) for _ in range(2)]
     out = layers.Dense(1, use_bias=False, kernel_initializer="ones", name="out")
     model = keras.Model(source, out(layers.Concatenate()(halves)))
-    export_keras(tmp_path, model, "mean_absolute_error", np.ones((2, 64), "f"), np.zeros((2, 1), "f"), batch=2)
+    export(tmp_path, model, "mean_absolute_error", np.ones((2, 64), "f"), np.zeros((2, 1), "f"), batch=2)
     batch = np.ones((2, 64), "f"), np.full((2, 1), -1, "f"), np.array([1, 0], "f")
     kernel = Program(tmp_path).train(*batch, SEED)[2]["out.kernel"][:, 0]
     assert set(kernel) == {0, 2} and (kernel[:64] != kernel[64:]).any()
@@ -116,7 +116,7 @@ def test_each_dropout_has_its_own_numbers(tmp_path: pathlib.Path) -> None:
 def test_a_loss_without_logits_is_of_probabilities(tmp_path: pathlib.Path) -> None:
     model = keras.Sequential([keras.Input((3,)), layers.Dense(4, activation="softmax", name="out")])
     for loss in ("sparse_categorical_crossentropy", keras.losses.SparseCategoricalCrossentropy()):
-        export_keras(tmp_path, model, loss, random.random((4, 3), np.float32), np.arange(4), batch=4)
+        export(tmp_path, model, loss, random.random((4, 3), np.float32), np.arange(4), batch=4)
         output = Program(tmp_path).document["entries"]["predict"]["output"]
         assert output == {"type": "float32", "shape": [4], "scores": "probabilities"}
 
@@ -124,7 +124,7 @@ def test_a_loss_without_logits_is_of_probabilities(tmp_path: pathlib.Path) -> No
 def test_regularisers_count_once_in_the_mean(tmp_path: pathlib.Path) -> None:
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, kernel_regularizer="l2", name="out")])
     inputs, targets = random.random((4, 3), np.float32), random.random((4, 2), np.float32)
-    export_keras(tmp_path, model, "mse", inputs, targets, batch=4)
+    export(tmp_path, model, "mse", inputs, targets, batch=4)
     program = Program(tmp_path)
     assert program.document["target"] == {"type": "float32", "shape": [2]}
     assert program.document["entries"]["predict"]["output"] == {"type": "float32", "shape": [2]}
@@ -155,7 +155,7 @@ def test_a_loss_that_is_no_mean_is_refused(tmp_path: pathlib.Path, loss: Any, me
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="out")])
     inputs, targets = random.random((4, 3), np.float32), random.random((4, 2), np.float32)
     with pytest.raises(ExportError, match=message):
-        export_keras(tmp_path, model, loss, inputs, targets, batch=4)
+        export(tmp_path, model, loss, inputs, targets, batch=4)
     assert not (tmp_path / "program.json").exists()
 
 
@@ -163,7 +163,7 @@ def test_a_loss_that_is_no_mean_is_refused(tmp_path: pathlib.Path, loss: Any, me
 def test_several_inputs(tmp_path: pathlib.Path, named: bool) -> None:
     model, (inputs, bought) = recommender(), offers(BATCH)  # the inputs are not in the order of their names
     given = inputs if named else list(inputs.values())
-    export_keras(tmp_path, model, CROSS_ENTROPY, given, bought, batch=BATCH, vocabularies={"user": USERS})
+    export(tmp_path, model, CROSS_ENTROPY, given, bought, batch=BATCH, vocabularies={"user": USERS})
     program = Program(tmp_path)
     assert program.document["inputs"] == [
         {"name": "item", "type": "int32", "shape": []},
@@ -186,7 +186,7 @@ def test_several_inputs(tmp_path: pathlib.Path, named: bool) -> None:
 
 def test_inputs_that_are_not_the_models(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ExportError, match="the example has 2 inputs, but the model 3: user, item, price"):
-        export_keras(tmp_path, recommender(), CROSS_ENTROPY, [LABELS, LABELS], LABELS, batch=BATCH)
+        export(tmp_path, recommender(), CROSS_ENTROPY, [LABELS, LABELS], LABELS, batch=BATCH)
 
 
 def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,11 +203,34 @@ def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
         (half, "mse", np.ones((2, 3), "f"), "parameter out.bias is float16"),
     ]:
         with pytest.raises(ExportError, match=message):
-            export_keras(tmp_path, model, loss, inputs, np.zeros((2, 6), "i"), batch=2)
+            export(tmp_path, model, loss, inputs, np.zeros((2, 6), "i"), batch=2)
     for targets, batch, message in [(1, 2, "2 example inputs, but 1 example targets"), (2, 0, "batch is 0")]:
         plain = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="out")])
         with pytest.raises(ExportError, match=message):
-            export_keras(tmp_path, plain, "mse", np.ones((2, 3), "f"), np.ones((targets, 2), "f"), batch=batch)
+            export(tmp_path, plain, "mse", np.ones((2, 3), "f"), np.ones((targets, 2), "f"), batch=batch)
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(ExportError, match="set KERAS_BACKEND=jax"):
-        export_keras(tmp_path, masked, CROSS_ENTROPY, tokens, tokens, batch=2)
+        export(tmp_path, masked, CROSS_ENTROPY, tokens, tokens, batch=2)
+
+
+def test_a_bert_of_keras_hub(tmp_path: pathlib.Path) -> None:
+    """A small one with random weights: three inputs, dropout, and a mask that goes through all layers."""
+    hub = pytest.importorskip("keras_hub")
+    sizes = {"vocabulary_size": 11, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 24, "max_sequence_length": 6}
+    classifier = hub.models.BertTextClassifier(hub.models.BertBackbone(dropout=0.1, **sizes), num_classes=3, preprocessor=None)
+    lengths = np.array([6, 4, 6, 2])
+    mask = (np.arange(6) < lengths[:, None]).astype("i")
+    inputs = {"token_ids": random.integers(0, 11, (4, 6)).astype("i"), "padding_mask": mask, "segment_ids": np.zeros((4, 6), "i")}
+    classes = np.array([0, 2, 1, 1], "i")
+    export(tmp_path, classifier, CROSS_ENTROPY, inputs, classes, batch=4, vocabularies={"token_ids": 11})
+    program = Program(tmp_path)
+    ordered = [inputs[field["name"]] for field in program.document["inputs"]]
+    logits = classifier(inputs, training=False)
+    np.testing.assert_allclose(program.run("predict", *ordered)[0], logits, rtol=1e-4, atol=1e-5)
+    loss, hits = program.run("evaluate", *ordered, classes, np.ones(4, "f"))
+    np.testing.assert_allclose(loss / 4, CROSS_ENTROPY(classes, logits), rtol=1e-5)
+    assert hits == (np.asarray(logits).argmax(-1) == classes).sum()
+    seed = np.array([3, 4], np.uint32)
+    first, other = (program.train(*ordered, classes, np.ones(4, "f"), seed + np.uint32(n)) for n in (0, 1))
+    assert first[0] != other[0]
+    assert all(np.isfinite(gradient).all() for gradient in first[2].values())

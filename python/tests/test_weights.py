@@ -12,7 +12,7 @@ from keras import layers
 from safetensors.numpy import save_file
 from worker import Array, assert_close
 
-from coxswain_train import ExportError, load_jax, load_keras, load_torch, load_weights
+from coxswain_train import ExportError, load, load_weights
 
 random = np.random.default_rng(0)
 
@@ -26,15 +26,15 @@ def saved(folder: pathlib.Path, shapes: dict[str, tuple[int, ...]]) -> tuple[pat
 def test_jax(tmp_path: pathlib.Path) -> None:
     path, tensors = saved(tmp_path, {"hidden.kernel": (2, 3), "hidden.bias": (3,), "out.0": (3, 4)})
     tree = {"hidden": {"kernel": np.zeros((2, 3), "f"), "bias": np.zeros(3, "f")}, "out": [np.zeros((3, 4), "f")]}
-    loaded: Any = load_jax(path, tree)
+    loaded: Any = load(path, tree)
     assert jax.tree.structure(loaded) == jax.tree.structure(tree)
     assert_close({"kernel": np.asarray(loaded["hidden"]["kernel"])}, {"kernel": tensors["hidden.kernel"]})
     assert_close({"out": np.asarray(loaded["out"][0])}, {"out": tensors["out.0"]})
     assert_close(load_weights(path), tensors)
     with pytest.raises(ExportError, match=r"out.0 has shape \[3, 4\], but the model's has \[4, 4\]"):
-        load_jax(path, {"out": [np.zeros((4, 4), "f")]})
+        load(path, {"out": [np.zeros((4, 4), "f")]})
     with pytest.raises(ExportError, match="no tensor other"):
-        load_jax(path, {"other": np.zeros(3, "f")})
+        load(path, {"other": np.zeros(3, "f")})
 
 
 def test_keras(tmp_path: pathlib.Path) -> None:
@@ -42,7 +42,7 @@ def test_keras(tmp_path: pathlib.Path) -> None:
     model = keras.Sequential([keras.Input((2,)), dense, layers.Dropout(0.5), norm])
     norms = {f"norm.{name}": (3,) for name in ("gamma", "beta", "moving_mean", "moving_variance")}
     path, tensors = saved(tmp_path, {"dense.kernel": (2, 3), "dense.bias": (3,), **norms})
-    load_keras(path, model)
+    load(path, model)
     assert_close({"mean": np.asarray(norm.moving_mean)}, {"mean": tensors["norm.moving_mean"]})
     assert_close({"kernel": np.asarray(dense.kernel)}, {"kernel": tensors["dense.kernel"]})
 
@@ -53,9 +53,9 @@ def test_torch(tmp_path: pathlib.Path) -> None:
     tied.weight = first.weight
     norms = {f"1.{name}": (3,) for name in ("weight", "bias", "running_mean", "running_var")}
     path, tensors = saved(tmp_path, {"0.weight": (3, 3), "0.bias": (3,), **norms})
-    load_torch(path, torch.nn.Sequential(first, norm, tied))
+    load(path, torch.nn.Sequential(first, norm, tied))
     wanted = (tensors["0.weight"], tensors["0.weight"], tensors["1.running_var"])
     for got, value in zip((first.weight, tied.weight, norm.running_var), wanted):
         np.testing.assert_array_equal(got.detach().numpy(), value)
     with pytest.raises(ExportError, match="no tensor 3.weight"):
-        load_torch(path, torch.nn.Sequential(first, norm, tied, torch.nn.Linear(3, 2, bias=False)))
+        load(path, torch.nn.Sequential(first, norm, tied, torch.nn.Linear(3, 2, bias=False)))

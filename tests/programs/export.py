@@ -80,7 +80,7 @@ def example(batch):
 
 def export_mlp(folder, batch, width=WIDTH):
     images, classes = example(batch)
-    coxswain_train.export_jax(
+    coxswain_train.export(
         folder,
         losses_of,
         first_parameters(width),
@@ -128,7 +128,7 @@ def export_keras(folder, batch):
     model = keras_model()
     images, classes = example(batch)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    coxswain_train.export_keras(folder, model, loss, images, classes, batch=batch, platforms=PLATFORMS)
+    coxswain_train.export(folder, model, loss, images, classes, batch=batch, platforms=PLATFORMS)
 
 
 USERS, ITEMS = 40, 30
@@ -167,7 +167,7 @@ def towers_parameters():
 def export_towers(folder, batch):
     inputs, bought = towers_data(batch)
     sizes = {"user": USERS, "item": ITEMS}
-    coxswain_train.export_jax(
+    coxswain_train.export(
         folder,
         towers_losses,
         towers_parameters(),
@@ -211,7 +211,7 @@ def letters_losses(parameters, state, texts, targets, key, training):
 def export_letters(folder, batch):
     random = np.random.default_rng(8)
     parameters = {name: jnp.asarray(random.normal(0, 0.3, shape), jnp.float32) for name, shape in (("table", (256, 8)), ("output", (8, 256)))}
-    coxswain_train.export_jax(
+    coxswain_train.export(
         folder, letters_losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS
     )
 
@@ -258,7 +258,7 @@ def export_flax(folder, batch):
         logits = model(inputs, nnx.Rngs(dropout=key) if training else None)
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], -1)[..., 0], logits.argmax(-1) == targets, state
 
-    coxswain_train.export_jax(folder, losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS)
+    coxswain_train.export(folder, losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS)
 
 
 def export_llama(folder, batch):
@@ -272,7 +272,7 @@ def export_llama(folder, batch):
     def losses(logits, targets):
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").reshape(targets.shape)
 
-    coxswain_train.export_torch(folder, module, losses, *texts(batch), batch=batch, vocabularies={"input": 256})
+    coxswain_train.export(folder, module, losses, *texts(batch), batch=batch, vocabularies={"input": 256})
 
 
 def write_letters_data():
@@ -360,7 +360,7 @@ def export_torch(folder, batch):
 
     images, classes = example(batch)
     loss = torch.nn.CrossEntropyLoss()
-    coxswain_train.export_torch(folder, torch_module(), loss, images, classes, batch=batch, channels_first=True)
+    coxswain_train.export(folder, torch_module(), loss, images, classes, batch=batch, channels_first=True)
 
 
 def print_distance(images_path, labels_path, steps, rate, weights):
@@ -370,7 +370,7 @@ def print_distance(images_path, labels_path, steps, rate, weights):
     images, classes = digits(images_path, labels_path)
     inputs, targets = torch.from_numpy(np.moveaxis(images, -1, 1).copy()), torch.from_numpy(classes).long()
     module, trained = torch_module(), torch_module()
-    coxswain_train.load_torch(weights, trained)
+    coxswain_train.load(weights, trained)
     optimizer = torch.optim.SGD(module.parameters(), lr=rate)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -385,16 +385,16 @@ def print_accuracy(name, weights, images_path, labels_path):
     images, classes = digits(images_path, labels_path)
     if name == "keras":
         model = keras_model()
-        coxswain_train.load_keras(weights, model)
+        coxswain_train.load(weights, model)
         output = np.asarray(model(images, training=False))
     elif name == "torch":
         module = torch_module()
-        coxswain_train.load_torch(weights, module)
+        coxswain_train.load(weights, module)
         import torch
 
         output = module(torch.from_numpy(np.moveaxis(images, -1, 1).copy())).detach().numpy()
     else:
-        parameters = coxswain_train.load_jax(weights, first_parameters())
+        parameters = coxswain_train.load(weights, first_parameters())
         hits = losses_of(parameters, {}, jnp.asarray(images), jnp.asarray(classes), None, False)[1]
         output = np.eye(2)[np.asarray(hits, np.int32)]
         classes = np.ones_like(classes)
@@ -413,7 +413,7 @@ def read_idx(path, header):
 
 def print_difference(weights_path, images_path, outputs_path):
     model, outputs = keras_model(), np.load(outputs_path)
-    coxswain_train.load_keras(weights_path, model)
+    coxswain_train.load(weights_path, model)
     wanted = model.predict(read_images(images_path)[-len(outputs) :], verbose=0)
     assert outputs.shape == wanted.shape and outputs.dtype == wanted.dtype
     print(np.abs(outputs - wanted).max() / np.abs(wanted).max())

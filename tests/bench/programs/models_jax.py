@@ -94,7 +94,7 @@ def export(work, folder, batch):
         inputs, targets = (random.integers(0, VOCABULARY, (4, shared.CONTEXT), np.int32) for _ in range(2))
     parameters = first()
     assert sum(leaf.size for leaf in jax.tree.leaves(parameters)) == WORKS[work].parameters
-    coxswain_train.export_jax(folder, loss, parameters, inputs, targets, batch=batch, classes=10 if work == "lenet" else VOCABULARY)
+    coxswain_train.export(folder, loss, parameters, inputs, targets, batch=batch, classes=10 if work == "lenet" else VOCABULARY)
 
 
 if __name__ == "__main__":

@@ -1029,7 +1029,7 @@ Test(formats, the_order_of_an_example_is_the_models, .init = make_place, .fini =
         {{3, {3, 2, 4}},
          "2, 4, 3",
          "the images are 2x4x3, but the model takes 3x2x4, as many values in another order; make the "
-         "model take 2x4x3 (export_torch: channels_first=True), or store the images as 3x2x4"},
+         "model take 2x4x3 (export: channels_first=True), or store the images as 3x2x4"},
         {{3, {2, 4, 3}}, "3, 2, 4", "make the model take 3x2x4, or store the images as 2x4x3"},
         {{2, {4, 6}}, "6, 4", "the images are 6x4, but the model takes 4x6"},
         {{2, {4, 6}}, "3, 8", "the images are 3x8, but the model takes 4x6"},
