@@ -58,6 +58,16 @@ def losses_of(loss: Any) -> Any:
     return loss
 
 
+def takes_logits(loss: Any) -> bool:
+    """Returns whether the outputs for such a loss are logits of classes: those of cross entropy, also logarithms of probabilities."""
+    import torch
+    from torch.nn import functional
+
+    if isinstance(loss, torch.nn.Module):
+        return isinstance(loss, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss)
+    return getattr(loss, "func", loss) in (functional.cross_entropy, functional.nll_loss)
+
+
 def class_axis(loss: Any, output: tuple[int, ...], target: tuple[int, ...]) -> int:
     """Returns the axis of an output that has a value for each class: PyTorch's own, 1, or the last one."""
     import torch
@@ -97,6 +107,9 @@ def export_torch(
     are state, such as the running statistics of batch normalisations. All other buffers are constants. Random numbers,
     such as dropout's, come from the seed of each step. Parts that the caller put in evaluation mode, in a module that is
     itself in training mode, stay so. The module is copied, and remains as it was.
+
+    Where the output is logits of classes, as CrossEntropyLoss takes them for one target of each example, the worker's --predict names the
+    most probable classes.
 
     The worker's images are [H, W, C], and so are those of the example. With `channels_first` the module gets [C, H, W].
     """
@@ -163,7 +176,7 @@ def export_torch(
     def predict(parameters: Any, state: Any, input: Any) -> Any:
         return run(modules[False], parameters, state, input, None, fixed_key)[0]
 
-    axis, classes = 0, None
+    axis, classes, output = 0, None, None
     if targets.dtype == np.int32:
         output = jax.eval_shape(predict, parameters, state, inputs)
         axis = class_axis(loss, output.shape, targets.shape)
@@ -187,6 +200,7 @@ def export_torch(
         batch=batch,
         classes=classes,
         predict=predict,
+        scores="logits" if output is not None and output.ndim == 2 and takes_logits(loss) else None,
         vocabularies=vocabularies,
         platforms=platforms,
     )

@@ -16,7 +16,7 @@ pytest.importorskip("torchax")
 from torch import nn
 from torch.nn import functional
 
-from coxswain_train import ExportError, export
+from coxswain_train import ExportError, export, torch_model
 
 random = np.random.default_rng(0)
 SEED = np.array([3, 4], np.uint32)
@@ -90,6 +90,7 @@ def test_document(residual: Any) -> None:
     assert program.document["input"] == {"type": "float32", "shape": [6, 8, 3]}
     assert program.document["target"] == {"type": "int32", "shape": [], "classes": 5}
     assert list(program.document["entries"]) == ["lossAndGradients", "evaluate", "predict"]
+    assert program.document["entries"]["predict"]["output"] == {"type": "float32", "shape": [5], "scores": "logits"}
 
 
 def test_gradients_and_running_statistics_are_those_of_pytorch(residual: Any) -> None:
@@ -122,6 +123,7 @@ def test_a_transformer_with_dropout(tmp_path: pathlib.Path) -> None:
     export(tmp_path, module, token_losses, WORDS, NEXT, batch=BATCH)
     program = Program(tmp_path)
     assert program.document["target"] == {"type": "int32", "shape": [LENGTH], "classes": VOCABULARY}
+    assert "scores" not in program.document["entries"]["predict"]["output"]
     assert program.document["state"] == [] and "head.weight" not in program.weights
     first, again, other = (float(program.train(WORDS, NEXT, ONES, seed)[0]) for seed in (SEED, SEED, SEED + np.uint32(1)))
     assert first == again != other
@@ -304,6 +306,19 @@ def test_settings_that_keep_the_mean(tmp_path: pathlib.Path) -> None:
     export(tmp_path, module, loss, inputs, targets, batch=BATCH)
     wanted = loss(module(torch.from_numpy(inputs)), torch.from_numpy(targets).long()).item()
     np.testing.assert_allclose(Program(tmp_path).run("evaluate", inputs, targets, ONES)[0] / BATCH, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "scores"),
+    [
+        (functools.partial(functional.cross_entropy, label_smoothing=0.1), "logits"),
+        (nn.NLLLoss(), "logits"),
+        (nn.MultiMarginLoss(), None),
+        (lambda output, target: functional.cross_entropy(output, target, reduction="none"), None),
+    ],
+)
+def test_scores_are_those_of_a_known_loss(loss: Any, scores: str | None) -> None:
+    assert ("logits" if torch_model.takes_logits(loss) else None) == scores
 
 
 def test_a_sum_is_refused_with_one_example(tmp_path: pathlib.Path) -> None:
