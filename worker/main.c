@@ -48,7 +48,9 @@ static int train(const struct arguments *arguments, const struct identity *ident
     }
     if (result < 0 && *ret_code == EXIT_CODE_LEFT)
         leaving_settle(&trainer, error);
-    int wanted_threads = result < 0 && trainer.member != NULL ? member_wanted_threads(trainer.member) : 0;
+    int wanted_threads = trainer.wanted_threads;
+    if (result < 0 && trainer.member != NULL)
+        wanted_threads = member_wanted_threads(trainer.member);
     trainer_release(&trainer);
     if (wanted_threads > 0 && stop_is_asked())
         *ret_code = EXIT_CODE_LEFT; /* a new process would not know */

@@ -95,3 +95,58 @@ verdict $? "twice: the worker ends so that another pod tries, and says what is m
 strike crashed SEGV 2
 [[ $? == 64 ]] && tail -n 1 crashed.log | grep -q 'ended with signal 11 while it compiled the model'
 verdict $? "one that crashes twice ends the job" "$(tails crashed)"
+
+# ---- a program that was exported with another batch than the shards have
+
+python "$root/tests/programs/export.py" mlp program 50 2>export.log
+verdict $? "Python exports a function of JAX" "$(tail -n 3 export.log)"
+job filled
+sed -i 's|^model: .*|model: {program: {storage: runs, path: program}}|' filled.yaml
+lone filled && grep -q '50 % of what the program computes only fills up its calls of 50 examples, since the logical shards have 25: export it with a batch of 25,' filled.log
+verdict $? "a chief warns of calls that are half filled, and says which batch fits" "$(tails filled)"
+sed -i 's/batchSize: 50/batchSize: 98/' filled.yaml
+rm -rf filled && lone filled && ! grep -q 'only fills up' filled.log
+verdict $? "but not of a few examples" "$(tails filled)"
+
+# ---- members whose code could differ in its bits do not compute together
+
+job flags MultiWorkerMirrored
+start_pair flags XLA_FLAGS=--xla_cpu_enable_fast_math=false MEMBER=1
+ended_with 162 "worker 1 has another XLA_FLAGS or LIBTPU_INIT_ARGS than the crew's, .*: set the same for all, or set training.determinism to Run" flags 1
+verdict $? "a crew refuses a worker whose compiler has other settings" "$ended"
+end_crew KILL
+determinism=Run job free MultiWorkerMirrored
+start_pair free XLA_FLAGS=--xla_cpu_enable_fast_math=false MEMBER=1
+await_crew
+verdict $? "unless it promises its own bits alone" "$(tails free)"
+job plugins MultiWorkerMirrored
+sed -i 's/^devices: .*/devices: {type: TPU, count: 1}/' plugins.yaml
+start_pair plugins "COXSWAIN_PJRT_CPU_DEVICES=1 COXSWAIN_PJRT_PLUGIN=$newer" "COXSWAIN_PJRT_CPU_DEVICES=1 COXSWAIN_PJRT_PLUGIN=$older"
+ended_with 162 "worker 1 has another PJRT plugin than the crew's, .*: give all the same image or devices.plugin" plugins 1
+verdict $? "nor does it take one with another plugin" "$ended"
+end_crew KILL
+
+# ---- a checkpoint says with how many threads its program ran
+
+# with_threads NAME THREADS [OPTION…]: a process for which nobody has chosen a number, on that many processors
+processors=$(taskset -cp $$ | sed 's/.*: //')
+with_threads() {
+    (export LANG "${@:3}" && worker_options=() && taskset -cp "$2" $BASHPID >/dev/null && lone "$1")
+}
+first=${processors%%[,-]*}
+if [[ $first == "$processors" ]]; then
+    echo 'skip a checkpoint says with how many threads its program ran: there is one processor'
+    exit
+fi
+job all OneDevice 30
+with_threads all "$processors"
+job begun OneDevice 15
+with_threads begun "$processors"
+from=begun job moved OneDevice 30
+with_threads moved "$first" && grep -q 'restarting with the number of threads.*threads=' moved.log && same_weights moved all && grep -q 'resumes from the checkpoint of step 15' moved.log
+verdict $? "on a smaller node a job goes on with as many threads, to the same bits" "$(tails moved)"
+from=begun job told OneDevice 30
+rm -rf begun
+with_threads begun "$processors"
+with_threads told "$processors" COXSWAIN_THREADS=16 && grep -q "step 15 was computed with another number of threads than this worker's" told.log
+verdict $? "and with a number that somebody has chosen it warns" "$(tails told)"

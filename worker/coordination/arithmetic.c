@@ -22,6 +22,30 @@ int arithmetic_threads(const char *name)
     return threads > 0 && threads <= COMPUTE_THREADS_MAX ? (int)threads : 0;
 }
 
+enum arithmetic_part arithmetic_difference(const char *one, const char *other)
+{
+    int part = 0;
+    for (; part < ARITHMETIC_PARTS; part++) {
+        one += strcspn(one, "/"), other += strcspn(other, "/");
+        one += *one != '\0', other += *other != '\0';
+        size_t length = strcspn(one, "/");
+        if (length != strcspn(other, "/") || memcmp(one, other, length) != 0)
+            break;
+    }
+    return (enum arithmetic_part)part;
+}
+
+const char *arithmetic_difference_words(enum arithmetic_part part)
+{
+    static const char *const words[ARITHMETIC_PARTS] = {
+        [ARITHMETIC_THREADS] = "another number of threads",
+        [ARITHMETIC_PROCESSOR] = "another kind of processor or TPU",
+        [ARITHMETIC_PLUGIN] = "another PJRT plugin",
+        [ARITHMETIC_SETTINGS] = "another XLA_FLAGS or LIBTPU_INIT_ARGS",
+    };
+    return words[part];
+}
+
 static size_t rank_of(const char *name)
 {
     size_t rank = 0, length = arithmetic_length(name);
@@ -33,7 +57,7 @@ static size_t rank_of(const char *name)
 bool arithmetic_is_lacking(const char *best, const char *wanted)
 {
     size_t has = rank_of(best), asked = rank_of(wanted);
-    if (arithmetic_threads(best) != arithmetic_threads(wanted))
+    if (arithmetic_difference(best, wanted) != ARITHMETIC_PARTS)
         return true;
     return has < RANKED && asked < RANKED ? has > asked : strcmp(best, wanted) != 0;
 }

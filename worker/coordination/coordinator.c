@@ -331,16 +331,28 @@ static bool cannot_join(const struct coordinator *coordinator, const char *best)
     return coordinator->arithmetic[0] != '\0' && arithmetic_in_common(coordinator->arithmetic, best) == NULL;
 }
 
+/* What gives all the same code. */
+static const char *const remedies[ARITHMETIC_PARTS] = {
+    [ARITHMETIC_PROCESSOR] = "choose nodes of one kind for all",
+    [ARITHMETIC_PLUGIN] = "give all the same image or devices.plugin",
+    [ARITHMETIC_SETTINGS] = "set the same for all",
+};
+
 static void tell_lack(const struct coordinator *coordinator, const struct seat *seat, const char *best,
                       char text[COORDINATION_TEXT_MAX])
 {
     int threads = arithmetic_threads(coordinator->arithmetic), own = arithmetic_threads(best);
-    if (threads != own)
+    enum arithmetic_part part = arithmetic_difference(coordinator->arithmetic, best);
+    if (part == ARITHMETIC_THREADS)
         snprintf(
             text, COORDINATION_TEXT_MAX,
             "the crew's program runs on %d thread%s and that of %s on %d, which gives other bits: set the same CPU "
             "limit or COXSWAIN_THREADS for all, or training.determinism to Run",
             threads, threads == 1 ? "" : "s", seat->name, own);
+    else if (part < ARITHMETIC_PARTS)
+        snprintf(text, COORDINATION_TEXT_MAX,
+                 "%s has %s than the crew's, whose code gives other bits: %s, or set training.determinism to Run",
+                 seat->name, arithmetic_difference_words(part), remedies[part]);
     else
         snprintf(
             text, COORDINATION_TEXT_MAX,

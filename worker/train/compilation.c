@@ -34,18 +34,42 @@
 #define PURPOSE "coxswain compiled program"
 #define WORDS_MAX 65536
 #define NAME_BYTES 16 /* of the digest are the file's name */
-#define ANSWER 3      /* the child's descriptor for the code */
+#define PART_BYTES 4  /* of a part of trainer->code */
+#define CPU_INFO "/proc/cpuinfo"
+#define ANSWER 3 /* the child's descriptor for the code */
 #define JOB_MAX ((size_t)1 << 20)
 
 /* ---------------------------------------------------------------- the cache */
 
-/* Compiled code is for one kind of processor: what this one can do. */
-static void append_processor(struct buffer *text)
+/* Writes a digest of the text, the shortest that tells apart what people have by chance. */
+static void write_digest(const struct buffer *text, char ret_digest[2 * PART_BYTES + 1])
 {
-    SCOPED_BUFFER all = BUFFER_INIT(1 << 22);
-    (void)buffer_read_file(&all, "/proc/cpuinfo", NULL);
-    const char *flags = strstr(buffer_text(&all), "\nflags");
-    (void)buffer_append(text, flags != NULL ? flags : "", flags != NULL ? strcspn(flags + 1, "\n") + 1 : 0, NULL);
+    unsigned char digest[HMAC_BYTES];
+    hmac_sha256(PURPOSE, sizeof PURPOSE, text->data, text->length, digest);
+    hexadecimal_write(digest, PART_BYTES, ret_digest);
+}
+
+/* Sets trainer->code. */
+static void describe_code(struct trainer *trainer, const struct xla_options *options, int threads)
+{
+    struct stat plugin = {0};
+    char digests[3][2 * PART_BYTES + 1];
+    SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
+    bool on_tpus = options->tpus > 0 && options->cpu_devices == 0;
+    if (on_tpus)
+        xla_append_tpus(&text);
+    else
+        xla_append_processor(CPU_INFO, &text);
+    write_digest(&text, digests[0]);
+    buffer_clear(&text);
+    (void)stat(options->plugin, &plugin);
+    (void)buffer_format(&text, "%" PRIdMAX, (intmax_t)plugin.st_size);
+    write_digest(&text, digests[1]);
+    buffer_clear(&text);
+    xla_append_settings(&text);
+    write_digest(&text, digests[2]);
+    snprintf(trainer->code, sizeof trainer->code, "/%d/%s/%s/%s", on_tpus ? 0 : threads, digests[0], digests[1],
+             digests[2]);
 }
 
 /* NULL: nothing is cached. */
@@ -62,7 +86,7 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
     (void)buffer_append(&text, digest, sizeof digest, error);
     (void)buffer_format(&text, "%s %" PRIdMAX " %" PRIdMAX " %d %u %u ", COXSWAIN_VERSION, (intmax_t)plugin.st_size,
                         (intmax_t)plugin.st_mtime, threads, options->tpus, options->cpu_devices);
-    append_processor(&text);
+    xla_append_processor(CPU_INFO, &text);
     xla_append_tpus(&text);
     xla_append_settings(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
@@ -430,6 +454,7 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
 {
     SCOPED_BUFFER code = BUFFER_INIT(PROGRAM_CODE_MAX);
     bool loaded;
+    describe_code(trainer, options, threads);
     SCOPED_FREE char *path = cache_path(trainer, options, threads, error);
     if (load_cached(trainer, path, options, &loaded, error) < 0)
         return -1;

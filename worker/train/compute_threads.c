@@ -39,7 +39,8 @@ void compute_threads_begin_anew(int threads, const struct arguments *arguments, 
     if (arguments->threads > 0 || identity->threads > 0)
         return;
     snprintf(number, sizeof number, "%d", threads);
-    log_info("restarting with the number of threads with which the crew runs its program", "threads", number, NULL);
+    log_info("restarting with the number of threads with which the crew, or its checkpoint, has run the program",
+             "threads", number, NULL);
     (void)fflush(NULL);
     /* A library's socket that stayed open would take connections which nobody answers. Kernels before 5.11 cannot. */
     (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);

@@ -80,16 +80,28 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Warns if the arithmetic has changed: results are bitwise equal only with the same arithmetic. */
+/* Warns if the arithmetic has changed: results are bitwise equal only with the same arithmetic. Checkpoints of older workers name the
+ * device's alone. */
 static void compare_arithmetic(struct trainer *trainer, const struct manifest *manifest)
 {
-    const char *then = json_string_at(manifest->model, "arithmetic", NULL), *now = device_arithmetic(trainer->device);
-    if (then != NULL && strcmp(then, now) != 0)
+    char now[ARITHMETIC_MAX];
+    const char *then = json_string_at(manifest->model, "arithmetic", NULL),
+               *device = device_arithmetic(trainer->device);
+    trainer_name_arithmetic(trainer, now);
+    if (then == NULL)
+        return;
+    if (strlen(device) != arithmetic_length(then) || memcmp(then, device, strlen(device)) != 0)
         report_warn(
             trainer->report,
-            "the checkpoint of step %lld was computed with %.32s arithmetic, and this worker has %s: the bits may "
+            "the checkpoint of step %lld was computed with %.*s arithmetic, and this worker has %s: the bits may "
             "differ from here on",
-            (long long)manifest->step, then, now);
+            (long long)manifest->step, (int)(arithmetic_length(then) % ARITHMETIC_MAX), then, device);
+    enum arithmetic_part part = arithmetic_difference(then, now);
+    if (part < ARITHMETIC_PARTS && strchr(then, '/') != NULL && strchr(now, '/') != NULL)
+        report_warn(
+            trainer->report,
+            "the checkpoint of step %lld was computed with %s than this worker's: the bits may differ from here on",
+            (long long)manifest->step, arithmetic_difference_words(part));
 }
 
 static void compare_batch(const struct trainer *trainer, const struct manifest *manifest)

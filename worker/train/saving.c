@@ -91,9 +91,11 @@ static void describe_finished(const struct trainer *trainer, struct json *model)
 struct json *saving_describe_model(const struct trainer *trainer)
 {
     struct json *model = json_new_object();
+    char arithmetic[ARITHMETIC_MAX];
+    trainer_name_arithmetic(trainer, arithmetic);
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
-    json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
+    json_set_string(model, "arithmetic", arithmetic);
     resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
     trained_on_describe(model, trainer->training);
     describe_stages(trainer, model);

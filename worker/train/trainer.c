@@ -25,14 +25,14 @@ static const struct stage {
     int (*open)(struct trainer *trainer, struct error *error);
     enum exit_code code; /* of plain bad input found there */
 } stages[] = {
-    {trainer_open_crew, EXIT_CODE_BAD_JOB},      {trainer_open_paths, EXIT_CODE_BAD_JOB},
-    {trainer_open_report, EXIT_CODE_INTERNAL},   {trainer_open_key, EXIT_CODE_BAD_JOB},
-    {trainer_open_program, EXIT_CODE_BAD_JOB},   {trainer_open_store, EXIT_CODE_NO_CHECKPOINT},
-    {trainer_open_plan, EXIT_CODE_BAD_JOB},      {trainer_lower_model, EXIT_CODE_BAD_JOB},
-    {trainer_open_devices, EXIT_CODE_NO_DEVICE}, {trainer_open_memory, EXIT_CODE_BAD_JOB},
-    {trainer_open_graphs, EXIT_CODE_BAD_JOB},    {trainer_open_data, EXIT_CODE_BAD_DATA},
-    {trainer_open_state, EXIT_CODE_BAD_JOB},     {trainer_open_certificates, EXIT_CODE_BAD_JOB},
-    {trainer_open_member, EXIT_CODE_INTERNAL},   {trainer_open_strategy, EXIT_CODE_BAD_JOB},
+    {trainer_open_crew, EXIT_CODE_BAD_JOB},        {trainer_open_paths, EXIT_CODE_BAD_JOB},
+    {trainer_open_report, EXIT_CODE_INTERNAL},     {trainer_open_key, EXIT_CODE_BAD_JOB},
+    {trainer_open_store, EXIT_CODE_NO_CHECKPOINT}, {trainer_open_plan, EXIT_CODE_BAD_JOB},
+    {trainer_open_program, EXIT_CODE_BAD_JOB},     {trainer_lower_model, EXIT_CODE_BAD_JOB},
+    {trainer_open_devices, EXIT_CODE_NO_DEVICE},   {trainer_open_memory, EXIT_CODE_BAD_JOB},
+    {trainer_open_graphs, EXIT_CODE_BAD_JOB},      {trainer_open_data, EXIT_CODE_BAD_DATA},
+    {trainer_open_state, EXIT_CODE_BAD_JOB},       {trainer_open_certificates, EXIT_CODE_BAD_JOB},
+    {trainer_open_member, EXIT_CODE_INTERNAL},     {trainer_open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,

@@ -76,17 +76,17 @@ static int open_data_plane(struct trainer *trainer, const char *address, uint16_
     return 0;
 }
 
-/* Peers that go at their own pace need not compute alike, nor does a crew that promises the same bits to none but itself. "": so. */
-static void name_common_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX])
+/* Peers that go at their own pace need not compute alike, nor does a crew that promises the same bits to none but itself. */
+static bool computes_alike(const struct trainer *trainer)
 {
-    bool alike = trainer->hub == NULL && trainer->job->training.determinism == DETERMINISM_CREW;
-    const char *device = device_arithmetic(trainer->device);
-    bool on_threads = trainer->program != NULL &&
-                      (trainer->job->devices.type != DEVICE_TYPE_TPU || trainer->identity->pjrt_cpu_devices > 0);
-    if (alike && on_threads)
-        snprintf(ret_name, ARITHMETIC_MAX, "%s/%d", device, trainer_threads(trainer));
-    else
-        snprintf(ret_name, ARITHMETIC_MAX, "%s", alike ? device : "");
+    return trainer->job->strategy.type != STRATEGY_PEER_TO_PEER && !trainer_serves_parameters(trainer) &&
+           trainer->job->training.determinism == DETERMINISM_CREW;
+}
+
+void trainer_name_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX])
+{
+    snprintf(ret_name, ARITHMETIC_MAX, "%s%s", device_arithmetic(trainer->device),
+             computes_alike(trainer) ? trainer->code : "");
 }
 
 int trainer_open_member(struct trainer *trainer, struct error *error)
@@ -98,7 +98,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
     char arithmetic[ARITHMETIC_MAX];
     if (open_data_plane(trainer, address, &data_port, error) < 0)
         return -1;
-    name_common_arithmetic(trainer, arithmetic);
+    trainer_name_arithmetic(trainer, arithmetic);
     const struct member_options options = {
         .job_uid = trainer->identity->job_uid,
         .attempt = (uint32_t)trainer->identity->attempt,
@@ -113,7 +113,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
         .loose = trainer->hub != NULL,
         .lost_ms = trainer->identity->lost_ms,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
-        .arithmetic = arithmetic[0] != '\0' ? arithmetic : NULL,
+        .arithmetic = computes_alike(trainer) ? arithmetic : NULL,
     };
     return member_start(&options, &trainer->member, error);
 }

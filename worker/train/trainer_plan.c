@@ -29,14 +29,17 @@ static int read_init_manifest(struct trainer *trainer, struct manifest *ret_mani
 }
 
 /* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the
- * shared directory, because the plan must be the same for all. 0: there is none. */
-static int64_t recorded_shards(struct trainer *trainer)
+ * shared directory, because the plan must be the same for all. 0: there is none. *ret_threads: with how many its program ran; 0: that is
+ * not known, or says nothing of its bits. */
+static int64_t recorded_shards(struct trainer *trainer, int *ret_threads)
 {
+    *ret_threads = 0;
     struct manifest manifest;
     const char *own = trainer->checkpoint_directory;
     if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) && read_init_manifest(trainer, &manifest) < 0)
         return 0;
     int64_t shards = manifest.logical_shards;
+    *ret_threads = arithmetic_threads(json_string_at(manifest.model, "arithmetic", ""));
     read_stages(trainer, json_string_at(manifest.model, "stages", ""));
     manifest_release(&manifest);
     return shards;
@@ -57,9 +60,27 @@ unsigned trainer_batch_workers(const struct trainer *trainer)
     return trainer_serves_parameters(trainer) ? ps_workers(trainer) : trainer->crew.size;
 }
 
+/* A program continues with the bits of the checkpoint if it has as many threads, on whatever node. */
+static int check_threads(struct trainer *trainer, int recorded, struct error *error)
+{
+    const struct job_document *job = trainer->job;
+    bool chosen = trainer->arguments->threads > 0 || trainer->identity->threads > 0; /* restoring.c warns */
+    if (recorded == 0 || chosen || recorded == trainer_threads(trainer) || !job_document_uses_plugin(job) ||
+        job->training.determinism == DETERMINISM_RUN || trainer->crew.part == CREW_SERVES)
+        return 0;
+    trainer->wanted_threads = recorded;
+    return error_set(error, ERROR_DEVICE,
+                     "the checkpoint's program ran on %d threads, and this process cannot restart with as many: set "
+                     "COXSWAIN_THREADS to that, or training.determinism to Run",
+                     recorded);
+}
+
 int trainer_open_plan(struct trainer *trainer, struct error *error)
 {
-    trainer->recorded_shards = recorded_shards(trainer);
+    int threads;
+    trainer->recorded_shards = recorded_shards(trainer, &threads);
+    if (check_threads(trainer, threads, error) < 0)
+        return -1;
     if (step_plan_batches(trainer->job, trainer_batch_workers(trainer), trainer->recorded_shards, &trainer->plan,
                           error) < 0)
         return -1;

@@ -144,6 +144,41 @@ static void read_word(const char *folder, const char *name, char *ret_word, size
     (void)fclose(file);
 }
 
+/* x86 flags that begin so are instructions which compilers may choose. */
+static bool is_instruction(const char *flag)
+{
+    static const char *const names[] = {"sse", "ssse", "pni",    "avx",    "fma",  "f16c",   "xop",    "amx",
+                                        "bmi", "abm",  "popcnt", "movbe",  "cx16", "movdir", "rdpid",  "gfni",
+                                        "aes", "vaes", "sha",    "pclmul", "adx",  "tbm",    "vpclmul"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(flag, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Each processor has a paragraph in the file; the first one stands for all. */
+void xla_append_processor(const char *path, struct buffer *text)
+{
+    static const char *const arm[] = {"Features", "CPU implementer", "CPU part"};
+    SCOPED_BUFFER all = BUFFER_INIT(1 << 22);
+    char *line, *word, *lines, *words;
+    if (buffer_read_file(&all, path, NULL) < 0)
+        return;
+    char *end = strstr(buffer_text(&all), "\n\n");
+    if (end != NULL)
+        *end = '\0';
+    for (line = strtok_r(all.data, "\n", &lines); line != NULL; line = strtok_r(NULL, "\n", &lines)) {
+        for (size_t i = 0; i < sizeof arm / sizeof *arm; i++)
+            if (strncmp(line, arm[i], strlen(arm[i])) == 0)
+                (void)buffer_format(text, "%s ", line);
+        if (strncmp(line, "flags", 5) != 0)
+            continue;
+        for (word = strtok_r(line, " \t", &words); word != NULL; word = strtok_r(NULL, " \t", &words))
+            if (is_instruction(word))
+                (void)buffer_format(text, "%s ", word);
+    }
+}
+
 void xla_append_settings(struct buffer *text)
 {
     static const char *const names[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS"};

@@ -32,6 +32,20 @@ Test(arithmetic, other_numbers_of_threads_have_nothing_in_common)
     cr_assert_eq(arithmetic_length("avx2/16"), 4);
 }
 
+Test(arithmetic, programs_with_other_code_have_nothing_in_common)
+{
+    const char *ours = "avx512/4/aa/bb/cc";
+    cr_assert_str_eq(arithmetic_in_common(ours, "avx2/4/aa/bb/cc"), "avx2/4/aa/bb/cc");
+    cr_assert_eq(arithmetic_difference(ours, "avx2/4/aa/bb/cc"), ARITHMETIC_PARTS);
+    static const char *const others[ARITHMETIC_PARTS] = {"avx512/2/ab/bb/cc", "avx512/4/ab/bb/cd", "avx512/4/aa/bc/cc",
+                                                         "avx512/4/aa/bb/c"};
+    for (int part = 0; part < ARITHMETIC_PARTS; part++) {
+        cr_assert_null(arithmetic_in_common(ours, others[part]));
+        cr_assert_eq(arithmetic_difference(ours, others[part]), (enum arithmetic_part)part);
+    }
+    cr_assert_eq(arithmetic_difference(ours, "avx512/4"), ARITHMETIC_PROCESSOR);
+}
+
 Test(arithmetic, the_better_of_both_is_taken)
 {
     cr_assert_str_eq(arithmetic_in_common("avx512", "avx2"), "avx2");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/unit/sanitized.h"
 
@@ -82,6 +83,29 @@ Test(xla_options, what_changes_compiled_code_is_told)
     xla_append_settings(&text);
     cr_expect_str_eq(buffer_text(&text), "XLA_FLAGS=--xla_cpu_enable_fast_math=true "
                                          "LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=65536 ");
+}
+
+static void check_processor(const char *file, const char *expected)
+{
+    char path[] = "/tmp/coxswain-cpuinfo-XXXXXX";
+    SCOPED_BUFFER text = BUFFER_INIT(4096);
+    int descriptor = mkstemp(path);
+    cr_assert_eq(write(descriptor, file, strlen(file)), (ssize_t)strlen(file));
+    close(descriptor);
+    xla_append_processor(path, &text);
+    unlink(path);
+    cr_expect_str_eq(buffer_text(&text), expected);
+}
+
+/* Nor is code for another processor; a newer kernel, which names more flags, changes nothing. */
+Test(xla_options, what_a_processor_can_do_is_told)
+{
+    check_processor("processor\t: 0\nmodel\t\t: 85\nflags\t\t: fpu sse2 ibrs_enhanced avx512f fma\n\nprocessor\t: "
+                    "1\nflags\t: avx2\n",
+                    "sse2 avx512f fma ");
+    check_processor(
+        "processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n",
+        "Features\t: fp asimd sve CPU implementer\t: 0x41 CPU part\t: 0xd40 ");
 }
 
 #define BLOCK ((size_t)70 << 20)
