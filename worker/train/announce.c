@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define TEXT_MAX 8192
+#define FILLER_WORTH_A_WARNING 10 /* per cent; shards that differ by one example cost less */
 
 static void say_model(const struct trainer *trainer)
 {
@@ -62,6 +63,22 @@ static void say_steps(const struct trainer *trainer)
     if (plan->learning_rate_factor != 1)
         report_say(trainer->report, "           scaleLearningRate: Linear multiplies the learning rate by %g",
                    plan->learning_rate_factor);
+}
+
+/* Calls of a program have the size that it was exported with. */
+static void warn_of_filler(const struct trainer *trainer)
+{
+    if (trainer->job->model.program_path == NULL)
+        return;
+    int64_t batch = program_batch(trainer->program);
+    int share = step_plan_filler(&trainer->plan, batch);
+    if (share >= FILLER_WORTH_A_WARNING)
+        report_warn(trainer->report,
+                    "%d %% of what the program computes only fills up its calls of %lld examples, since the logical "
+                    "shards have %lld: export it with a batch of %lld, or change training.batchSize or logicalShards",
+                    share, (long long)batch,
+                    (long long)step_plan_fitting_call(&trainer->plan, trainer->plan.global_batch),
+                    (long long)step_plan_fitting_call(&trainer->plan, batch));
 }
 
 static void say_shards(const struct trainer *trainer)
@@ -150,6 +167,7 @@ void announce_plan(const struct trainer *trainer)
     say_data(trainer);
     say_crew(trainer);
     say_steps(trainer);
+    warn_of_filler(trainer);
     if (trainer->job->strategy.type == STRATEGY_PIPELINE)
         say_stages_memory(trainer);
     else

@@ -51,6 +51,11 @@ void step_plan_go_on(struct step_plan *plan, int64_t step, int64_t data_epoch, i
 /* Returns whether the run is complete at this place. */
 bool step_plan_is_over(const struct step_plan *plan, int64_t step, int64_t data_epoch, int64_t consumed);
 
+/* Returns how many of the examples that a whole step computes in calls of `call` examples only fill up a call, in per cent. */
+int step_plan_filler(const struct step_plan *plan, int64_t call);
+/* Returns how large calls may be at most so that the largest shard takes no more of them than with `call`, and hardly any filler. */
+int64_t step_plan_fitting_call(const struct step_plan *plan, int64_t call);
+
 /* Return the place of `step` in the learning rate schedule, and the length of the schedule, counted
  * as if all steps had this batch. */
 int64_t step_plan_place(const struct step_plan *plan, int64_t step);

@@ -27,6 +27,20 @@ static struct step_plan plan_of(const struct job_document *job, unsigned crew, i
     return plan;
 }
 
+Test(step_plan, says_what_fills_up_calls_and_which_size_fits)
+{
+    struct step_plan plan = {.global_batch = 50, .logical_shards = 2};
+    cr_assert_eq(step_plan_filler(&plan, 50), 50);
+    cr_assert_eq(step_plan_fitting_call(&plan, 50), 25);
+    cr_assert_eq(step_plan_filler(&plan, 25), 0);
+    plan = (struct step_plan){.global_batch = 200, .logical_shards = 2};
+    cr_assert_eq(step_plan_filler(&plan, 64), 21, "two calls for a shard of 100");
+    cr_assert_eq(step_plan_fitting_call(&plan, 64), 50);
+    plan = (struct step_plan){.global_batch = 50, .logical_shards = 4};
+    cr_assert_eq(step_plan_filler(&plan, 13), 3, "two shards of 12, and two of 13");
+    cr_assert_eq(step_plan_fitting_call(&plan, 13), 13);
+}
+
 Test(step_plan, a_short_last_batch_is_a_step)
 {
     struct job_document job = example();
