@@ -212,6 +212,18 @@ static int64_t trials_of(const struct training_sweep *sweep)
     return sweep && sweep->parallelism < all ? sweep->parallelism : all;
 }
 
+/* Whether trials of a sweep take batches of different sizes. */
+static bool searches_batch(const struct training_sweep *sweep)
+{
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        const char *path = sweep->parameters[i].path;
+        if (path && (strcmp(path, "coxswain.training.batchSize") == 0 ||
+                     strcmp(path, "coxswain.training.perReplicaBatchSize") == 0))
+            return true;
+    }
+    return false;
+}
+
 static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
 {
     if (sweep && sweep->has_early_stopping && steps > 0 && sweep->early_stopping.min_steps >= steps)
@@ -219,6 +231,12 @@ static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, 
                       "earlyStopping.minSteps: a trial takes %lld steps, so none is stopped or paused after %lld; "
                       "lower minSteps\n",
                       (long long)steps, (long long)sweep->early_stopping.min_steps);
+    if (sweep && sweep->has_early_stopping && searches_batch(sweep))
+        buffer_append_string(warnings,
+                             "earlyStopping: rungs count steps, so trials with larger batches have seen more examples "
+                             "at each rung than those with smaller ones, which look worse for it; raise minSteps, or "
+                             "search the batch size without earlyStopping\n",
+                             NULL);
 }
 
 /* Returns the newest answer that the worker has printed whole; NULL: none. */

@@ -175,6 +175,9 @@ sed 's/size: 40/size: 2/; s/^  maxTrials: 2$/&\n  earlyStopping: {type: ASHA, mi
 cox 0 run late.yaml --fresh && grep -q '^cox run: warning: earlyStopping.minSteps: a trial takes [0-9]* steps, so none is stopped or paused after 5000; lower minSteps$' err &&
     cox 0 run late.yaml --fresh --set spec.earlyStopping.minSteps=1 && ! grep -q minSteps err
 verdict $? "a minSteps that no trial comes to" "$(said)"
+sed 's/size: 40/size: 2/; s/{path: .*}/{path: coxswain.training.batchSize, values: [10, 20]}/; s/^  maxTrials: 2$/&\n  earlyStopping: {type: ASHA, minSteps: 1}/' sweep.yaml >batches.yaml
+cox 0 run batches.yaml --fresh && grep -q '^cox run: warning: earlyStopping: rungs count steps, so trials with larger batches have seen more examples at each rung' err
+verdict $? "batches of different sizes are compared at rungs" "$(said)"
 sed 's/size: 40/size: 2/; s/^  maxTrials: 2$/&\n  parallelism: 400/' sweep.yaml >side.yaml
 side='^cox run: warning: the 2 trials that run side by side have 4 pods, which share [123] processors*, so each trial may train more slowly; lower parallelism'
 cox 0 run side.yaml --fresh && if (($(nproc) < 4)); then grep -q "$side" err; else ! grep -q 'side by side' err; fi
