@@ -69,10 +69,10 @@ strike() {
     [[ -n $process ]] && kill "-${4:-KILL}" "$process"
 }
 
-# ended FILE: the run's exit code
+# ended [SECONDS]: the run's exit code
 ended() {
     local status=0
-    until_true 240 have_ended "$cox" || kill "$cox"
+    until_true "${1:-240}" have_ended "$cox" || kill "$cox"
     wait "$cox" || status=$?
     cox=
     return $status
@@ -111,8 +111,8 @@ crew_hangs() {
 # The Trainer sends its progress to the operator, not to the log. A worker is killed; the crew goes on from the Trainer's checkpoint.
 trainer_reports() {
     local job=pytorch-transformers name="Transformers"
-    start $job "$1" 2000 && until_true 240 progress_has $job '"name":"loss","value":"[0-9.]*","step":[1-9]' &&
-        progress_has $job '"totalSteps":2000,' && progress_has $job '"secondsRemaining":[0-9]'
+    start $job "$1" 800 && until_true 240 progress_has $job '"name":"loss","value":"[0-9.]*","step":[1-9]' &&
+        progress_has $job '"totalSteps":800,' && progress_has $job '"secondsRemaining":[0-9]'
     verdict $? "$name: the Trainer's steps and loss are the job's progress" "$(api GET "$jobs_path/$job"; tail -n 5 $job.log)"
     said $job 'rank 0 of 2, attempt 1'
     verdict $? "$name: its two workers are one crew" "$(grep rank $job.log)"
@@ -120,7 +120,7 @@ trainer_reports() {
     verdict $? "$name: worker 1 is killed"
     until_true 240 said $job 'attempt 2: begins after step [1-9]'
     verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 $job.log)"
-    ended && said $job 'done: loss'
+    ended 900 && said $job 'done: loss'
     verdict $? "$name: and succeeds" "$(tail -n 5 $job.log)"
 }
 
