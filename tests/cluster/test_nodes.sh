@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sick nodes, with a real API server, scheduler and taint eviction controller on KWOK's nodes: pods that are lost with their node, avoided
-# nodes, no node that is left, nodes that are about to be removed or have a condition, pods of a dead node, and an operator that may not
+# nodes, no node that is left, nodes that are about to be removed, have a condition or flap, pods of a dead node, and an operator that may not
 # watch nodes. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,7 +17,8 @@ finish() {
     kubectl uncordon node-0 node-1 node-2 >/dev/null 2>&1
     kubectl taint nodes --all test.coxswain.dev/sick- >/dev/null 2>&1
     kubectl taint nodes --all node.kubernetes.io/out-of-service- >/dev/null 2>&1
-    kubectl taint nodes --all aws-node-termination-handler/spot-itn- >/dev/null 2>&1
+    kubectl taint nodes --all aws-node-termination-handler/spot-itn- cloud.google.com/impending-node-termination- \
+        remediator.kubernetes.azure.com/unschedulable- >/dev/null 2>&1
     for i in 0 1 2; do condition "node-$i" False; done
     kubectl delete node slow-0 --wait=false >/dev/null 2>&1
     kubectl apply -k "$root/deploy/rbac" >/dev/null
@@ -128,20 +129,25 @@ kubectl delete node slow-0 --wait=false >/dev/null
 played_job spot 3 '{}' >/dev/null
 plain_job stays '' ''
 expect spot readySummary 3/3 && expect stays state Running
-node=$(node_of spot 1)
-kubectl taint node "$node" aws-node-termination-handler/spot-itn=notice:NoSchedule >/dev/null
 moved() {
     local i
     for i in 0 1 2; do [[ -n $(current spot $i) && $(node_of spot $i) != "$node" ]] || return; done
     status_is spot readySummary 3/3
 }
-until_true 90 moved
-verdict $? "pods leave a node that is about to be removed" "$(k get pods -o wide)"
-until_true 20 told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* && $(status_of spot restarts.disruptions) -ge 1 ]]
-verdict $? "as a disruption, which an event explains" "$(status_of spot restarts; k get events | grep NodeLeft)"
-[[ $(avoided "$(current spot 1)") == "$node" ]]
-verdict $? "their successors exclude it" "$(avoided "$(current spot 1)")"
-kubectl taint node "$node" aws-node-termination-handler/spot-itn- >/dev/null
+# The notices of AWS, GKE and AKS.
+disruptions=0
+for taint in aws-node-termination-handler/spot-itn cloud.google.com/impending-node-termination remediator.kubernetes.azure.com/unschedulable; do
+    node=$(node_of spot 1)
+    kubectl taint node "$node" $taint=notice:NoSchedule >/dev/null
+    until_true 90 moved
+    verdict $? "pods leave a node that is about to be removed ($taint)" "$(k get pods -o wide)"
+    until_true 20 told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* ]] && (($(status_of spot restarts.disruptions) > disruptions))
+    verdict $? "as a disruption, which an event explains ($taint)" "$(status_of spot restarts; k get events | grep NodeLeft)"
+    disruptions=$(status_of spot restarts.disruptions)
+    [[ $(avoided "$(current spot 1)") == "$node" ]]
+    verdict $? "their successors exclude it ($taint)" "$(avoided "$(current spot 1)")"
+    kubectl taint node "$node" $taint- >/dev/null
+done
 k delete tj spot stays --wait=false >/dev/null
 
 # ---------------------------------------------------------------- conditions of nodes
@@ -165,6 +171,37 @@ on_the_well_one() {
 until_true 90 on_the_well_one
 verdict $? "once a node is well again the pod is created anew and runs there" "$(k get pods -o wide)"
 for i in 0 1; do condition "node-$i" False; done
+
+# ---------------------------------------------------------------- a node that flaps
+# ready STATUS: of the node, as its kubelet says; KWOK is held meanwhile, which would set it right at once
+ready() {
+    kubectl patch node "$node" --subresource=status -p "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"$1\"}]}}" >/dev/null
+}
+# taken_for_lost: the node lifecycle controller has seen that the node is not ready
+taken_for_lost() {
+    kubectl get node "$node" -o 'jsonpath={.spec.taints[*].key}{.spec.taints[*].effect}' | contains 'node.kubernetes.io/not-ready.*NoExecute'
+}
+taken_for_well() {
+    ! taken_for_lost
+}
+plain_job steady '' ''
+expect steady state Running
+kept=$(current steady 0)
+node=$(node_of steady 0)
+flaps=0
+program_stop kwok
+for _ in 1 2 3; do
+    ready False
+    until_true 60 taken_for_lost && ready True && until_true 60 taken_for_well && flaps=$((flaps + 1))
+done
+program_start kwok
+((flaps == 3))
+verdict $? "a node flaps, which Kubernetes' controllers see" "$flaps of 3; $(kubectl describe node "$node" | tail -n 5)"
+expect steady readySummary 1/1 && [[ $(current steady 0) == "$kept" && $(status_of steady restarts.total) =~ ^0?$ ]]
+verdict $? "that costs its pod nothing" "$(k get pods -o wide; status_of steady restarts)"
+[[ -z $(status_of steady controllerState.nodeFailures) ]]
+verdict $? "and the node is not blamed" "$(status_of steady controllerState)"
+k delete tj steady --wait=false >/dev/null
 
 # ---------------------------------------------------------------- a node that does not end its pods
 plain_job hangs '' 'terminationGracePeriodSeconds: 1' 'test.coxswain.dev/hangs: "true"'
