@@ -297,7 +297,8 @@ Test(download, what_cannot_be_had_is_explained)
     SCOPED_FREE char *url = url_of(CONTENT_SHA256), *bare = url_of(NULL), *path = place("f.bin"),
                      *partial = place(".partial-f.bin");
     expect_refusal(bare, ERROR_INVALID, "give its SHA-256");
-    expect_refusal("http://127.0.0.1/a", ERROR_INVALID, "neither with hf:// nor with https://; storage[].s3 is for buckets");
+    expect_refusal("http://127.0.0.1/a", ERROR_INVALID,
+                   "neither with hf:// nor with https://; storage[].s3 is for buckets");
     expect_refusal("hf://one", ERROR_INVALID, "write hf://ORGANISATION/NAME@REVISION");
     expect_refusal("https://127.0.0.1/../a#sha256=" CONTENT_SHA256, ERROR_INVALID, "name of a file");
     status = 403;
