@@ -49,6 +49,5 @@ int value_order_check(const char *what, const struct example_shape *stored, cons
                      "the %s are %s, but the model takes %s, as many values in another order; make the model take "
                      "%s%s, or store the %s as %s",
                      what, stored_text, wanted_text, stored_text,
-                     has_channels_first(wanted, stored) ? " (export: channels_first=True)" : "", what,
-                     wanted_text);
+                     has_channels_first(wanted, stored) ? " (export: channels_first=True)" : "", what, wanted_text);
 }
