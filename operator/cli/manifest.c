@@ -32,7 +32,7 @@ static int no_job_found(const struct json *documents, struct error *error)
 {
     const struct json *first = json_first(documents);
     const char *version = json_string_at(first, "apiVersion", ""), *kind = json_string_at(first, "kind", "");
-    if (migration_is_kubeflow(first))
+    if (migration_is_kubeflow(first) || migration_is_train_job(first))
         return error_set(error, ERROR_INVALID, "it holds a %s (%s); `cox migrate FILE` translates it to a TrainingJob",
                          kind, version);
     bool kubeflow = strncmp(version, "kubeflow.org/", 13) == 0 || strncmp(version, "trainer.kubeflow.org/", 21) == 0;

@@ -185,10 +185,17 @@ Test(manifest, a_job_of_kubeflow_is_named_with_what_helps)
                   "it holds a PyTorchJob (kubeflow.org/v1); `cox migrate FILE` translates it to a TrainingJob");
 }
 
+Test(manifest, a_job_of_kubeflow_trainer_too)
+{
+    check_refused(
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\n",
+        "it holds a TrainJob (trainer.kubeflow.org/v1alpha1); `cox migrate FILE` translates it to a TrainingJob");
+}
+
 Test(manifest, a_job_that_is_not_translated_is_named_with_the_page_that_helps)
 {
-    check_refused("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\n",
-                  "it holds a TrainJob (trainer.kubeflow.org/v1alpha1); write it as a TrainingJob (docs/migration.md");
+    check_refused("apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: a}\n",
+                  "it holds a MPIJob (kubeflow.org/v2beta1); write it as a TrainingJob (docs/migration.md");
 }
 
 Test(manifest, what_is_there_instead_is_named)
