@@ -44,7 +44,7 @@
 #include "common/job/job_document.h"
 #include "worker/data/storage_map.h"
 #include "worker/data/training_facts.h"
-#include "worker/model/graph.h"
+#include "worker/model/example_format.h"
 
 struct dataset;
 

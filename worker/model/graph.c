@@ -8,29 +8,6 @@
 #include "worker/model/graph_program.h"
 #include "worker/model/program.h"
 
-/* All types have four bytes: inputs of several types lie behind each other without gaps. */
-_Static_assert(sizeof(float) == sizeof(int32_t), "an example's inputs are counted in elements");
-
-static size_t element_bytes(enum element_type type)
-{
-    return type == ELEMENT_FLOAT32 ? sizeof(float) : sizeof(int32_t);
-}
-
-size_t example_input_bytes(const struct example_format *format)
-{
-    return (size_t)format->input_elements * element_bytes(format->input_type);
-}
-
-size_t example_target_bytes(const struct example_format *format)
-{
-    return (size_t)format->target_elements * element_bytes(format->target_type);
-}
-
-int64_t example_targets(const struct example_format *format)
-{
-    return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
-}
-
 /* Checks the layers that this graph runs. */
 static int check_device(const struct graph *graph, struct error *error)
 {

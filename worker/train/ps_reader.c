@@ -10,6 +10,7 @@
 #include "common/lock.h"
 #include "common/memory.h"
 #include "worker/device/device.h"
+#include "worker/model/graph.h"
 
 /* A worker has one ticket more than the one that it computes (ticket_scheduler.h), or two before it begins. */
 #define FORESEEN_MAX 2
