@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
- * coxswain-standalone locks its directory while it runs; a command of cox locks it until the coxswain-standalone that it starts serves, so
- * that of two commands one waits for the other; several commands that only read share one control plane, which runs until the last of them has
- * ended; `cox run` clears the directory for --fresh. Volumes of claims that have no directory of their
- * own are stored there too; they hold the user's data and are deleted only on request. `cox runs` lists and deletes state directories.
+ * coxswain-standalone locks its directory while it runs. A command of cox that starts it locks the directory until it serves: of two
+ * commands that start one, the second waits. Commands that only read share one, which runs until the last of them has ended. `cox run`
+ * clears the directory for --fresh. Volumes of claims that have no directory of their own are stored there too; they hold the user's data
+ * and are deleted only on request. `cox runs` lists and deletes state directories.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H

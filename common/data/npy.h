@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parses NumPy array files (numpy.lib.format, versions 1 to 3) in memory, for the data format npy, and writes
+ * Parses NumPy array files (numpy.lib.format, versions 1 to 3) in memory, for the data format NPY, and writes
  * their headers, for the predictions that a worker prints (coxswain-worker --predict). The header is a magic
  * number, the length of a Python dictionary, and the dictionary, with descr, fortran_order and shape. The
  * elements follow, and nothing else.

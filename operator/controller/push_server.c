@@ -164,8 +164,8 @@ static void slice_written(void *context, const struct kube_answer *answer)
     if (!goes_on(server, answer))
         return;
     if (answer->error)
-        log_warning("scripts cannot report: the EndpointSlice could not be written", "why", answer->error->message,
-                    NULL);
+        log_warning("scripts cannot send progress to the operator: writing the EndpointSlice failed", "why",
+                    answer->error->message, NULL);
     note_reachable(server, !answer->error);
     server->slice_timer = event_timer_start(kube_client_loop(server->client),
                                             answer->error ? server->options.retry_ms : SLICE_MS, write_slice, server);
@@ -269,7 +269,7 @@ static void note_serving(struct push_server *server)
 static void refuse(struct push_server *server, const char *why)
 {
     if (!server->refusal || strcmp(server->refusal, why) != 0)
-        log_error("scripts cannot report their progress", "why", why, NULL);
+        log_error("scripts cannot send progress to the operator", "why", why, NULL);
     free(server->refusal);
     server->refusal = memory_copy_string(why);
     server->endpoint.refusal = server->refusal;

@@ -7,8 +7,8 @@ int cifar10_count(size_t length, int64_t *ret_records, struct error *error)
 {
     if (length == 0 || length % CIFAR10_RECORD != 0)
         return error_set(error, ERROR_CORRUPT,
-                         "%zu bytes are no multiple of the %d of an image with its label; is it CIFAR-10's binary "
-                         "version?",
+                         "the file has %zu bytes, which is not a multiple of the %d bytes of an image with its label; "
+                         "use the binary version of CIFAR-10",
                          length, CIFAR10_RECORD);
     *ret_records = (int64_t)(length / CIFAR10_RECORD);
     return 0;

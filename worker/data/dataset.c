@@ -282,10 +282,14 @@ int dataset_open_inputs(const char *path, const struct data_spec *spec, const st
     const struct dataset_source source = {
         .spec = spec, .files = &files, .storage = storage, .format = format, .known = known, .is_new = true};
     if (format->input_count > 1)
-        return error_set(error, ERROR_INVALID, "the model takes %u inputs, such as %s; one array cannot give them",
+        return error_set(error, ERROR_INVALID,
+                         "the model takes %u inputs, such as %s, and the file gives one; name a held-out example by "
+                         "its number instead",
                          format->input_count, format->inputs[0].name);
     if (format->input_type != ELEMENT_FLOAT32 && format->input_count == 0)
-        return error_set(error, ERROR_INVALID, "the model takes tokens, and not arrays of numbers");
+        return error_set(error, ERROR_INVALID,
+                         "the model takes tokens, and the file gives other numbers; name a held-out example by its "
+                         "number, or continue a text with --generate");
     if (kind_of_inputs(path, spec)->open(&source, &dataset, error) < 0)
         return -1;
     take_names(dataset, known);

@@ -202,8 +202,11 @@ int tf_feature_bytes(const struct tf_feature *feature, const uint8_t **ret_bytes
 
 static int wrong_count(int64_t found, int64_t count, const char *what, struct error *error)
 {
-    return error_set(error, ERROR_INVALID, "it holds %lld%s %s, not %lld", (long long)found,
-                     found > count ? " or more" : "", what, (long long)count);
+    if (found > count)
+        return error_set(error, ERROR_INVALID, "it has more %s than the %lld that the model takes", what,
+                         (long long)count);
+    return error_set(error, ERROR_INVALID, "it has %lld %s; the model takes %lld", (long long)found, what,
+                     (long long)count);
 }
 
 int tf_feature_floats(const struct tf_feature *feature, float *values, int64_t count, struct error *error)

@@ -96,6 +96,13 @@ static const int32_t *first_outside(const int32_t *values, int64_t count, int64_
     return NULL;
 }
 
+/* Returns the number, from 0 in the crew's batch, of the example that has this value. */
+static long long example_number(const struct program_call *call, const int32_t *value, const int32_t *values,
+                                int64_t elements)
+{
+    return call->first_example + (value - values) / elements;
+}
+
 /* XLA does not report a class or token that is out of range, so targets are checked here, and with a model of layers the tokens of its
  * input, too. Inputs of exported programs are checked when the data is read. */
 static int check_batch(const struct graph *graph, const struct program_call *call, struct error *error)
@@ -108,12 +115,16 @@ static int check_batch(const struct graph *graph, const struct program_call *cal
     if (program_is_of_layers(graph->program) && input->type == ELEMENT_INT32)
         token = first_outside(call->inputs, call->examples * input->elements, input->vocabulary);
     if (target != NULL)
-        return error_set(error, ERROR_INVALID,
-                         "a target is %d, and the model has %lld classes: correct the data or the model", *target,
-                         (long long)format->classes);
+        return error_set(
+            error, ERROR_INVALID,
+            "example %lld of the batch has the target %d, and the model has %lld classes: correct the data "
+            "or the model",
+            example_number(call, target, call->targets, format->target_elements), *target, (long long)format->classes);
     if (token != NULL)
         return error_set(error, ERROR_INVALID,
-                         "a token is %d, and the model's vocabulary is %lld: correct the data or the model", *token,
+                         "example %lld of the batch has the token %d, and the model's vocabulary is %lld: correct the "
+                         "data or the model",
+                         example_number(call, token, call->inputs, input->elements), *token,
                          (long long)input->vocabulary);
     return 0;
 }

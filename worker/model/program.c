@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/model/program.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,7 +385,11 @@ static int path_in(const char *folder, const char *name, const char *member, str
         return wrong(error, member, "the name of a file in the program's folder");
     buffer_clear(ret_path);
     return buffer_format(ret_path, "%s/%s", folder, name) < 0
-               ? error_set(error, ERROR_TOO_LARGE, "the program's path is too long")
+               ? error_set(
+                     error, ERROR_TOO_LARGE,
+                     "the path of the program's file %s has more than %d bytes; move the program to a folder with "
+                     "a shorter path",
+                     name, PATH_MAX)
                : 0;
 }
 
@@ -402,7 +407,7 @@ static const char *artifact_name(const struct program *program, enum entry entry
 
 static int read_artifacts(struct program *program, const char *folder, struct error *error)
 {
-    SCOPED_BUFFER path = BUFFER_INIT(8192);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX);
     char member[80];
     if (program->uses == PROGRAM_USES_ALL)
         program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES | (program->predicts ? PROGRAM_PREDICTS : 0);
@@ -423,7 +428,7 @@ static int read_artifacts(struct program *program, const char *folder, struct er
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
                  struct error *error)
 {
-    SCOPED_BUFFER path = BUFFER_INIT(8192), text = BUFFER_INIT(PROGRAM_DOCUMENT_MAX);
+    SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX), text = BUFFER_INIT(PROGRAM_DOCUMENT_MAX);
     struct program *program;
     if (path_in(folder, DOCUMENT, "", &path, error) < 0 || buffer_read_file(&text, buffer_text(&path), error) < 0 ||
         program_parse(buffer_text(&text), text.length, &program, error) < 0)

@@ -399,7 +399,8 @@ int replica_use_exchange(struct replica *replica, struct shard_exchange *exchang
 {
     if (!device_memory_is_shared(replica->options.device))
         return error_set(error, ERROR_UNSUPPORTED,
-                         "statistics: Global over several logical shards is computed on CPUs only so far; write Shard");
+                         "statistics: Global (of the model, or of a BatchNorm layer) with several logical shards works "
+                         "on CPUs only; set it to Shard");
     replica->exchange = exchange;
     if (replica->end - replica->first == 1)
         return 0;

@@ -84,8 +84,11 @@ int export_objects_put(struct export_objects *objects, s3_upload_check *check, c
         return 0;
     if (check(context, error) < 0)
         return error_wrap(error, "export");
-    return error_set(error, ERROR_CORRUPT, "export: the object %s does not have the bytes that were uploaded",
-                     objects->key);
+    return error_set(
+        error, ERROR_CORRUPT,
+        "export: the object %s does not have the bytes that were uploaded; see what else writes to it, and run "
+        "the job again with another export.path",
+        objects->key);
 }
 
 int export_objects_claims(struct export_objects *objects, const char *directory, struct bucket **ret_bucket,

@@ -61,9 +61,8 @@ static int find_communicator(struct trainer *trainer, struct error *error)
         return 0;
     if (!must && !alone && trainer->identity->crew_tls_directory) {
         bool may = strategy->type != STRATEGY_PIPELINE; /* which has no such option */
-        report_say(trainer->report,
-                   "the crew's traffic is encrypted (TLS), which NCCL does not support: %s through the host%s", cargo,
-                   may ? "; set strategy.collective: NCCL to send them unencrypted" : "");
+        report_say(trainer->report, "%s through the host, because NCCL does not support TLS, which the job uses%s",
+                   cargo, may ? "; set strategy.collective: NCCL to send them unencrypted" : "");
         return 0;
     }
     if (prepare_communicators(trainer, must ? error : &cause) == 0)

@@ -125,7 +125,7 @@ if can_have 2 "stages on two GPUs of two workers each"; then
     mkdir empty # without certificates: it ends when it has said what it would do
     tied sealed Pipeline 2 "stages: 4, " && with_gpus sealed 2 && cluster="{\"worker\":$(hosts 1 2)}" pids=()
     start_with sealed 0 "COXSWAIN_CREW_TLS_DIR=$work/empty"
-    ! await_crew && says sealed 'encrypted (TLS), which NCCL does not support: what crosses between stages goes through the host$' && ! says sealed 'from GPU to GPU'
+    ! await_crew && says sealed 'what crosses between stages goes through the host, because NCCL does not support TLS, which the job uses$' && ! says sealed 'from GPU to GPU'
     verdict $? "also where traffic is TLS" "$(tails sealed)"
     stages hosted 2 2 2 && unsaved hosted
     through_host loses_one hosted 2 && same_weights hosted single && says hosted 'the crew is whole again' &&

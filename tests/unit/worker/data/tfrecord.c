@@ -46,9 +46,13 @@ Test(tfrecord, lists_may_be_packed_or_not)
     cr_assert(tf_feature_floats(&a, values, 2, NULL) == 0 && values[0] == 1.0f && values[1] == 2.0f);
     cr_assert(tf_feature_floats(&b, values, 2, NULL) == 0 && values[0] == 1.0f && values[1] == 2.0f);
     cr_assert(tf_feature_integers(&c, numbers, 2, NULL) == 0 && numbers[0] == 5 && numbers[1] == -1);
-    cr_assert_eq(tf_feature_floats(&a, values, 1, NULL), -1);
-    cr_assert_eq(tf_feature_floats(&a, values, 3, NULL), -1);
-    cr_assert_eq(tf_feature_integers(&c, numbers, 1, NULL), -1);
+    struct error error = ERROR_INIT;
+    cr_assert_eq(tf_feature_floats(&a, values, 1, &error), -1);
+    cr_assert_str_eq(error.message, "it has more floats than the 1 that the model takes");
+    cr_assert_eq(tf_feature_floats(&a, values, 3, &error), -1);
+    cr_assert_str_eq(error.message, "it has 2 floats; the model takes 3");
+    cr_assert_eq(tf_feature_integers(&c, numbers, 1, &error), -1);
+    cr_assert_str_eq(error.message, "it has more integers than the 1 that the model takes");
 }
 
 Test(tfrecord, damage_is_told_from_data)
