@@ -247,6 +247,31 @@ def works():
     ]
 
 
+def greedy_tokens(parameters, prompt, count, context, heads):
+    """The most probable tokens, one after another. A full context keeps its newer half, as the worker's does (generate.h)."""
+    window, found = list(prompt), []
+    for _ in range(count):
+        logits = models.gpt(parameters, torch.tensor([window]), False, heads)[-1]
+        best, second = logits.topk(2).values
+        assert best - second > 1e-3, "two tokens are equally probable but for rounding: take another seed"
+        found.append(logits.argmax().item())
+        window = (window if len(window) < context else window[context // 2 :]) + found[-1:]
+    return found
+
+
+def golden_text(folder):
+    """Weights, and what PyTorch continues a prompt of each token with."""
+    torch.manual_seed(10)
+    context, vocabulary, heads = 12, 11, 2
+    parameters = models.gpt_parameters(8, 2, context, vocabulary, False)
+    for name in ("embedding.weight", "embedding.position"):
+        parameters[name] *= 10  # so that the texts differ, and do not stand still
+    p = {key: value.double() for key, value in parameters.items()}
+    texts = [greedy_tokens(p, [token], 4 * context, context, heads) for token in range(vocabulary)]
+    out = {"w/" + key: value for key, value in parameters.items()}
+    worker.write_safetensors(pathlib.Path(folder) / "text.safetensors", {**out, "tokens": torch.tensor(texts).float()})
+
+
 def golden(folder):
     """Weights, one batch, and what PyTorch makes of them, in double precision: a few KB a model."""
     torch.manual_seed(7)
@@ -266,6 +291,7 @@ def golden(folder):
             # For running statistics what a step subtracts from them.
             out["g/" + key] = (parameters[key].double() - value).float() if is_statistic(key) else value.grad.float()
         worker.write_safetensors(pathlib.Path(folder) / f"{name}.safetensors", out)
+    golden_text(folder)
 
 
 def main():

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Generated tokens against evaluations of the same model: greedy ones are the
- * most probable of a pass over the whole sequence.
+ * most probable of a pass over the whole sequence. And against PyTorch's, from a
+ * file that tests/parity/parity.py --golden has written.
  */
 #include "worker/inference/generate.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "worker/checkpoint/safetensors.h"
 
 #define CONTEXT 40
 #define VOCABULARY 11
@@ -37,24 +41,35 @@ static int keep(void *context, int32_t token, struct error *error)
     return 0;
 }
 
-static void open_bench(struct bench *b)
+static void open_model(struct bench *b, const struct model_spec *model)
 {
     *b = (struct bench){.most = CONTEXT + ASKED};
     cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &b->device, NULL), 0);
     cr_assert_eq(device_stream_new(b->device, &b->stream, NULL), 0);
     const struct graph_options options = {
-        .device = b->device, .model = &gpt, .max_examples = 1, .evaluation_only = true};
+        .device = b->device, .model = model, .max_examples = 1, .evaluation_only = true};
     cr_assert_eq(graph_new(&options, &b->graph, NULL), 0);
     int64_t count = graph_layout(b->graph)->elements;
     cr_assert_eq(
         device_allocate(b->device, MEMORY_SHARED, (size_t)count * sizeof(float), (void **)&b->parameters, NULL), 0);
     cr_assert_eq(device_allocate(b->device, MEMORY_SHARED, CONTEXT * sizeof(int32_t), (void **)&b->targets, NULL), 0);
     cr_assert_eq(device_allocate(b->device, MEMORY_SHARED, sizeof *b->sums, (void **)&b->sums, NULL), 0);
-    graph_initialise(graph_layout(b->graph), 5, b->parameters);
-    for (int64_t i = 0; i < count; i++) /* so that the text does not stand still */
-        b->parameters[i] *= 10;
+}
+
+/* After the parameters have their values. */
+static void open_decoder(struct bench *b)
+{
     b->generation = (struct continuation){.vocabulary = VOCABULARY, .emit = keep, .context = b};
     cr_assert_eq(decoder_new(b->graph, b->device, b->stream, b->parameters, &b->generation.decoder, NULL), 0);
+}
+
+static void open_bench(struct bench *b)
+{
+    open_model(b, &gpt);
+    graph_initialise(graph_layout(b->graph), 5, b->parameters);
+    for (int64_t i = 0; i < graph_layout(b->graph)->elements; i++) /* so that the text does not stand still */
+        b->parameters[i] *= 10;
+    open_decoder(b);
 }
 
 static void close_bench(struct bench *b)
@@ -115,6 +130,44 @@ Test(generate, goes_on_beyond_the_context_with_its_newer_half)
     cr_assert_eq(evaluated_right(&b, CONTEXT / 2, CONTEXT / 2), CONTEXT / 2);
     cr_assert_eq(evaluated_right(&b, CONTEXT, CONTEXT / 2), CONTEXT / 2);
     close_bench(&b);
+}
+
+/* From each token PyTorch has generated as many as this, of a model with a context of a quarter as many. */
+#define GOLDEN_TOKENS 48
+
+Test(generate, greedy_text_is_that_of_pytorch)
+{
+    static const struct model_spec model = {.preset = PRESET_GPT_BYTES,
+                                            .width = 8,
+                                            .depth = 2,
+                                            .heads = 2,
+                                            .context = GOLDEN_TOKENS / 4,
+                                            .vocabulary = VOCABULARY};
+    struct bench b;
+    struct safetensors_file file;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(safetensors_open("tests/unit/worker/model/golden/text.safetensors", &file, &error), 0, "%s",
+                 error.message);
+    open_model(&b, &model);
+    const struct parameter_layout *layout = graph_layout(b.graph);
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        char name[160];
+        snprintf(name, sizeof name, "w/%s", layout->tensors[t].name);
+        const struct safetensors_tensor *tensor = safetensors_find(&file, name);
+        cr_assert_not_null(tensor, "%s", name);
+        memcpy(b.parameters + layout->tensors[t].offset, tensor->data,
+               (size_t)layout->tensors[t].elements * sizeof *b.parameters);
+    }
+    open_decoder(&b);
+    const float *expected = safetensors_find(&file, "tokens")->data;
+    for (int32_t first = 0; first < VOCABULARY; first++) {
+        b.count = 0;
+        cr_assert_eq(generate_tokens(&b.generation, &first, 1, GOLDEN_TOKENS, NULL), 0);
+        for (int i = 0; i < GOLDEN_TOKENS; i++)
+            cr_expect_eq(b.tokens[1 + i], (int32_t)expected[first * GOLDEN_TOKENS + i], "token %d after %d", i, first);
+    }
+    close_bench(&b);
+    safetensors_close(&file);
 }
 
 Test(generate, equal_seeds_give_equal_texts)
