@@ -258,7 +258,7 @@ static void note_serving(struct push_server *server)
     server->url = memory_format("https://%s:%u", host, server->port);
     server->endpoint.url = server->url;
     server->endpoint.refusal = NULL;
-    log_info("taking progress from scripts", "url", server->url, NULL);
+    log_info("listening for progress that scripts send", "url", server->url, NULL);
     if (!server->options.service)
         note_reachable(server, true);
     else if (!server->slice_call && !server->slice_timer)

@@ -80,6 +80,6 @@ verdict $? "a report reaches the job's status" "$(report "$own" 30; cat "$work"/
 
 kill -KILL "${operators[0]}"
 operator_with "$own"
-until_true 60 grep -q 'taking progress from scripts' "$work/operator-1.log" && [[ $(report "$own" 60) == *reported* ]] &&
+until_true 60 grep -q 'listening for progress that scripts send' "$work/operator-1.log" && [[ $(report "$own" 60) == *reported* ]] &&
     expect reporter progress.percent 60
 verdict $? "the next operator takes the same token" "$(report "$own" 60; cat "$work/operator-1.log")"
