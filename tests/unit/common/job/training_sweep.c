@@ -199,20 +199,21 @@ Test(training_sweep, size_of_a_grid)
 Test(training_sweep, its_status_reads_back)
 {
     struct training_sweep sweep;
-    SCOPED_JSON *object = manifest_value(
-        SPEC PARAMETERS "  maxTrials: 9\n"
-                        "status:\n"
-                        "  observedGeneration: 2\n"
-                        "  trials: {total: 9, running: 2, succeeded: 3, failed: 1, stopped: 0, paused: 1}\n"
-                        "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
-                        "  startTime: '2026-11-20T14:00:00Z'\n"
-                        "  results: [{state: Succeeded, objective: '0.25', values: '1,0.5'}, {state: Failed, values: "
-                        "'2,0.5'}, {state: Running, rungs: '0.5,,0.25', objective: '0.25', step: 40}]\n"
-                        "  controllerState: {pending: '2', stopping: '2', promoted: '1'}\n"
-                        "  conditions:\n"
-                        "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
-                        "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"
-                        "  - {type: example.com/Billed, status: 'True'}\n");
+    SCOPED_JSON *object =
+        manifest_value(SPEC PARAMETERS
+                       "  maxTrials: 9\n"
+                       "status:\n"
+                       "  observedGeneration: 2\n"
+                       "  trials: {total: 9, running: 2, succeeded: 3, failed: 1, diverged: 1, stopped: 0, paused: 1}\n"
+                       "  best: {trial: s-2, objective: '0.25', parameters: [{name: a.b, value: two}]}\n"
+                       "  startTime: '2026-11-20T14:00:00Z'\n"
+                       "  results: [{state: Succeeded, objective: '0.25', values: '1,0.5'}, {state: Failed, values: "
+                       "'2,0.5'}, {state: Running, rungs: '0.5,,0.25', objective: '0.25', step: 40}]\n"
+                       "  controllerState: {pending: '2', stopping: '2', promoted: '1'}\n"
+                       "  conditions:\n"
+                       "  - {type: Running, status: 'True', observedGeneration: 2, lastTransitionTime: "
+                       "'2026-11-20T14:00:00Z', reason: TrialsRunning, message: m}\n"
+                       "  - {type: example.com/Billed, status: 'True'}\n");
     cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
     cr_expect_str_eq(sweep.status.best.parameters[0].value, "two");
     cr_assert_eq(sweep.status.result_count, 3);
