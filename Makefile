@@ -475,7 +475,7 @@ check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, w
 	@BUILD=$(abspath $(BUILD)) MACHINES=all TEST_SECONDS=2400 tests/run tests/gpu/check-machines
 
 check-programs: all ## models exported from Python, and our own layers, through two PJRT plugins: bits, kills, JAX's and PyTorch's own results (packages from PyPI, once)
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/programs/check tests/programs/test_layers.sh tests/programs/test_compiled.sh
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1600 tests/run tests/programs/check tests/programs/test_layers.sh tests/programs/test_compiled.sh
 
 check-tpu: all ## presets and exported programs compiled ahead of time for five generations of TPUs, by libtpu from PyPI: memory, refusals
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=500 tests/run tests/tpu/check
