@@ -98,21 +98,15 @@ if [[ ${1:-} == lane ]]; then
         local point=$1 afterwards=$2
         kept=''
         name=life-$point-$afterwards-${scheduler,,}
-        curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
-            "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
-        watcher=$!
-        if ! crashed "$counted" "$point" "$afterwards"; then
-            echo "not ok point $point: the proxy does not start"
-            exit
-        fi
+        watch_objects "$pods_path?labelSelector=coxswain.dev/job-name%3D$name"
+        crashed "$counted" "$point" "$afterwards"
         # A job that appears while the operator holds the lease gets its first crew without a promise
         # (operator/controller/plan/first_crew.h), so the operator must be ready before.
         [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete, jobs are reconciled from now on' operator.log
         life "$name" >why
         result=$?
         where=$(where_crashed)
-        kill "$operator" "$proxy" "$watcher" 2>/dev/null
-        wait "$operator" "$proxy" "$watcher" 2>/dev/null
+        life_end
         api DELETE "$jobs_path/$name" >/dev/null
         if [[ -n $creates && ($scheduler == Removed && -n $kept || -z $where) ]]; then
             echo "not ok pod $point is created, and none was there to be removed: $(cat why)"
@@ -129,15 +123,9 @@ if [[ ${1:-} == lane ]]; then
     }
 
     for scheduler in ${CRASH_SCHEDULERS:-Coscheduling None Removed}; do
-        point=$((CRASH_FROM + lane))
-        while ((point <= CRASH_TO)) && { [[ -n $creates ]] || killed "$point" false; } && killed "$point" true; do
-            point=$((point + lanes))
-        done
+        if [[ -n $creates ]]; then lane_points true; else lane_points false true; fi
     done
     exit
 fi
 
-# ---- all lanes
-
-export CRASH_FROM=${CRASH_FROM:-1} CRASH_TO=${CRASH_TO:-60}
 lanes_run

@@ -5,6 +5,7 @@
 # side by side, processes of the script itself with a control plane of their own. tests/faultproxy counts the requests and kills.
 lanes=${CRASH_LANES:-2}
 patience=120
+export CRASH_FROM=${CRASH_FROM:-1} CRASH_TO=${CRASH_TO:-60}
 lease=apis/coordination.k8s.io/v1/namespaces/default/leases/coxswain-operator
 
 # lane_begin: the environment of a lane; the control plane is not started yet
@@ -24,7 +25,10 @@ crashed() {
     rm -f faulty victim operator.log
     "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
     proxy=$!
-    until_true $patience test -s faulty || return
+    if ! until_true $patience test -s faulty; then
+        echo "not ok point $2: the proxy does not start"
+        exit
+    fi
     api DELETE "$lease" >/dev/null # of the one before
     bash -c 'echo $$ >victim; exec "$@"' start "$bin/coxswain-operator" --kubeconfig faulty --leader-elect \
         --lease-namespace default >>operator.log 2>&1 &
@@ -39,6 +43,27 @@ has_crashed() {
 # where_crashed: "before" or "after", method and path of the request; nothing where the operator was not killed
 where_crashed() {
     sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log
+}
+
+# watch_objects PATH: writes to watch.json what a watch of these objects says, until life_end
+watch_objects() {
+    curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" "$server/$1&watch=true" >watch.json &
+    watcher=$!
+}
+
+life_end() {
+    kill "$operator" "$proxy" "$watcher" 2>/dev/null
+    wait "$operator" "$proxy" "$watcher" 2>/dev/null
+}
+
+# lane_points AFTERWARDS…: calls the script's `killed POINT AFTERWARDS` for each of this lane's points, until there are no more
+lane_points() {
+    local point afterwards
+    for ((point = CRASH_FROM + lane; point <= CRASH_TO; point += lanes)); do
+        for afterwards in "$@"; do
+            killed "$point" "$afterwards" || return
+        done
+    done
 }
 
 lanes_end() {

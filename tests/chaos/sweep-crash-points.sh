@@ -103,19 +103,13 @@ if [[ ${1:-} == lane ]]; then
     killed() {
         local point=$1 afterwards=$2 result where
         name=${kind,,}-$point-$afterwards
-        curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
-            "$server/$jobs_path?watch=true&labelSelector=coxswain.dev/sweep-name%3D$name" >watch.json &
-        watcher=$!
-        if ! crashed "$counted" "$point" "$afterwards"; then
-            echo "not ok point $point: the proxy does not start"
-            exit
-        fi
+        watch_objects "$jobs_path?labelSelector=coxswain.dev/sweep-name%3D$name"
+        crashed "$counted" "$point" "$afterwards"
         start "$name"
         { to_its_end "$name" && as_undisturbed "$name"; } >why
         result=$?
         where=$(where_crashed)
-        kill "$operator" "$proxy" "$watcher" 2>/dev/null
-        wait "$operator" "$proxy" "$watcher" 2>/dev/null
+        life_end
         api DELETE "$sweeps_path/$name" >/dev/null
         if ((result != 0)); then
             echo "not ok $kind killed at write $point, ${where:-nowhere}: $(cat why)"
@@ -130,15 +124,9 @@ if [[ ${1:-} == lane ]]; then
 
     for kind in ${CRASH_SWEEPS:-TPE ASHA PBT}; do
         undisturbed || continue
-        point=$((CRASH_FROM + lane))
-        while ((point <= CRASH_TO)) && killed "$point" false && killed "$point" true; do
-            point=$((point + lanes))
-        done
+        lane_points false true
     done
     exit
 fi
 
-# ---- all lanes
-
-export CRASH_FROM=${CRASH_FROM:-1} CRASH_TO=${CRASH_TO:-60}
 lanes_run
