@@ -42,7 +42,7 @@ struct program {
     bool predicts; /* there is an output */
     int64_t batch;
     unsigned uses;
-    const char *platform; /* that the artifacts are for; NULL: there are none, or they are for any */
+    const char *platform; /* that the artifacts were read for; NULL: the program is of layers and has none */
     struct buffer artifacts[ENTRY_COUNT];
     struct xla_client *client;
     struct xla_executable *executables[ENTRY_COUNT];
@@ -567,15 +567,14 @@ static int64_t result_bytes(const struct program *program, enum entry entry)
     return said > 0 ? said : elements * (int64_t)sizeof(float);
 }
 
-/* Of all examples of a call, with targets. */
+/* The bytes of the examples of one call: inputs and targets. */
 static int64_t example_bytes(const struct program *program)
 {
     return program->batch * (int64_t)(example_input_bytes(&program->format) + example_target_bytes(&program->format));
 }
 
 /* A device with memory of its own must hold the parameters, the examples of a call and of the one after it, and what the largest call needs
- * beside them. Otherwise the plugin would say, in
- * the middle of a run, that some allocation has failed. */
+ * beside them. Otherwise the plugin would say in the middle of a run that some allocation has failed. */
 static int check_memory(const struct program *program, struct error *error)
 {
     int64_t left = xla_client_free_memory(program->client), most = 0;

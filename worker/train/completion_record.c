@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/completion_record.h"
 
-#include <stdio.h>
-
 #include "common/contract/checkpoint_layout.h"
 #include "common/json.h"
 #include "common/scope.h"
@@ -20,7 +18,6 @@ int completion_record_write(const char *directory, const struct completion_recor
     if (status_document_print(&record->status, &status, error) < 0 ||
         json_parse(buffer_text(&status), status.length, STATUS_DOCUMENT_MAX, &parsed, error) < 0)
         return -1;
-    json_set_string(document, "jobUID", record->job_uid);
     json_set_integer(document, "step", record->step);
     if (record->exported) {
         struct json *export = json_set_object(document, "export");
@@ -46,7 +43,6 @@ int completion_record_read(const char *directory, struct completion_record *ret_
                                              .exported = export != NULL,
                                              .export_bytes = json_integer_at(export, "bytes", -1),
                                              .export_crc32c = (uint32_t)json_integer_at(export, "crc32c", -1)};
-    snprintf(ret_record->job_uid, sizeof ret_record->job_uid, "%s", json_string_at(document, "jobUID", ""));
     if (json_print(json_member(document, "status"), &status, error) < 0)
         return -1;
     return status_document_parse(buffer_text(&status), status.length, &ret_record->status, error);

@@ -16,13 +16,11 @@
 
 /* Plain values. */
 struct completion_record {
-    char job_uid[64];
     int64_t step; /* of the last checkpoint */
-    bool
-        exported; /* the job has an export; an earlier job may have left a file of the same name, so these are compared: */
-    int64_t export_bytes;
-    uint32_t export_crc32c;
-    struct status_document status; /* as the chief last reported it */
+    bool exported;
+    int64_t export_bytes;          /* of the exported file, which an earlier job's of the same name has not */
+    uint32_t export_crc32c;        /* likewise */
+    struct status_document status; /* as the chief last reported it; its job_uid says whose record this is */
 };
 
 /* Writes the record durably and replaces an older one. Call it after the export has its final name. */

@@ -439,7 +439,7 @@ bool saving_is_complete(const struct trainer *trainer, struct status_document *r
         return false;
     bool complete = step_plan_is_over(&trainer->plan, manifest.step, manifest.data_epoch, manifest.examples_consumed) &&
                     completion_record_read(trainer->checkpoint_directory, &record, NULL) == 0 &&
-                    strcmp(record.job_uid, trainer->identity->job_uid) == 0 && record.step == manifest.step &&
+                    strcmp(record.status.job_uid, trainer->identity->job_uid) == 0 && record.step == manifest.step &&
                     export_is(trainer, &record) && is_whole(trainer, &manifest);
     if (complete)
         *ret_status = record.status;
@@ -456,7 +456,6 @@ void saving_complete(const struct trainer *trainer, const struct exported *expor
                                        .exported = exported != NULL,
                                        .export_bytes = exported ? exported->bytes : 0,
                                        .export_crc32c = exported ? exported->crc32c : 0};
-    snprintf(record.job_uid, sizeof record.job_uid, "%s", trainer->identity->job_uid);
     report_get_status(trainer->report, &record.status);
     if (completion_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
         checkpoint_store_publish(trainer->store, CHECKPOINT_COMPLETION, &cause) < 0)

@@ -15,6 +15,7 @@
 
 #define NVIDIA "0x10de"
 #define GPUS_MAX 64
+#define KINDS_MAX 64    /* of PCI devices of one vendor */
 #define GOOGLE "0x1ae0" /* its number among vendors of PCI devices */
 /* The numbers of TPUs, v2 to 7x. Google makes other PCI devices too, such as the network's card of its virtual machines. */
 static const char *const tpu_numbers[] = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"};
@@ -191,21 +192,23 @@ void xla_append_settings(struct buffer *text)
         xla_append_gpus(text);
 }
 
-/* The machine's GPUs, also those that this process cannot use. */
-void xla_append_gpus(struct buffer *text)
+/* Appends the numbers of the machine's PCI devices of a vendor for which `accepts` is true, also of those that this process cannot use, and
+ * how many there are of each. */
+static void append_devices(struct buffer *text, const char *vendor,
+                           bool (*accepts)(const char *number, const char *class))
 {
-    char numbers[GPUS_MAX][16];
-    unsigned counts[GPUS_MAX] = {0}, kinds = 0;
+    char numbers[KINDS_MAX][16];
+    unsigned counts[KINDS_MAX] = {0}, kinds = 0;
     glob_t devices = {0};
     if (glob("/sys/bus/pci/devices/*", 0, NULL, &devices) == 0)
-        for (size_t i = 0; i < devices.gl_pathc && kinds < GPUS_MAX; i++) {
-            char vendor[16], class[16];
+        for (size_t i = 0; i < devices.gl_pathc && kinds < KINDS_MAX; i++) {
+            char own_vendor[16], class[16];
             unsigned k = 0;
-            read_word(devices.gl_pathv[i], "vendor", vendor, sizeof vendor);
+            read_word(devices.gl_pathv[i], "vendor", own_vendor, sizeof own_vendor);
             read_word(devices.gl_pathv[i], "class", class, sizeof class);
-            if (strcmp(vendor, NVIDIA) != 0 || strncmp(class, "0x03", 4) != 0) /* such as its sound card, or a switch */
-                continue;
             read_word(devices.gl_pathv[i], "device", numbers[kinds], sizeof numbers[kinds]);
+            if (strcmp(own_vendor, vendor) != 0 || !accepts(numbers[kinds], class))
+                continue;
             while (strcmp(numbers[k], numbers[kinds]) != 0)
                 k++;
             kinds += k == kinds;
@@ -216,20 +219,28 @@ void xla_append_gpus(struct buffer *text)
         (void)buffer_format(text, "%u x %s ", counts[k], numbers[k]);
 }
 
+/* NVIDIA makes other PCI devices too, such as a card's sound device, and switches. */
+static bool is_display(const char *number, const char *class)
+{
+    (void)number;
+    return strncmp(class, "0x03", 4) == 0;
+}
+
+static bool is_tpu(const char *number, const char *class)
+{
+    (void)class;
+    for (size_t n = 0; n < TPU_NUMBERS; n++)
+        if (strcmp(number, tpu_numbers[n]) == 0)
+            return true;
+    return false;
+}
+
+void xla_append_gpus(struct buffer *text)
+{
+    append_devices(text, NVIDIA, is_display);
+}
+
 void xla_append_tpus(struct buffer *text)
 {
-    unsigned counts[TPU_NUMBERS] = {0};
-    glob_t devices = {0};
-    if (glob("/sys/bus/pci/devices/*", 0, NULL, &devices) == 0)
-        for (size_t i = 0; i < devices.gl_pathc; i++) {
-            char vendor[16], number[16];
-            read_word(devices.gl_pathv[i], "vendor", vendor, sizeof vendor);
-            read_word(devices.gl_pathv[i], "device", number, sizeof number);
-            for (size_t n = 0; n < TPU_NUMBERS && strcmp(vendor, GOOGLE) == 0; n++)
-                counts[n] += strcmp(number, tpu_numbers[n]) == 0;
-        }
-    globfree(&devices);
-    for (size_t n = 0; n < TPU_NUMBERS; n++)
-        if (counts[n] > 0)
-            (void)buffer_format(text, "%u x %s ", counts[n], tpu_numbers[n]);
+    append_devices(text, GOOGLE, is_tpu);
 }

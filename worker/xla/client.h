@@ -3,11 +3,11 @@
  * Compiles StableHLO programs and runs them through a PJRT plugin, for worker/model/program.c. A PJRT plugin is the shared
  * library through which XLA drives CPUs, GPUs and TPUs (openxla/xla, xla/pjrt/c/pjrt_c_api.h). No other code calls PJRT.
  *
- * Arguments and results are dense row-major arrays in host memory. Any thread may call any function; several threads may run one executable at a time.
+ * Arguments and results are dense row-major arrays in host memory. Any thread may call any function; several threads may run one
+ * executable at a time.
  *
  * Life cycle: xla_options_init -> xla_client_open -> xla_executable_compile, xla_kept_new … xla_kept_free, xla_executable_free ->
- * xla_client_close. A
- * plugin that was opened stays in the process, because plugins cannot be unloaded safely.
+ * xla_client_close. A plugin that was opened stays in the process, because plugins cannot be unloaded safely.
  *
  * One process at a time can open a machine's TPUs, and keeps them until it ends. Several can share a GPU.
  *

@@ -29,11 +29,22 @@ struct scene {
     struct trainer trainer;
 };
 
+/* A process of that job, which has evaluated. */
+static void begin(struct scene *scene, const struct identity *job_identity)
+{
+    const struct report_options options = {.job_uid = job_identity->job_uid, .role = "worker", .http_port = -1};
+    struct error error = ERROR_INIT;
+    if (scene->trainer.report != NULL)
+        report_free(scene->trainer.report);
+    scene->trainer.identity = job_identity;
+    cr_assert_eq(report_open(&options, &scene->trainer.report, &error), 0, "%s", error.message);
+    report_evaluation(scene->trainer.report, LAST, 0.25, 0.5, NAN);
+}
+
 /* Sets up a job whose last checkpoint is complete, with an export of another job beside it. */
 static void set_up(struct scene *scene)
 {
     struct error error = ERROR_INIT;
-    const struct report_options options = {.job_uid = "job", .role = "worker", .http_port = -1};
     snprintf(scene->directory, sizeof scene->directory, "%s", test_directory());
     snprintf(scene->path, sizeof scene->path, "%s/w.safetensors", scene->directory);
     scene->trainer = (struct trainer){.identity = &identity,
@@ -45,8 +56,7 @@ static void set_up(struct scene *scene)
     cr_assert_eq(checkpoint_store_begin(scene->trainer.store, true, &error), 0, "%s", error.message);
     cr_assert_eq(test_save(scene->trainer.store, LAST, &error), 0, "%s", error.message);
     cr_assert_eq(file_write(scene->path, "of another job", 14, &error), 0, "%s", error.message);
-    cr_assert_eq(report_open(&options, &scene->trainer.report, &error), 0, "%s", error.message);
-    report_evaluation(scene->trainer.report, LAST, 0.25, 0.5, NAN);
+    begin(scene, &identity);
 }
 
 /* Exports, and records that the job is complete, with a validation loss. */
@@ -91,7 +101,7 @@ Test(completion_record, is_of_the_last_checkpoint_also_where_that_lies_behind_th
     set_up(&scene);
     static const struct identity later = {.job_uid = "later"};
     scene.trainer.plan.total_steps = LAST - 2;
-    scene.trainer.identity = &later; /* it has no step to save */
+    begin(&scene, &later); /* it has no step to save */
     cr_expect_not(is_complete(&scene));
     end(&scene);
     cr_expect(is_complete(&scene), "else each start exports once more");
