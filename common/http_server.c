@@ -429,10 +429,10 @@ int http_server_start(const struct http_server_options *options, struct http_ser
         errno = pthread_create(&server->thread, NULL, serve, server);
     if (server->stop < 0 || errno != 0) {
         error_set_errno(error, "cannot start the thread of the HTTP server on port %u", options->port);
-        MHD_stop_daemon(server->daemon);
         if (server->stop >= 0)
             close(server->stop);
-        free(server);
+        server->stop = -1; /* there is no thread to end */
+        http_server_free(server);
         return -1;
     }
     *ret_server = server;

@@ -104,6 +104,13 @@ const struct status_metric *status_document_metric(const struct status_document 
     return i < document->metric_count ? &document->metrics[i] : NULL;
 }
 
+void status_document_remove_metric(struct status_document *document, const char *name)
+{
+    unsigned i = metric_index(document, name);
+    if (i < document->metric_count)
+        document->metrics[i] = document->metrics[--document->metric_count];
+}
+
 struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
                                                  int64_t step)
 {
@@ -151,9 +158,9 @@ static void metrics_to_json(const struct status_document *document, struct json 
     }
 }
 
-int status_document_print(const struct status_document *document, struct buffer *out, struct error *error)
+struct json *status_document_to_json(const struct status_document *document)
 {
-    SCOPED_JSON *object = json_new_object();
+    struct json *object = json_new_object();
     EACH(member, strings)
     if (*(char *)in(document, member))
         json_set_string(object, member->name, in(document, member));
@@ -173,6 +180,12 @@ int status_document_print(const struct status_document *document, struct buffer 
         clock_format_seconds(document->updated_at_ms, time);
         json_set_string(object, "updatedAt", time);
     }
+    return object;
+}
+
+int status_document_print(const struct status_document *document, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *object = status_document_to_json(document);
     return json_print(object, out, error);
 }
 

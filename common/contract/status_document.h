@@ -25,6 +25,7 @@
 
 #include "common/buffer.h"
 #include "common/error.h"
+#include "common/json.h"
 
 #define STATUS_DOCUMENT_MAX (64 * 1024)
 #define STATUS_METRICS_MAX 16
@@ -110,6 +111,8 @@ const struct status_metric *status_document_metric(const struct status_document 
  * metrics already, or the name is too long. */
 struct status_metric *status_document_set_metric(struct status_document *document, const char *name, double value,
                                                  int64_t step);
+/* Removes the metric of that name, if there is one. */
+void status_document_remove_metric(struct status_document *document, const char *name);
 /* Returns whether a metric's name has a control character, which a terminal might obey. */
 bool status_name_has_control_character(const char *name);
 /* Sets a step, an epoch or a total of them to the value that a script reports, rounded down: some scripts report fractions of epochs.
@@ -118,6 +121,8 @@ void status_count_set(int64_t *count, double value);
 /* Returns whether the document has a step, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);
 
+/* The caller frees the result. */
+struct json *status_document_to_json(const struct status_document *document);
 int status_document_print(const struct status_document *document, struct buffer *out, struct error *error);
 /* Parses untrusted text. Fails with ERROR_INVALID or ERROR_TOO_LARGE. */
 int status_document_parse(const char *text, size_t length, struct status_document *ret_document, struct error *error);

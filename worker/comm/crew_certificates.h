@@ -31,7 +31,7 @@ bool crew_certificates_are_set(void);
 
 /* Returns the identity to use now. Reads files that have changed again; if a file is broken or missing, its last contents are used. */
 void crew_identity_now(struct crew_identity *ret_identity);
-/* Reads files that have changed again, too, and returns a number that is another one whenever crew_identity_now would return another identity. */
+/* Reads files that have changed again, and returns a number that changes whenever the result of crew_identity_now would. */
 uint64_t crew_identity_number(void);
 void crew_identity_release(struct crew_identity *identity);
 

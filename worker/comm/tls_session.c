@@ -152,30 +152,31 @@ static SSL_CTX *new_context(bool by_key)
     return context;
 }
 
-/* The contexts of all sessions. To make one takes as long as a handshake, which strangers would cause for nothing. */
+/* The contexts of all sessions. Making one takes as long as a handshake, so a stranger that only connects must not cause it. */
 static struct {
     pthread_mutex_t lock;
-    SSL_CTX *by_key, *by_certificates; /* NULL: not made yet */
-    uint64_t identity;                 /* the number of the identity that by_certificates presents */
+    struct made_context {
+        SSL_CTX *context;  /* NULL: not made yet */
+        uint64_t identity; /* the number of the identity that it presents; 0: the job's key */
+    } by_key, by_certificates;
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The caller frees its reference. */
 static SSL_CTX *get_context(bool by_key)
 {
     SCOPED_LOCK(&made.lock);
-    SSL_CTX **context = by_key ? &made.by_key : &made.by_certificates;
+    struct made_context *one = by_key ? &made.by_key : &made.by_certificates;
     uint64_t identity = by_key ? 0 : crew_identity_number();
-    if (!by_key && *context != NULL && identity != made.identity) {
-        SSL_CTX_free(*context);
-        *context = NULL;
+    if (one->identity != identity) {
+        SSL_CTX_free(one->context);
+        one->context = NULL;
     }
-    if (*context == NULL)
-        *context = new_context(by_key);
-    if (!by_key)
-        made.identity = identity;
-    if (*context != NULL)
-        SSL_CTX_up_ref(*context);
-    return *context;
+    if (one->context == NULL)
+        one->context = new_context(by_key);
+    one->identity = identity;
+    if (one->context != NULL)
+        SSL_CTX_up_ref(one->context);
+    return one->context;
 }
 
 int tls_session_new(int socket, bool answers, struct tls_session **ret_session, struct error *error)

@@ -39,7 +39,7 @@ const char *arithmetic_difference_words(enum arithmetic_part part)
 {
     static const char *const words[ARITHMETIC_PARTS] = {
         [ARITHMETIC_THREADS] = "another number of threads",
-        [ARITHMETIC_PROCESSOR] = "another kind of processor or TPU",
+        [ARITHMETIC_PROCESSOR] = "another kind of processor, TPU or GPU",
         [ARITHMETIC_PLUGIN] = "another PJRT plugin",
         [ARITHMETIC_SETTINGS] = "another XLA_FLAGS or LIBTPU_INIT_ARGS",
     };

@@ -6,8 +6,8 @@
  * Arithmetics are named as device_arithmetic names them. A processor supports its best one and all
  * below that (avx512 > avx2 > portable); a GPU supports only its own. Where XLA computes the model
  * (docs/programs.md), the bits also depend on its code. In that case further parts follow the device's
- * name, each behind a slash: the number of threads (0: on TPUs), and digests of what the processor can
- * do or the kind of TPU, of the plugin, and of the compilers' settings ("avx512/4/5a0c…/…/…").
+ * name, each behind a slash: the number of threads (0: on TPUs and GPUs), and digests of what the processor can
+ * do or the kind of TPU or GPU, of the plugin, and of the compilers' settings ("avx512/4/5a0c…/…/…").
  * Members that differ in one of these have no arithmetic in common.
  */
 #ifndef COXSWAIN_COORDINATION_ARITHMETIC_H

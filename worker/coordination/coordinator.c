@@ -331,7 +331,7 @@ static bool cannot_join(const struct coordinator *coordinator, const char *best)
     return coordinator->arithmetic[0] != '\0' && arithmetic_in_common(coordinator->arithmetic, best) == NULL;
 }
 
-/* What gives all the same code. */
+/* What the user can change so that all members run the same code. */
 static const char *const remedies[ARITHMETIC_PARTS] = {
     [ARITHMETIC_PROCESSOR] = "choose nodes of one kind for all",
     [ARITHMETIC_PLUGIN] = "give all the same image or devices.plugin",

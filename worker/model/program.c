@@ -540,9 +540,9 @@ static int check_platform(const struct program *program, struct error *error)
 
 int program_open_engine(struct program *program, const struct xla_options *options, struct error *error)
 {
-    if (program->client != NULL)
-        return 0;
-    return xla_client_open(options, &program->client, error) < 0 ? -1 : check_platform(program, error);
+    if (program->client == NULL && xla_client_open(options, &program->client, error) < 0)
+        return -1;
+    return check_platform(program, error);
 }
 
 /* What the worker has written itself is nothing that the user could correct: the plugin does not suit. */

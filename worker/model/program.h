@@ -37,9 +37,9 @@ enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS =
 #define PROGRAM_USES_MAX 7
 #define PROGRAM_USES_ALL 0 /* all that the program has */
 
-/* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`. If the document names files
- * for `platform` ("cpu", "tpu"; it must outlive the program), these are read; if not, the files that it names first. ERROR_INVALID says which
- * member of program.json is wrong and what it should be. */
+/* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`. If the document names files for
+ * `platform` ("cpu", "tpu", "cuda"; it must outlive the program), these are read; if not, the files that it names first. ERROR_INVALID says
+ * which member of program.json is wrong and what it should be. */
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
                  struct error *error);
 /* Parses a document alone; no function can be run then. For tests and fuzzing. */
@@ -112,8 +112,8 @@ struct program_call {
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);
 /* The same in steps: program_begin begins to bring the examples to the device; program_start lets it compute; program_finish returns once
- * gradients, sums and outputs are there; then program_pending_free. While one call computes, the next one may begin. What the call points to
- * must stay until it has been freed. */
+ * gradients, sums and outputs are there; then program_pending_free. While one call computes, the next one may begin. What the call points
+ * to must stay until it has been freed. */
 struct program_pending;
 int program_begin(struct program *program, const struct program_call *call, struct program_pending **ret_pending,
                   struct error *error);

@@ -383,6 +383,8 @@ void report_step(struct report *report, struct step_report step, int64_t example
 void report_best(struct report *report, int64_t step, double loss, double accuracy)
 {
     pthread_mutex_lock(&report->mutex);
+    status_document_remove_metric(&report->status, METRIC_BEST_LOSS);
+    status_document_remove_metric(&report->status, METRIC_BEST_ACCURACY);
     set_metric(&report->status, METRIC_BEST_LOSS, loss, step);
     set_metric(&report->status, METRIC_BEST_ACCURACY, accuracy, step);
     publish(report);

@@ -61,7 +61,7 @@ void report_step(struct report *report, struct step_report step, int64_t example
 void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity);
 
 /* Reports the evaluation whose weights are kept as the best ones (best.h), as metrics of their own. `accuracy` is NAN if the model has
- * none. */
+ * none. A loss that is not finite: no weights are kept. */
 void report_best(struct report *report, int64_t step, double loss, double accuracy);
 
 /* Sets the step of the newest durable checkpoint in the status. */

@@ -76,8 +76,7 @@ static void warn_of_filler(const struct trainer *trainer)
         report_warn(trainer->report,
                     "%d %% of what the program computes only fills up its calls of %lld examples, since the logical "
                     "shards have %lld: export it with a batch of %lld, or change training.batchSize or logicalShards",
-                    share, (long long)batch,
-                    (long long)step_plan_fitting_call(&trainer->plan, trainer->plan.global_batch),
+                    share, (long long)batch, (long long)step_plan_largest_shard(&trainer->plan),
                     (long long)step_plan_fitting_call(&trainer->plan, batch));
 }
 

@@ -76,8 +76,8 @@ static struct mark read_mark(const struct trainer *trainer)
     return mark;
 }
 
-/* What is promised is what a final export will have, unless it cannot be written. */
-static void tell(const struct best *best)
+/* Reports the evaluation that a final export will have, unless its weights cannot be written. */
+static void report_promised(const struct best *best)
 {
     report_best(best->trainer->report, best->promised.step, best->promised.loss, best->promised.accuracy);
 }
@@ -89,7 +89,7 @@ void best_begin(struct trainer *trainer)
     struct best *best = memory_allocate(1, sizeof *best);
     best->trainer = trainer;
     best->stored = best->promised = read_mark(trainer);
-    tell(best);
+    report_promised(best);
     pthread_mutex_init(&best->mutex, NULL);
     condition_init(&best->changed);
     trainer->best = best;
@@ -143,9 +143,10 @@ static void write_next(struct best *best)
     best->writes = false;
     if (result == 0)
         best->stored = kept->mark;
-    else if (!best->waits)
+    else if (!best->waits) {
         best->promised = best->stored;
-    tell(best);
+        report_promised(best);
+    }
     pthread_cond_broadcast(&best->changed);
 }
 
@@ -191,7 +192,7 @@ static int keep(struct best *best, const struct gathered_model *model, struct ma
     kept->mark = mark;
     best->waits = result == 0;
     best->promised = best->waits ? mark : best->writes ? best->kept[best->at_work].mark : best->stored;
-    tell(best);
+    report_promised(best);
     pthread_cond_broadcast(&best->changed);
     return result;
 }

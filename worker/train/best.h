@@ -20,14 +20,16 @@
 #include "worker/train/trainer.h"
 
 struct best;
+struct exported;
+struct gathered_model;
 
 /* Starts to keep the best weights, if the job asks for it and this process is a chief that has written its
  * incarnation record (saving_begin). Reads the lowest loss so far from the file of an earlier chief of this job. */
 void best_begin(struct trainer *trainer);
 
-/* Keeps the present weights if their loss is the lowest so far, and reports that evaluation as the best (report_best). Every rank calls this after an
- * evaluation; the chief decides and writes. A file that cannot be written is only a warning; the
- * errors returned are those of the crew's communication. */
+/* Keeps the present weights if their loss is the lowest so far, and reports that evaluation as the best (report_best). Every rank calls
+ * this after an evaluation; the chief decides and writes. A file that cannot be written is only a warning; the errors returned are those
+ * of the crew's communication. */
 int best_consider(struct trainer *trainer, const struct evaluation_metrics *metrics, struct error *error);
 /* Waits until the background thread has written everything or reported its failure. */
 void best_wait(struct trainer *trainer);
@@ -37,9 +39,7 @@ bool best_wait_for(struct trainer *trainer, int64_t ms);
 void best_free(struct best *best);
 
 /* Writes the final export in the chief: the best weights if the job asks for these, else `model`,
- * which holds the last ones. */
-struct exported;
-struct gathered_model;
+ * which holds the last ones. `ret_exported`: the file's size and checksum. */
 int best_export(struct trainer *trainer, const struct gathered_model *model, struct exported *ret_exported,
                 struct error *error);
 

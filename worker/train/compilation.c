@@ -41,7 +41,7 @@
 
 /* ---------------------------------------------------------------- the cache */
 
-/* Writes a digest of the text, the shortest that tells apart what people have by chance. */
+/* Writes a digest of the text, long enough to tell apart what differs by chance, not on purpose. */
 static void write_digest(const struct buffer *text, char ret_digest[2 * PART_BYTES + 1])
 {
     unsigned char digest[HMAC_BYTES];
@@ -55,11 +55,14 @@ static void describe_code(struct trainer *trainer, const struct xla_options *opt
     struct stat plugin = {0};
     char digests[3][2 * PART_BYTES + 1];
     SCOPED_BUFFER text = BUFFER_INIT(1 << 16);
-    bool on_tpus = options->tpus > 0 && options->cpu_devices == 0;
-    if (on_tpus)
+    const char *platform = xla_options_platform(options);
+    bool on_cpus = strcmp(platform, "cpu") == 0;
+    if (on_cpus)
+        xla_append_processor(CPU_INFO, &text);
+    else if (strcmp(platform, "tpu") == 0)
         xla_append_tpus(&text);
     else
-        xla_append_processor(CPU_INFO, &text);
+        xla_append_gpus(&text);
     write_digest(&text, digests[0]);
     buffer_clear(&text);
     (void)stat(options->plugin, &plugin);
@@ -68,7 +71,7 @@ static void describe_code(struct trainer *trainer, const struct xla_options *opt
     buffer_clear(&text);
     xla_append_settings(&text);
     write_digest(&text, digests[2]);
-    snprintf(trainer->code, sizeof trainer->code, "/%d/%s/%s/%s", on_tpus ? 0 : threads, digests[0], digests[1],
+    snprintf(trainer->code, sizeof trainer->code, "/%d/%s/%s/%s", on_cpus ? threads : 0, digests[0], digests[1],
              digests[2]);
 }
 
@@ -88,6 +91,8 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
                         (intmax_t)plugin.st_mtime, threads, options->tpus, options->cpu_devices);
     xla_append_processor(CPU_INFO, &text);
     xla_append_tpus(&text);
+    if (options->gpus > 0)
+        xla_append_gpus(&text);
     xla_append_settings(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);

@@ -13,18 +13,14 @@ int completion_record_write(const char *directory, const struct completion_recor
 {
     SCOPED_FREE char *path = file_path_join(directory, CHECKPOINT_COMPLETION);
     SCOPED_JSON *document = json_new_object();
-    SCOPED_BUFFER status = BUFFER_INIT(STATUS_DOCUMENT_MAX), text = BUFFER_INIT(RECORD_BYTES_MAX);
-    struct json *parsed;
-    if (status_document_print(&record->status, &status, error) < 0 ||
-        json_parse(buffer_text(&status), status.length, STATUS_DOCUMENT_MAX, &parsed, error) < 0)
-        return -1;
+    SCOPED_BUFFER text = BUFFER_INIT(RECORD_BYTES_MAX);
     json_set_integer(document, "step", record->step);
     if (record->exported) {
         struct json *export = json_set_object(document, "export");
         json_set_integer(export, "bytes", record->export_bytes);
         json_set_integer(export, "crc32c", record->export_crc32c);
     }
-    json_set(document, "status", parsed);
+    json_set(document, "status", status_document_to_json(&record->status));
     if (sealed_document_print(document, &text, error) < 0 || file_replace(path, text.data, text.length, error) < 0)
         return -1;
     return file_sync_directory(directory, error);

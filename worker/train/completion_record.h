@@ -18,8 +18,8 @@
 struct completion_record {
     int64_t step; /* of the last checkpoint */
     bool exported;
-    int64_t export_bytes;          /* of the exported file, which an earlier job's of the same name has not */
-    uint32_t export_crc32c;        /* likewise */
+    int64_t export_bytes; /* size and CRC-32C of the exported file; an earlier job's file of the same name has others */
+    uint32_t export_crc32c;
     struct status_document status; /* as the chief last reported it; its job_uid says whose record this is */
 };
 

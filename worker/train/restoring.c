@@ -95,7 +95,9 @@ static void compare_arithmetic(struct trainer *trainer, const struct manifest *m
             trainer->report,
             "the checkpoint of step %lld was computed with %.*s arithmetic, and this worker has %s: the bits may "
             "differ from here on",
-            (long long)manifest->step, (int)(arithmetic_length(then) % ARITHMETIC_MAX), then, device);
+            (long long)manifest->step,
+            (int)(arithmetic_length(then) < ARITHMETIC_MAX ? arithmetic_length(then) : ARITHMETIC_MAX - 1), then,
+            device);
     enum arithmetic_part part = arithmetic_difference(then, now);
     if (part < ARITHMETIC_PARTS && strchr(then, '/') != NULL && strchr(now, '/') != NULL)
         report_warn(

@@ -65,9 +65,9 @@ struct json *saving_describe_optimizer(const struct trainer *trainer);
  * evaluated and exported since. A chief that replaces one lost at the very end then has nothing to do but to report `ret_status`, what
  * that one last reported. */
 bool saving_is_complete(const struct trainer *trainer, struct status_document *ret_status);
+struct exported;
 /* Writes that record (completion_record.h) in the chief, before the others leave. `exported` NULL: the job has no export. A record
  * that cannot be written is only a warning: without it a successor evaluates and exports again. */
-struct exported;
 void saving_complete(const struct trainer *trainer, const struct exported *exported);
 
 #endif

@@ -150,9 +150,9 @@ bool step_plan_is_over(const struct step_plan *plan, int64_t step, int64_t data_
     return step >= find_last_step(plan, step, data_epoch, consumed);
 }
 
-static int64_t calls_of(int64_t shard, int64_t call)
+int64_t step_plan_largest_shard(const struct step_plan *plan)
 {
-    return (shard + call - 1) / call;
+    return divide_up(plan->global_batch, plan->logical_shards);
 }
 
 /* Shards differ by one example at most. */
@@ -160,14 +160,14 @@ int step_plan_filler(const struct step_plan *plan, int64_t call)
 {
     int64_t shard = plan->global_batch / plan->logical_shards, larger = plan->global_batch % plan->logical_shards;
     int64_t computed =
-        call * ((plan->logical_shards - larger) * calls_of(shard, call) + larger * calls_of(shard + 1, call));
+        call * ((plan->logical_shards - larger) * divide_up(shard, call) + larger * divide_up(shard + 1, call));
     return (int)((computed - plan->global_batch) * 100 / computed);
 }
 
 int64_t step_plan_fitting_call(const struct step_plan *plan, int64_t call)
 {
-    int64_t shard = calls_of(plan->global_batch, plan->logical_shards);
-    return calls_of(shard, calls_of(shard, call));
+    int64_t shard = step_plan_largest_shard(plan);
+    return divide_up(shard, divide_up(shard, call));
 }
 
 int64_t step_plan_place(const struct step_plan *plan, int64_t step)

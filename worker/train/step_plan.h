@@ -51,9 +51,12 @@ void step_plan_go_on(struct step_plan *plan, int64_t step, int64_t data_epoch, i
 /* Returns whether the run is complete at this place. */
 bool step_plan_is_over(const struct step_plan *plan, int64_t step, int64_t data_epoch, int64_t consumed);
 
-/* Returns how many of the examples that a whole step computes in calls of `call` examples only fill up a call, in per cent. */
+/* Returns the examples of the largest logical shard. */
+int64_t step_plan_largest_shard(const struct step_plan *plan);
+/* A call always computes `call` examples; the last one of a shard is filled up. Returns how much of what a step computes is such filler, in
+ * per cent. */
 int step_plan_filler(const struct step_plan *plan, int64_t call);
-/* Returns how large calls may be at most so that the largest shard takes no more of them than with `call`, and hardly any filler. */
+/* Returns the smallest size of calls with which the largest shard takes as many calls as with `call`. */
 int64_t step_plan_fitting_call(const struct step_plan *plan, int64_t call);
 
 /* Return the place of `step` in the learning rate schedule, and the length of the schedule, counted

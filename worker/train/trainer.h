@@ -66,9 +66,9 @@ struct trainer {
     struct device_stream *stream;            /* for evaluations */
     struct graph *graph;                     /* of the first device */
     struct program *program;                 /* NULL: the worker's own operations compute the model */
-    char code[ARITHMETIC_MAX / 2 +
-              8];       /* what the bits of the program's code depend on (coordination/arithmetic.h); "": no program */
-    int wanted_threads; /* the process must start anew with so many (compute_threads.h); 0: it need not */
+    /* What the bits of the program's code depend on (coordination/arithmetic.h); "": no program. */
+    char code[ARITHMETIC_MAX / 2 + 8];
+    int wanted_threads; /* restart the process with this number of threads (compute_threads.h); 0: no need */
     struct dataset *training, *validation;
     struct trained_on trained_on; /* of the weights that inference has loaded */
     struct sampler sampler;
@@ -117,8 +117,8 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer);
 /* Returns the address to listen on; NULL: all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 
-/* Writes what the bits of this process depend on (coordination/arithmetic.h): its device's arithmetic, and what belongs to a program's code if
- * the job promises the same bits for it. */
+/* Writes what the bits of this process depend on (coordination/arithmetic.h): its device's arithmetic, and what belongs to a program's code
+ * if the job promises the same bits for it. */
 void trainer_name_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX]);
 
 /* Implement strategy_options.learning_rate and .votes; `trainer` is their context. */

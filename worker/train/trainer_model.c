@@ -84,11 +84,6 @@ int trainer_open_program(struct trainer *trainer, struct error *error)
 }
 
 /* A call takes a logical shard, and the shards are those of the checkpoint that the run goes on from. */
-static int64_t examples_of_shard(const struct step_plan *plan)
-{
-    return (plan->global_batch + plan->logical_shards - 1) / plan->logical_shards;
-}
-
 int trainer_lower_model(struct trainer *trainer, struct error *error)
 {
     const struct job_document *job = trainer->job;
@@ -101,7 +96,7 @@ int trainer_lower_model(struct trainer *trainer, struct error *error)
     unsigned uses = PROGRAM_EVALUATES | (trains ? PROGRAM_TRAINS : 0);
     xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, PROGRAM_TRAINS),
                      trainer->identity->pjrt_cpu_devices);
-    if (compilation_lower(job, examples_of_shard(&trainer->plan), uses, &trainer->program, error) < 0)
+    if (compilation_lower(job, step_plan_largest_shard(&trainer->plan), uses, &trainer->program, error) < 0)
         return -1;
     if (trainer->crew.part != CREW_SERVES &&
         compilation_run(trainer, NULL, uses, &options, trainer_threads(trainer), error) < 0)

@@ -9,14 +9,17 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "common/memory.h"
+#include "common/scope.h"
 
 /* XLA's own default takes the fastest of a GPU's kernels, which differs from time to time. */
 #define SAME_BITS "--xla_gpu_deterministic_ops=true"
 
+#define GPUS_MAX 64  /* of one process */
+#define KINDS_MAX 64 /* of PCI devices of one vendor */
+/* Numbers of vendors of PCI devices. */
 #define NVIDIA "0x10de"
-#define GPUS_MAX 64
-#define KINDS_MAX 64    /* of PCI devices of one vendor */
-#define GOOGLE "0x1ae0" /* its number among vendors of PCI devices */
+#define GOOGLE "0x1ae0"
 /* The numbers of TPUs, v2 to 7x. Google makes other PCI devices too, such as the network's card of its virtual machines. */
 static const char *const tpu_numbers[] = {"0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"};
 #define TPU_NUMBERS (sizeof tpu_numbers / sizeof *tpu_numbers)
@@ -90,15 +93,14 @@ static void find_cuda(struct xla_options *options)
 void xla_set_gpus(unsigned gpus, bool same_bits)
 {
     const char *flags = getenv("XLA_FLAGS");
-    char number[16], more[4096];
+    char number[16];
     snprintf(number, sizeof number, "%u", gpus);
     (void)(gpus > 0 ? setenv(ENV_PJRT_GPUS, number, 1) : unsetenv(ENV_PJRT_GPUS));
     if (gpus == 0 || !same_bits || (flags != NULL && strstr(flags, SAME_BITS) != NULL))
         return;
     bool has_others = flags != NULL && *flags != '\0';
-    if (snprintf(more, sizeof more, "%s%s" SAME_BITS, has_others ? flags : "", has_others ? " " : "") <
-        (int)sizeof more)
-        (void)setenv("XLA_FLAGS", more, 1);
+    SCOPED_FREE char *more = memory_format("%s%s" SAME_BITS, has_others ? flags : "", has_others ? " " : "");
+    (void)setenv("XLA_FLAGS", more, 1);
 }
 
 static unsigned gpus_of_environment(void)
@@ -188,8 +190,6 @@ void xla_append_settings(struct buffer *text)
         if (value != NULL && *value != '\0')
             (void)buffer_format(text, "%s=%s ", names[i], value);
     }
-    if (gpus_of_environment() > 0)
-        xla_append_gpus(text);
 }
 
 /* Appends the numbers of the machine's PCI devices of a vendor for which `accepts` is true, also of those that this process cannot use, and
@@ -205,9 +205,11 @@ static void append_devices(struct buffer *text, const char *vendor,
             char own_vendor[16], class[16];
             unsigned k = 0;
             read_word(devices.gl_pathv[i], "vendor", own_vendor, sizeof own_vendor);
+            if (strcmp(own_vendor, vendor) != 0)
+                continue;
             read_word(devices.gl_pathv[i], "class", class, sizeof class);
             read_word(devices.gl_pathv[i], "device", numbers[kinds], sizeof numbers[kinds]);
-            if (strcmp(own_vendor, vendor) != 0 || !accepts(numbers[kinds], class))
+            if (!accepts(numbers[kinds], class))
                 continue;
             while (strcmp(numbers[k], numbers[kinds]) != 0)
                 k++;

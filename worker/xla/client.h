@@ -83,8 +83,7 @@ void xla_append_gpus(struct buffer *text);
 /* Appends which instructions this machine's processor has for compilers to use, and its kind where that is ARM's, from a file like
  * /proc/cpuinfo. What kernels add to its flags for other purposes does not count. */
 void xla_append_processor(const char *path, struct buffer *text);
-/* Appends what compiled code depends on beside the program, the plugin and TPUs: the environment variables that are settings of XLA's
- * compilers (XLA_FLAGS, LIBTPU_INIT_ARGS) and, if xla_set_gpus has set any, the kinds of GPUs. */
+/* Appends the values of the environment variables that are settings of XLA's compilers (XLA_FLAGS, LIBTPU_INIT_ARGS). */
 void xla_append_settings(struct buffer *text);
 
 /* Opens the plugin and its devices. ERROR_UNSUPPORTED: there is no such plugin, the file is none, its version is too old

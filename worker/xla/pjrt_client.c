@@ -161,8 +161,10 @@ static unsigned create_options(const struct xla_options *wanted, PJRT_NamedValue
 static int blame_machine(const struct xla_options *wanted, struct error *error)
 {
     SCOPED_BUFFER gpus = BUFFER_INIT(4096);
+    if (!is_for_gpus(wanted))
+        return -1;
     xla_append_gpus(&gpus);
-    if (!is_for_gpus(wanted) || gpus.length > 0)
+    if (gpus.length > 0)
         return -1;
     error->kind = ERROR_UNSUPPORTED;
     return error_wrap(error, "the job is for GPUs, and this machine has none; choose nodes that have some");

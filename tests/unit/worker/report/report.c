@@ -215,3 +215,23 @@ Test(report, a_log_that_ends_is_not_flushed, .init = drop_lines, .fini = restore
     }
     remove_directory(directory);
 }
+
+/* The first best weights could not be written: nobody may compare by an evaluation whose weights do not exist. */
+Test(report, best_weights_that_are_not_kept_are_not_reported)
+{
+    struct report *report;
+    struct status_document status;
+    const struct report_options options = {.job_uid = "job", .role = "worker", .http_port = -1};
+    cr_assert_eq(report_open(&options, &report, NULL), 0);
+    report_evaluation(report, 5, 0.75, 0.5, NAN);
+    report_best(report, 5, 0.75, 0.5);
+    report_get_status(report, &status);
+    cr_assert_not_null(status_document_metric(&status, "bestValidationLoss"));
+    cr_assert_not_null(status_document_metric(&status, "bestValidationAccuracy"));
+    report_best(report, 0, INFINITY, NAN);
+    report_get_status(report, &status);
+    cr_expect_null(status_document_metric(&status, "bestValidationLoss"));
+    cr_expect_null(status_document_metric(&status, "bestValidationAccuracy"));
+    cr_expect_eq(status_document_metric(&status, "validationLoss")->value, 0.75);
+    report_free(report);
+}
