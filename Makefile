@@ -220,8 +220,9 @@ product_flags = $(if $(findstring undefined,$(SANITIZE)),$(if $(filter worker/de
 pointer_checks_once := -fno-sanitize=null,alignment,object-size,pointer-overflow
 
 # A first build takes minutes: it says how many of its files are compiled.
-first_files := $(if $(wildcard $(BUILD)/obj),,$(words $(foreach r,$(ROOMS),$(sources_$(r)))))
-count = $(if $(first_files),$(eval counted += .) [$(words $(counted))/$(first_files)])
+is_first := $(if $(wildcard $(BUILD)/obj),,1)
+compiled = $(foreach r,$(ROOMS),$(sources_$(r))) $(foreach p,$(PROGRAMS),$(folder_$(program_room_$(p)))/main.c) $(call find_sources,$(generator_folder))
+count = $(if $(is_first),$(eval counted += .) [$(words $(counted))/$(words $(compiled))])
 
 $(BUILD)/obj/%.o: %.c $(CONFIGURATION)
 	$(call say,CC,'$<$(count)')

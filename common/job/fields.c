@@ -138,7 +138,7 @@ static const struct field devices_fields[] = {
      .fallback = "CPU",
      .description =
          "Type of the devices that compute: CPU, GPU, TPU, or Auto for a GPU if there is one and otherwise the "
-         "CPU. On TPUs XLA runs the model, on GPUs if the model is a program or plugin is given."},
+         "CPU. XLA runs the model on TPUs, and on other devices if the model is a program or plugin is given."},
     {.name = "count",
      .kind = FIELD_INTEGER,
      MEMBER(devices_spec, count),
@@ -167,8 +167,8 @@ static const struct field devices_fields[] = {
      FORMAT(ABSOLUTE_PATH),
      .description =
          "The PJRT plugin through which XLA runs the model, also one of layers on CPUs and GPUs: the path of a shared "
-         "library in the image. Default for programs (model.program) and for TPU: what the image's variable "
-         "COXSWAIN_PJRT_PLUGIN says, or where libtpu.so is found for TPU and xla_cuda_plugin.so for GPU."},
+         "library in the image. Default for programs (model.program) and for TPU: the path in the image's variable "
+         "COXSWAIN_PJRT_PLUGIN, otherwise that of libtpu.so for TPU, or of xla_cuda_plugin.so for GPU."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 

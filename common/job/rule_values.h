@@ -11,8 +11,8 @@
 
 #include "common/json.h"
 
-/* Returns the value at the path or, if there is none, at the path in the section coxswain: so a rule's C function works on the spec of a job
- * and on a job document. */
+/* Returns the value at the path or, if there is none, at the path in the section coxswain: so a rule's C function works on the spec of a
+ * job and on a job document. */
 static inline const struct json *rule_at(const struct json *self, const char *path)
 {
     const struct json *value = json_at(self, path);

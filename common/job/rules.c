@@ -214,9 +214,9 @@ static bool plugin_recompute(const struct json *self, const struct json *old)
 static bool tpu_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool by_xla =
-        rule_is(self, "devices.type", "TPU") || (rule_is(self, "devices.type", "GPU") && rule_uses_plugin(self));
-    return !by_xla || !rule_has(self, "strategy.type") || rule_is_one_of(self, "strategy.type", tpu_strategies);
+    static const char *const by_xla[] = {"GPU", "TPU", NULL};
+    return !(rule_uses_plugin(self) && rule_is_one_of(self, "devices.type", by_xla)) ||
+           !rule_has(self, "strategy.type") || rule_is_one_of(self, "strategy.type", tpu_strategies);
 }
 
 static bool elastic_strategy(const struct json *self, const struct json *old)
@@ -1047,7 +1047,7 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "coxswain.strategy.type",
      .holds = tpu_strategy,
-     .cel = OURS "!(self.devices.type == 'TPU' || (self.devices.type == 'GPU' && " USES_PLUGIN ")) || " STRATEGY
+     .cel = OURS "!(self.devices.type in ['GPU', 'TPU'] && " USES_PLUGIN ") || " STRATEGY
                  ".type in ['OneDevice', 'Mirrored', 'MultiWorkerMirrored']",
      .message =
          "TPUs, and GPUs through XLA (model.program, devices.plugin), support the strategies OneDevice, Mirrored "

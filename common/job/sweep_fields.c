@@ -422,8 +422,8 @@ static const struct field record_fields[] = {
                     "Paused: it is not over, and its job is suspended until it is among the best of its rung. "
                     "Diverged: its loss became infinite or not a number."},
     TEXT("objective", trial_record, objective, DECIMAL_TEXT_MAX,
-         "Its value of the metric, a decimal string: the last one if it has succeeded, the one that it was stopped or "
-         "paused for if it was."),
+         "Its value of the metric, a decimal string: the one that objective.value names if it has succeeded, or the "
+         "one for which it was stopped or paused."),
     NUMBER("step", trial_record, step,
            "If it was stopped early or is paused: the step after which the objective was measured."),
     TEXT("rungs", trial_record, rungs, TEXT_MAX_LENGTH,

@@ -46,7 +46,7 @@ static bool pauses_without_checkpoint(const struct training_sweep *sweep, const 
     return sweep_pauses_trials(sweep) && json_member(spec, "coxswain") && !json_at(spec, "coxswain.checkpoint");
 }
 
-/* The metric that the worker reports of its best evaluation; NULL: it reports none. */
+/* Returns the name under which the worker reports the metric at its best evaluation; NULL: it does not. */
 static const char *best_metric_of(const struct training_sweep *sweep)
 {
     const char *metric = sweep->objective.metric;

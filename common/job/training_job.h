@@ -327,6 +327,7 @@ struct json *job_status_to_json(const struct job_status *status);
 
 /* Returns whether Succeeded or Failed is True. */
 bool status_terminal(const struct job_status *status);
+/* Returns whether a condition has this status. */
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted);
 
 /* Returns the job's state: its first condition that is True, or CONDITION_TYPE_COUNT ("Pending") if none is. */

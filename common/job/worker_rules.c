@@ -126,7 +126,7 @@ static bool asks_for_gpus(const struct json *self)
 /* Returns whether a GPU or XLA computes the model. */
 static bool computes_elsewhere(const struct json *self)
 {
-    return asks_for_gpus(self) || (!is_foreign(self) && rule_uses_plugin(self));
+    return !is_foreign(self) && (rule_is(self, "devices.type", "GPU") || rule_uses_plugin(self));
 }
 
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)

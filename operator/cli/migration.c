@@ -109,6 +109,24 @@ struct json *migration_take(struct migration *migration, const char *path)
     return take_member(json_at(migration->old, parent), dot + 1);
 }
 
+struct json *migration_take_list(struct migration *migration, const char *path)
+{
+    struct json *list = migration_take(migration, path);
+    if (json_type(list) == JSON_ARRAY)
+        return list;
+    migration_leave_out(migration, list, path, MIGRATION_WRONG);
+    json_free(list);
+    return NULL;
+}
+
+struct json *migration_find(const struct json *list, const char *name)
+{
+    struct json *item = json_first(list);
+    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
+        item = json_next(item);
+    return item;
+}
+
 static void merge(struct json *object, const char *name, struct json *value)
 {
     struct json *there = json_member(object, name);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the current
- * version, for `cox migrate`. migration.c has what all kinds of documents share; migration_v1alpha1.c,
- * migration_kubeflow.c and migration_train_job.c have the tables that say where each field goes. Each field is removed from the
- * document as it is translated. The fields that remain have no counterpart, and a note for the user names
- * each of them.
+ * Translates one document, a TrainingJob of v1alpha1 or a job of Kubeflow, into a TrainingJob of the current version, for `cox migrate`.
+ * migration.c has what all kinds of documents share; migration_v1alpha1.c, migration_kubeflow.c and migration_train_job.c have the tables
+ * that say where each field goes. Each field is removed from the document as it is translated. The fields that remain have no counterpart,
+ * and a note for the user names each of them.
  */
 #ifndef COXSWAIN_CLI_MIGRATION_H
 #define COXSWAIN_CLI_MIGRATION_H
@@ -58,6 +57,10 @@ void migration_apply(struct migration *migration, const struct migration_row *ro
 
 /* Removes the value at `path` from the document and returns it; NULL: it is absent or null. The caller owns it. */
 struct json *migration_take(struct migration *migration, const char *path);
+/* Takes the list at `path`, as migration_take. A value of another type is left out, with a note, and the result is NULL. */
+struct json *migration_take_list(struct migration *migration, const char *path);
+/* Returns the element of a list whose name is `name`; NULL: there is none. */
+struct json *migration_find(const struct json *list, const char *name);
 /* Puts `value`, of which it takes ownership, at the path `to` of the new job; if an object is there already, merges `value` into it. Enum
  * words get the spelling of this version. Members that a TrainingJob does not have are left out, with a note that names them below
  * `from`. */

@@ -85,20 +85,11 @@ static void crew_release(struct crew *crew)
 
 /* ---------------------------------------------------------------- templates */
 
-/* The element of that name. */
-static struct json *find(const struct json *list, const char *name)
-{
-    struct json *item = json_first(list);
-    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
-        item = json_next(item);
-    return item;
-}
-
 /* What Kubeflow knows by its name gets the name by which this API knows it. */
 static void rename_parts(const struct kubeflow_kind *kind, const struct json *template)
 {
-    struct json *container = find(json_at(template, "spec.containers"), kind->container);
-    struct json *port = find(json_member(container, "ports"), kind->port);
+    struct json *container = migration_find(json_at(template, "spec.containers"), kind->container);
+    struct json *port = migration_find(json_member(container, "ports"), kind->port);
     if (container)
         json_set_string(container, "name", TRAINER_CONTAINER);
     if (port)

@@ -13,20 +13,12 @@ void replicas_release(struct replicas roles[ROLE_COUNT])
         json_free(roles[role].template);
 }
 
-static bool has_variable(const struct json *list, const char *name)
-{
-    const struct json *item = json_first(list);
-    while (item && strcmp(json_string_at(item, "name", ""), name) != 0)
-        item = json_next(item);
-    return item != NULL;
-}
-
 void replicas_add_variable(struct replicas roles[ROLE_COUNT], const char *name, const char *value)
 {
     for (enum role role = ROLE_CHIEF; role <= ROLE_WORKER; role++) {
         struct json *container = template_main_container(roles[role].template);
         struct json *list = container ? json_set_array(container, "env") : NULL;
-        if (!list || has_variable(list, name))
+        if (!list || migration_find(list, name))
             continue;
         struct json *entry = json_append(list, json_new_object());
         json_set_string(entry, "name", name);

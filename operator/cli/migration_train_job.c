@@ -34,7 +34,7 @@ static bool is_named(const struct json *item, const char *name)
 
 /* ---------------------------------------------------------------- the runtime */
 
-/* Returns whether a word of the name, which has '-' or '.' between its words, begins so. */
+/* Returns whether a word of the name begins with `beginning`. '-' and '.' separate words. */
 static bool has_word(const char *name, const char *beginning)
 {
     for (const char *word = name; word; word = strpbrk(word, "-.")) {
@@ -65,7 +65,7 @@ static const char *section_of(const struct json *job)
     return strcmp(program, "torchrun") == 0 ? "pytorch" : NULL;
 }
 
-static void note_runtime(struct migration *migration, const struct json *job)
+static void note_runtime(struct migration *migration, const struct json *job, bool knows_framework)
 {
     static const struct {
         const char *field, *words;
@@ -86,7 +86,7 @@ static void note_runtime(struct migration *migration, const struct json *job)
                    "left out: look up the runtime with `kubectl get %s %s -o yaml`, and write what the pods need of it "
                    "into the new job%s",
                    own ? "trainingruntimes" : "clustertrainingruntimes", name, taken);
-    if (!section_of(job))
+    if (!knows_framework)
         migration_note(migration, "spec.runtimeRef.name",
                        "the name does not tell the framework, and pytorch is assumed; write tensorflow or jax if the "
                        "script uses one of these");
@@ -97,7 +97,7 @@ static void note_runtime(struct migration *migration, const struct json *job)
 
 /* ---------------------------------------------------------------- patches of the pods' template */
 
-/* Of the containers, keeps the one that trains: the others lack what the runtime says of them. */
+/* Removes all containers of the list but the one that trains, with a note each: their definition is in the runtime. */
 static void keep_trainer(struct migration *migration, struct json *spec, const char *list, const char *path)
 {
     struct json *containers = json_member(spec, list);
@@ -132,29 +132,17 @@ static void merge_patch(struct migration *migration, struct json *template, stru
     template_merge(template, kept);
 }
 
-static bool is_for_node(const struct json *targets)
-{
-    const struct json *target = json_first(targets);
-    while (target && !is_named(target, NODE))
-        target = json_next(target);
-    return target != NULL;
-}
-
 #define OTHER_JOB "it is for a job of the runtime that does not train"
 
 /* The list of Trainer 2.0 has the fields of a pod's spec beside targetJobs, that of 2.1 has metadata and spec. */
 static void merge_overrides(struct migration *migration, struct json *template, const char *list, bool is_spec)
 {
-    SCOPED_JSON *overrides = migration_take(migration, list);
+    SCOPED_JSON *overrides = migration_take_list(migration, list);
     size_t index = 0;
-    if (json_type(overrides) != JSON_ARRAY)
-        migration_leave_out(migration, overrides, list, MIGRATION_WRONG);
-    for (struct json *item = json_type(overrides) == JSON_ARRAY ? json_first(overrides) : NULL; item;
-         item = json_next(item)) {
+    for (struct json *item = json_first(overrides); item; item = json_next(item)) {
         SCOPED_FREE char *path = memory_format("%s[%zu]", list, index++);
-        bool wanted = is_for_node(json_member(item, "targetJobs"));
-        if (json_type(item) == JSON_OBJECT)
-            json_remove(item, "targetJobs");
+        bool wanted = migration_find(json_member(item, "targetJobs"), NODE) != NULL;
+        json_remove(item, "targetJobs");
         if (!wanted) {
             migration_leave_out(migration, item, path, OTHER_JOB);
         } else if (is_spec) {
@@ -168,7 +156,7 @@ static void merge_overrides(struct migration *migration, struct json *template, 
     }
 }
 
-/* Adds the labels and annotations of the JobSet to those of the new job, which take precedence. */
+/* Moves labels and annotations to the new job's metadata. Those that it has already stay. */
 static void add_metadata(struct migration *migration, struct json *metadata)
 {
     static const char *const parts[] = {"labels", "annotations"};
@@ -201,11 +189,11 @@ static void merge_runtime_patch(struct migration *migration, struct json *templa
         bool wanted = is_named(job, NODE);
         if (wanted)
             merge_patch(migration, template, json_at(job, "template.spec.template"), inner);
-        if (json_type(job) == JSON_OBJECT)
-            json_remove(job, "name");
+        json_remove(job, "name");
         migration_leave_out(migration, job, inner, wanted ? MIGRATION_NO_FIELD : OTHER_JOB);
     }
-    json_remove(json_member(jobset, "spec"), "replicatedJobs");
+    if (json_type(jobs) == JSON_ARRAY)
+        json_remove(json_member(jobset, "spec"), "replicatedJobs");
     json_remove(patch, "manager");
     json_remove(patch, "time");
     migration_leave_out(migration, patch, path, MIGRATION_NO_FIELD);
@@ -213,12 +201,9 @@ static void merge_runtime_patch(struct migration *migration, struct json *templa
 
 static void merge_runtime_patches(struct migration *migration, struct json *template)
 {
-    SCOPED_JSON *patches = migration_take(migration, "spec.runtimePatches");
+    SCOPED_JSON *patches = migration_take_list(migration, "spec.runtimePatches");
     size_t index = 0;
-    if (json_type(patches) != JSON_ARRAY)
-        migration_leave_out(migration, patches, "spec.runtimePatches", MIGRATION_WRONG);
-    for (struct json *patch = json_type(patches) == JSON_ARRAY ? json_first(patches) : NULL; patch;
-         patch = json_next(patch)) {
+    for (struct json *patch = json_first(patches); patch; patch = json_next(patch)) {
         SCOPED_FREE char *path = memory_format("spec.runtimePatches[%zu]", index++);
         merge_runtime_patch(migration, template, patch, path);
     }
@@ -290,7 +275,7 @@ static void put_processes(struct migration *migration, struct replicas roles[ROL
     SCOPED_FREE char *text = json_scalar_text(given);
     const struct json *resources = json_member(template_main_container(roles[ROLE_WORKER].template), "resources");
     const struct json *requests = json_member(resources, "requests"), *limits = json_member(resources, "limits");
-    int64_t cpus = cpus_of(requests) > 0 ? cpus_of(requests) : cpus_of(limits);
+    int64_t requested = cpus_of(requests), cpus = requested > 0 ? requested : cpus_of(limits);
     bool by_cpu = !text || strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0;
     if (by_cpu && cpus > 0 && !has_gpu(requests) && !has_gpu(limits)) {
         SCOPED_FREE char *count = memory_format("%" PRId64, cpus);
@@ -317,7 +302,7 @@ void migration_from_train_job(struct migration *migration, const struct json *do
     struct replicas roles[ROLE_COUNT] = {0};
     const char *section = section_of(document);
     migration->section = section ? section : "pytorch";
-    note_runtime(migration, document);
+    note_runtime(migration, document, section != NULL);
     SCOPED_JSON *metadata = json_new_object();
     json_set(metadata, "labels", migration_take(migration, "spec.labels"));
     json_set(metadata, "annotations", migration_take(migration, "spec.annotations"));

@@ -111,12 +111,9 @@ static void translate_role(struct migration *migration, struct json *element, co
 
 static void translate_roles(struct migration *migration)
 {
-    SCOPED_JSON *roles = migration_take(migration, "spec.roles");
+    SCOPED_JSON *roles = migration_take_list(migration, "spec.roles");
     size_t index = 0;
-    if (json_type(roles) != JSON_ARRAY)
-        migration_leave_out(migration, roles, "spec.roles", MIGRATION_WRONG);
-    for (struct json *element = json_type(roles) == JSON_ARRAY ? json_first(roles) : NULL; element;
-         element = json_next(element)) {
+    for (struct json *element = json_first(roles); element; element = json_next(element)) {
         SCOPED_FREE char *path = memory_format("spec.roles[%zu]", index++);
         translate_role(migration, element, path);
         migration_leave_out(migration, element, path, "a TrainingJob has the roles chief, worker, ps and evaluator");

@@ -234,7 +234,7 @@ static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, 
     if (sweep && sweep->has_early_stopping && searches_batch(sweep))
         buffer_append_string(warnings,
                              "earlyStopping: rungs count steps, so trials with larger batches have seen more examples "
-                             "at each rung than those with smaller ones, which look worse for it; raise minSteps, or "
+                             "at each rung, and those with smaller ones look worse than they are; raise minSteps, or "
                              "search the batch size without earlyStopping\n",
                              NULL);
 }
@@ -287,9 +287,10 @@ static int check_job(const struct check *check, const struct json *object, struc
         is_changed(json_member(object, "spec")))
         return 0;
     if (start(check, &job, object, &child, &cause) < 0) {
-        if (cause.kind == ERROR_NOT_FOUND)
-            *error = cause;
-        return cause.kind == ERROR_NOT_FOUND ? -1 : 0;
+        if (cause.kind != ERROR_NOT_FOUND)
+            return 0;
+        *error = cause;
+        return -1;
     }
     int result = ask_worker(check, &job, &child, warnings, error);
     worker_child_release(&child);

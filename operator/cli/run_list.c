@@ -34,7 +34,7 @@ static void explain(struct run_entry *entry, const struct error *cause)
         snprintf(entry->trouble, sizeof entry->trouble,
                  "%s: it has no " STATE_RUN ": its run ended before it started a job, or was made by an older cox; "
                  "`cox runs delete %s` deletes it",
-                 shown, strrchr(shown, '/') ? strrchr(shown, '/') + 1 : shown);
+                 shown, shown);
     else
         snprintf(entry->trouble, sizeof entry->trouble, "%s", cause->message);
 }

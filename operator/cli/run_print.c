@@ -62,7 +62,7 @@ static void add_time(const struct run_record *record, int64_t now_ms, struct tex
     char age[32], cell[CELL_MAX];
     clock_format_duration(now_ms > record->updated_ms ? now_ms - record->updated_ms : 0, age, sizeof age);
     snprintf(cell, sizeof cell, "%s ago", age);
-    text_table_add(table, record->state == RUN_RUNNING ? "" : record->updated_ms > 0 ? cell : "");
+    text_table_add(table, record->state != RUN_RUNNING && record->updated_ms > 0 ? cell : "");
 }
 
 static void add_bytes(int64_t bytes, struct text_table *table)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/contract/state_directory.h"
+#include "common/job/sweep_value.h"
 #include "common/job/training_class.h"
 #include "common/memory.h"
 #include "common/yaml.h"
@@ -145,23 +146,27 @@ static void say_resume(const struct run_place *place, const struct training_swee
         printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
 }
 
-/* Returns the setting that lets a sweep go on which has ended at a limit; NULL: none does. */
+/* Returns the setting to raise so that a sweep that ended at a limit goes on; NULL: there is none. */
 static const char *find_limit(const struct training_sweep *sweep)
 {
-    static const struct {
+    int64_t all = sweep_trial_count(sweep);
+    const char *budget = "spec.budget.workerHours=N";
+    const char *trials =
+        all == sweep->max_trials ? "spec.maxTrials=N" : NULL; /* NULL: all points of the grid were tried */
+    bool cut_short = sweep->has_budget && sweep->status.result_count < all; /* by the budget */
+    const struct {
         enum sweep_condition end;
         const char *reason, *setting;
     } limits[] = {
-        {SWEEP_COMPLETE, "TrialsDone", "spec.maxTrials=N"},
-        {SWEEP_COMPLETE, "BudgetUsed", "spec.budget.workerHours=N"},
-        {SWEEP_FAILED, "NoTrialSucceeded", "spec.maxTrials=N"},
+        {SWEEP_COMPLETE, "TrialsDone", trials},
+        {SWEEP_COMPLETE, "BudgetUsed", budget},
+        {SWEEP_FAILED, "NoTrialSucceeded", cut_short ? budget : trials},
         {SWEEP_FAILED, "TooManyFailedTrials", "spec.maxFailedTrials=N"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         const struct condition *end = &sweep->status.conditions[limits[i].end];
         if (end->status == CONDITION_TRUE && strcmp(end->reason, limits[i].reason) == 0)
-            return sweep->max_trials == FIELD_UNSET && strstr(limits[i].setting, "maxTrials") ? NULL
-                                                                                              : limits[i].setting;
+            return limits[i].setting;
     }
     return NULL;
 }

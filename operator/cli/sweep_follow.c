@@ -14,7 +14,7 @@
 #include "operator/kube/informer.h"
 
 #define LAST_TRIALS_MS 2000
-#define DECISION_MS 10000
+#define DECISION_MS 10000 /* how long the operator may take to decide whether a sweep goes on */
 /* A sweep that is shown again tells of all its trials at once. */
 #define EVENTS_MAX (8 * 1024 * 1024)
 

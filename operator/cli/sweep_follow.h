@@ -20,12 +20,13 @@ void sweep_follow_free(struct sweep_follow *follow);
 /* Returns -1 if the API server refuses to let the sweep or its trials be watched. Call it on each turn of the loop. */
 int sweep_follow_check(struct sweep_follow *follow, struct error *error);
 /* Returns whether there is nothing more to follow: the sweep was deleted, or it is over and all trials that it counts were seen to
- * end. Does not wait longer than two seconds for those, as trials may have been deleted. */
+ * end. Does not wait longer than two seconds for those, as trials may have been deleted. After a change of
+ * an ended sweep's spec, waits up to ten seconds for the operator to decide whether the sweep goes on. */
 bool sweep_follow_is_over(struct sweep_follow *follow, int64_t now_ms);
 bool sweep_follow_deleted(const struct sweep_follow *follow);
 /* Returns whether the sweep and its trials have been listed once. */
 bool sweep_follow_synced(const struct sweep_follow *follow);
-/* Returns whether the sweep was over when it was seen first. */
+/* Returns whether the sweep was over when it was seen first, and has not gone on since. */
 bool sweep_follow_was_over(const struct sweep_follow *follow);
 
 /* Returns the sweep as last received. Borrowed until the loop's next turn. */

@@ -141,10 +141,10 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
         print_trials_awaited(view, out);
 }
 
-/* A sweep counts trials that report no finite objective as failed. */
-static bool counts_as_failed(const struct trial_line *line)
+/* Returns whether the trial failed or diverged. A sweep counts trials that report no finite objective as failed. */
+static bool is_to_explain(const struct trial_line *line)
 {
-    return line->failed || (line->succeeded && !line->objective);
+    return line->failed || line->diverged || (line->succeeded && !line->objective);
 }
 
 void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out)
@@ -152,10 +152,11 @@ void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *ou
     size_t failed = 0;
     print_wait(view, kept, out);
     for (size_t i = 0; i < view->count; i++)
-        if (counts_as_failed(view->trials[i]) && failed++ < WHY_FAILURES_MAX)
+        if (is_to_explain(view->trials[i]) && failed++ < WHY_FAILURES_MAX)
             sweep_print_end(view->sweep, view->trials[i], out);
     if (failed > WHY_FAILURES_MAX)
-        buffer_format(out, "%zu more trials failed; `cox why` of each says why\n", failed - WHY_FAILURES_MAX);
+        buffer_format(out, "%zu more trials failed or diverged; `cox why` of each says why\n",
+                      failed - WHY_FAILURES_MAX);
 }
 
 /* ---------------------------------------------------------------- the block */

@@ -37,7 +37,8 @@ int64_t sweep_view_parent(const struct sweep_view *view, const struct trial_line
 const char *sweep_state(const struct training_sweep *sweep);
 /* Returns whether the sweep is complete or has failed. */
 bool sweep_is_over(const struct training_sweep *sweep);
-/* Returns how many trials have succeeded, failed, diverged or been stopped early, and of a sweep that is over also those that stay paused. */
+/* Returns how many trials have succeeded, failed, diverged or been stopped early, and of a sweep that is over also those that stay
+ * paused. */
 int64_t sweep_done(const struct training_sweep *sweep);
 /* Returns the last part of a parameter's name if no other parameter has the same, such as learningRate, otherwise the whole name. */
 const char *sweep_parameter_label(const struct training_sweep *sweep, unsigned parameter);

@@ -17,8 +17,8 @@ struct trial_line {
     const char **
         values; /* one for each of the sweep's parameters, as text; NULL: the job lacks it, or its `when` does not hold */
     unsigned value_count;
-    bool diverged;                           /* its loss became infinite or not a number; then it has not `failed` */
-    bool succeeded, failed, stopped, paused; /* stopped early or paused, by the sweep: only its results say so */
+    bool succeeded, failed, diverged;        /* at most one; diverged: its loss became infinite or not a number */
+    bool stopped, paused;                    /* by the sweep: only its results say so */
     bool has_job;                            /* its job exists */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */

@@ -21,7 +21,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/chaos/crashing.sh"
 creates=${CRASH_CREATES:-}
 
-# ---- one lane: a control plane of its own, and a life for every so manyth point
+# ---- one lane: a control plane of its own, and one life for each of its points
 
 if [[ ${1:-} == lane ]]; then
     lane=$2 work=$3

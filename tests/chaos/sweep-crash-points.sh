@@ -24,7 +24,7 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 
-# ---- one lane: a control plane of its own, and a life for every so manyth point
+# ---- one lane: a control plane of its own, and one life for each of its points
 
 if [[ ${1:-} == lane ]]; then
     lane=$2 work=$3
@@ -43,7 +43,7 @@ if [[ ${1:-} == lane ]]; then
     # start NAME: the sweep of this life
     start() {
         echo 10 >delay
-        [[ $kind != TPE ]] || echo 40 >delay # so that it can be suspended in its midst
+        [[ $kind != TPE ]] || echo 40 >delay # slow enough to be suspended while it runs
         case $kind in
             TPE) sweep "$1" '"algorithm":{"type":"TPE","seed":5,"startupTrials":1},"maxTrials":3,"parallelism":1,'"$rates" 30 ;;
             ASHA) sweep "$1" '"algorithm":{"type":"Grid"},"parallelism":1,"earlyStopping":{"type":"ASHA","minSteps":10,"reductionFactor":2,

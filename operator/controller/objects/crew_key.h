@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Builds the Secret with the key by which the pods of a crew (all pods that train one job)
- * authenticate each other, and the compiled code that they keep. The Secret is mounted into every pod as a file; the key is never passed
- * in the environment. The operator creates the Secret before the first pod and need not read it:
- * its name belongs to one job only, so a Secret of that name is the job's.
+ * authenticate each other, and by which a pod checks compiled code that an earlier pod kept. The
+ * Secret is mounted into every pod as a file; the key is never passed in the environment. The
+ * operator creates the Secret before the first pod and need not read it: its name belongs to one
+ * job only, so a Secret of that name is the job's.
  *
  * If a user removes the Secret, the operator creates another one with a new key. The whole crew
  * then starts over from its checkpoint, so that all pods have the same key (crew_key_plan.c).
@@ -15,8 +16,7 @@
 
 #define CREW_KEY_VOLUME "coxswain-crew-key"
 
-/* Returns whether the crew needs a key: it runs our worker, and either has, or can grow to, several
- * pods, or keeps the code that XLA has compiled, which each pod proves with the key to its successor
+/* Returns whether the crew needs a key: it runs our worker, and has (or can grow to) several pods, or keeps code that XLA has compiled
  * (worker/train/compilation.h). */
 bool crew_key_is_needed(const struct training_job *job);
 /* Builds the Secret with a new random key. ERROR_SYSTEM if the system provides no random

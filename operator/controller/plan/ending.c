@@ -60,9 +60,15 @@ bool ending_is_refusal(const struct pod_view *pod)
     return object_storage_is_fetch(pod->init_container) && pod->exit_code == STORAGE_EXIT_REFUSED;
 }
 
+/* Returns whether the container that ended is our worker, so that its exit code is one of EXIT_CODES. */
+static bool is_our_worker(const struct pod_view *pod, enum framework framework)
+{
+    return framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
+}
+
 bool ending_is_divergence(const struct pod_view *pod, enum framework framework)
 {
-    return framework == FRAMEWORK_COXSWAIN && !*pod->init_container && pod->exit_code == EXIT_CODE_NOT_FINITE;
+    return is_our_worker(pod, framework) && pod->exit_code == EXIT_CODE_NOT_FINITE;
 }
 
 /* It took more storage, or time (the template's activeDeadlineSeconds), than it was given. */
@@ -116,8 +122,7 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
 /* Describes the container's end, such as "exited with code 139 (signal 11, Segmentation fault)". */
 static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
 {
-    bool own = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
-    const char *meaning = own ? exit_code_meaning(pod->exit_code) : NULL;
+    const char *meaning = is_our_worker(pod, framework) ? exit_code_meaning(pod->exit_code) : NULL;
     buffer_format(out, "code %d", pod->exit_code);
     if (meaning)
         buffer_format(out, ": %s", meaning);

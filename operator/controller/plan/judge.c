@@ -265,7 +265,7 @@ static const char *consequence(struct planning *planning, const struct verdict *
     return verdict->cause->role == ROLE_EVALUATOR ? "it is replaced" : "the crew waits for its successor";
 }
 
-/* Adds how to mend a crew that runs out of memory. A job that is about to fail cannot be mended. */
+/* Adds to a message how to give the pod more memory, unless the job is about to fail. */
 static const char *with_remedy(struct planning *planning, const struct verdict *verdict, const char *what)
 {
     const struct pod_view *pod = verdict->cause->occupant;

@@ -215,7 +215,8 @@ struct notice {
     int64_t until_ms; /* no attempt to deliver it begins after this time */
 };
 
-/* What the operator remembers about a job from one plan to the next, in memory only. Whoever keeps it owns the lists and their strings. */
+/* What the operator remembers about a job from one plan to the next, in memory only. The owner of this struct owns the lists and their
+ * strings. */
 struct job_memory {
     /* Pods that have vanished, of the newest incarnation of which any has. If such a pod is still
      * promised under that incarnation, it was created and is lost. Needed until the status says so. */
@@ -228,7 +229,7 @@ struct job_memory {
      * themselves, and those of attempts of which we have deleted pods, count only if they were
      * disrupted. */
     int64_t vanished_ms, vanished_attempt;
-    struct finished_pod *finished; /* until a status that includes them was written */
+    struct finished_pod *finished; /* the oldest first; each until a status that includes it was written */
     size_t finished_count;
     /* The status' incarnation when this operator first saw the job, or last listed all pods again:
      * pods of that incarnation may have been created and deleted unseen. */
@@ -241,9 +242,9 @@ struct job_memory {
     size_t hung_count;
     int64_t hang_reported_attempt; /* the newest attempt whose hang was reported (hang_report.h) */
     int64_t born_ms; /* when this operator, holding the lease, saw the job being created; FIELD_UNSET: it did not */
-    bool
-        queue_change_reported; /* an event has said that the queue's label was changed though another queue gave quota */
-    struct node_look *nodes;   /* nodes of pods that do not end, each node once */
+    /* An event has said that the queue's label was changed though another queue gave quota. */
+    bool queue_change_reported;
+    struct node_look *nodes; /* nodes of pods that do not end, each node once */
     size_t node_count;
     struct refused_pod *refused;
     size_t refused_count;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the policies of a plan, and what one policy asks of another that has no header of its own. A policy
- * decides one matter, such as a deadline or the replacement of lost pods. It is a function
- * `bool <policy>_plan(struct planning *)` in a file of its own; plan_job calls the policies in a
- * fixed order. A policy that returns true ends the plan: the policies after it are not called, but
- * the status is still updated.
+ * Declares the policies of a plan, and the functions that one policy calls of another that has no header of its own. A policy decides one
+ * matter, such as a deadline or the replacement of lost pods. It is a function `bool <policy>_plan(struct planning *)`; plan_job calls the
+ * policies in a fixed order (plan_job.c). A policy that returns true ends the plan: the policies after it are not called, but the status is
+ * still updated.
  *
- * No policy knows plan_job, and none reaches itself through others (scripts/check-structure).
+ * No policy calls plan_job, and none calls itself through others (scripts/check-structure).
  */
 #ifndef COXSWAIN_CONTROLLER_POLICIES_H
 #define COXSWAIN_CONTROLLER_POLICIES_H
@@ -17,7 +16,7 @@
  * that. */
 bool catch_up_plan(struct planning *planning);
 
-/* Policies, in the order in which they are called. */
+/* Policies; plan_job.c lists them in the order in which they are called. */
 bool dead_node_plan(struct planning *planning); /* pods that do not end although they were asked to */
 bool adopt_plan(struct planning *planning);     /* pods of the job that have lost their owner reference */
 bool leftovers_plan(struct planning *planning); /* an earlier job of the same name: wait until its children are gone */

@@ -51,9 +51,10 @@ void queue_report(struct planning *planning);
 
 /* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */
 bool queue_is_delegated(const struct training_job *job);
-/* Plans the Workload of a job that Kueue sends to another cluster (queue_is_delegated); here the job has nothing else. Kueue creates a copy of
- * the job in the cluster that it chooses, and writes the copy's status into this job's status. While there is no copy, because the job waits,
- * was evicted or is suspended, returns false and why: the operator says so in the status. */
+/* Plans the Workload of a job that Kueue sends to another cluster (queue_is_delegated); here the job has nothing else. Kueue creates a copy
+ * of the job in the cluster that it chooses, and writes the copy's status into this job's status. Returns false if the job may not run there
+ * now, because it waits, was evicted or is suspended; the caller then writes `ret_reason` and `ret_why` into the status. Returns true if
+ * there is nothing to write: the job may run, has ended, is being deleted, or is invalid. */
 bool queue_delegate(struct planning *planning, const char **ret_reason, const char **ret_why);
 
 #endif

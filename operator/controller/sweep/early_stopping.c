@@ -91,10 +91,12 @@ double early_stopping_loss(const struct training_sweep *sweep, const struct tria
                            int rung)
 {
     const struct trial_record *result = &results[trial];
+    if (result->state == TRIAL_DIVERGED) {
+        int next = early_stopping_top_rung(result) + 1, bracket = early_stopping_bracket(sweep, trial);
+        if (rung == (next > bracket ? next : bracket))
+            return INFINITY;
+    }
     double value = early_stopping_value(result, rung);
-    int next = early_stopping_top_rung(result) + 1, bracket = early_stopping_bracket(sweep, trial);
-    if (result->state == TRIAL_DIVERGED && rung == (next > bracket ? next : bracket))
-        return INFINITY;
     return sweep->objective.goal == GOAL_MAXIMIZE ? -value : value;
 }
 

@@ -55,13 +55,13 @@ static double loss_of(const struct training_sweep *sweep, const struct trial_rec
     return sweep->objective.goal == GOAL_MAXIMIZE ? -objective : objective;
 }
 
-/* It has no loss, since it was not good. */
+/* Returns whether the trial has no loss because it was worse than others or diverged. */
 static bool was_not_good(const struct trial_record *record)
 {
     return record->state == TRIAL_STOPPED || record->state == TRIAL_PAUSED || record->state == TRIAL_DIVERGED;
 }
 
-/* Those that others can learn from: that have succeeded, or were stopped or paused or diverged since they were not good. */
+/* Counts the trials that others can learn from: those that succeeded, and those that was_not_good names. */
 static int64_t judged_count(const struct training_sweep *sweep)
 {
     int64_t count = 0;

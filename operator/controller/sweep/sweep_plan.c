@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/extremes.h"
+#include "common/job/enum_words.h"
 #include "common/job/sweep_parameter.h"
 #include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
@@ -199,9 +200,8 @@ static void heed_budget(struct sweep_planning *planning)
     int64_t taken = int64_max(planning->next->worker_ms, 0);
     for (int64_t trial = 0; trial < planning->started; trial++) {
         enum trial_state state = planning->results[trial].state;
-        bool over =
-            state == TRIAL_SUCCEEDED || state == TRIAL_FAILED || state == TRIAL_DIVERGED || state == TRIAL_STOPPED;
-        taken += over ? 0 : worker_ms_of(planning, trial);
+        bool is_over = state != TRIAL_RUNNING && state != TRIAL_PAUSED;
+        taken += is_over ? 0 : worker_ms_of(planning, trial);
     }
     if ((double)taken < planning->sweep->budget.worker_hours * MS_PER_HOUR)
         return;
@@ -230,7 +230,7 @@ static void fail_trial(struct sweep_planning *planning, int64_t trial, const cha
     sweep_event(planning, true, "TrialFailed", "CountTrial", format(planning, "%s: %s", name_of(planning, trial), why));
 }
 
-/* Its job has failed. */
+/* Counts a trial whose job has failed. */
 static void take_failure(struct sweep_planning *planning, int64_t trial, const struct trial_view *view)
 {
     if (!view->diverged) {
@@ -510,7 +510,8 @@ static void sweep_finish(struct sweep_planning *planning, enum sweep_condition t
     sweep_event(planning, type == SWEEP_FAILED, reason, "EndSweep", message);
 }
 
-/* Whether all trials of a population's newest generation have failed, so that none has a checkpoint from which the next could go on. */
+/* Returns whether all trials of a population's newest generation have failed or diverged, so that none has a checkpoint from which the next
+ * could go on. */
 static bool has_died_out(const struct sweep_planning *planning)
 {
     const struct training_sweep *sweep = planning->sweep;
@@ -520,6 +521,18 @@ static bool has_died_out(const struct sweep_planning *planning)
            population_parent(sweep, planning->results, next) == FIELD_UNSET;
 }
 
+/* Returns whether trials run, or can be started or promoted. */
+static bool has_trials_left(const struct sweep_planning *planning)
+{
+    return planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0;
+}
+
+/* Returns whether more trials have failed than spec.maxFailedTrials allows. */
+static bool has_too_many_failures(const struct sweep_planning *planning)
+{
+    return count(planning, TRIAL_FAILED) > planning->sweep->max_failed_trials;
+}
+
 /* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
 static bool end_sweep(struct sweep_planning *planning)
 {
@@ -527,7 +540,7 @@ static bool end_sweep(struct sweep_planning *planning)
     int64_t stopped = count(planning, TRIAL_STOPPED), paused = count(planning, TRIAL_PAUSED);
     int64_t diverged = count(planning, TRIAL_DIVERGED);
     const struct sweep_best *best = &planning->next->best;
-    if (failed > planning->sweep->max_failed_trials) {
+    if (has_too_many_failures(planning)) {
         if (suspend_trials(planning))
             sweep_finish(planning, SWEEP_FAILED, "TooManyFailedTrials",
                          format(planning,
@@ -545,7 +558,7 @@ static bool end_sweep(struct sweep_planning *planning)
                             population_generation(planning->sweep, planning->started) - 1));
         return true;
     }
-    if (planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0)
+    if (has_trials_left(planning))
         return false;
     if (succeeded == 0)
         sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
@@ -634,8 +647,8 @@ static bool fill_place(struct sweep_planning *planning)
 static void fill_places(struct sweep_planning *planning)
 {
     for (int filled = 0; filled < SWEEP_STARTS_MAX; filled++)
-        if (count(planning, TRIAL_RUNNING) >= planning->sweep->parallelism ||
-            count(planning, TRIAL_FAILED) > planning->sweep->max_failed_trials || !fill_place(planning))
+        if (count(planning, TRIAL_RUNNING) >= planning->sweep->parallelism || has_too_many_failures(planning) ||
+            !fill_place(planning))
             break;
     if (planning->next->start_ms == FIELD_UNSET)
         planning->next->start_ms = planning->input->now_ms;
@@ -758,26 +771,22 @@ static bool differs(const struct sweep_status *before, const struct sweep_status
 
 /* ---------------------------------------------------------------- going on after the end */
 
-/* The condition that ended it; NULL: nothing has. */
-static struct condition *find_end(struct sweep_status *status)
+/* Returns the condition that says that the sweep has ended; SWEEP_CONDITION_COUNT: it has not. */
+static enum sweep_condition find_end(const struct sweep_status *status)
 {
-    return is_true(status, SWEEP_COMPLETE) ? &status->conditions[SWEEP_COMPLETE]
-           : is_true(status, SWEEP_FAILED) ? &status->conditions[SWEEP_FAILED]
-                                           : NULL;
+    return is_true(status, SWEEP_COMPLETE) ? SWEEP_COMPLETE
+           : is_true(status, SWEEP_FAILED) ? SWEEP_FAILED
+                                           : SWEEP_CONDITION_COUNT;
 }
 
-/* Returns whether a sweep that has ended would not have with the limits that its spec has now. */
+/* Returns whether the sweep ended at a limit, and has more to do under the limits that its spec has now. */
 static bool has_raised_limit(struct sweep_planning *planning, const char *reason)
 {
-    static const char *const reasons[] = {"TrialsDone", "NoTrialSucceeded", "BudgetUsed", "TooManyFailedTrials"};
-    bool is_limit = false;
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        is_limit |= strcmp(reason, reasons[i]) == 0;
-    if (!is_limit || planning->input->invalid)
+    static const char *const reasons[] = {"TrialsDone", "NoTrialSucceeded", "BudgetUsed", "TooManyFailedTrials", NULL};
+    if (words_find(reasons, reason) < 0 || planning->input->invalid)
         return false;
     heed_budget(planning);
-    return count(planning, TRIAL_FAILED) <= planning->sweep->max_failed_trials &&
-           (planning->started < planning->total || count(planning, TRIAL_RUNNING) > 0 || next_promotion(planning) >= 0);
+    return !has_too_many_failures(planning) && has_trials_left(planning);
 }
 
 /* Trials that were suspended at the end are resumed as after a pause of the whole sweep. */
@@ -799,14 +808,14 @@ static void reopen_sweep(struct sweep_planning *planning, enum sweep_condition t
 static bool consider_reopening(struct sweep_planning *planning)
 {
     const struct training_sweep *sweep = planning->sweep;
-    struct condition *end = find_end(planning->next);
+    enum sweep_condition end = find_end(&sweep->status);
     if (sweep->status.observed_generation == sweep->generation)
         return false;
     planning->next->observed_generation = sweep->generation;
     read_results(planning);
     read_trials(planning);
-    if (has_raised_limit(planning, end->reason)) {
-        reopen_sweep(planning, (enum sweep_condition)(end - planning->next->conditions));
+    if (has_raised_limit(planning, sweep->status.conditions[end].reason)) {
+        reopen_sweep(planning, end);
         fill_status(planning);
     }
     return true;
@@ -838,7 +847,7 @@ void plan_sweep(const struct sweep_input *input, struct sweep_plan *ret_plan)
     if (sweep->deleted_ms != FIELD_UNSET)
         return;
     planning.total = input->invalid ? 0 : sweep_trial_count(sweep);
-    if (find_end(&ret_plan->status)) {
+    if (find_end(&sweep->status) != SWEEP_CONDITION_COUNT) {
         ret_plan->write_status = consider_reopening(&planning);
         if (!ret_plan->write_status)
             heed_ttl(&planning);

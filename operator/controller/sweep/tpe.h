@@ -40,7 +40,7 @@ struct tpe_search {
 struct tpe_trial {
     const double *point; /* its values, as in parzen.h */
     double loss;         /* lower is better; INFINITY: it has none */
-    bool stopped;        /* it has none since others were better when it was stopped early, or since it diverged */
+    bool stopped;        /* it has no loss because it was stopped early or diverged */
 };
 
 /* Returns how many numbers tpe_suggest takes as `draws`. */

@@ -14,7 +14,7 @@ struct trial_view {
     const char *name;
     const char *sweep_uid, *sweep_name; /* the sweep that is its controller; "": none */
     bool succeeded, failed;
-    bool diverged;             /* it has failed since its loss became infinite or not a number */
+    bool diverged;             /* it has failed because its loss became infinite or not a number */
     bool suspend;              /* spec.suspend */
     bool suspended;            /* its state: it has no pods */
     const char *message;       /* of the condition Failed; "": it has not failed */

@@ -422,7 +422,7 @@ static void toggle_suspend(void)
     set_version();
 }
 
-/* In the end there are as many trials as in the other schedules. */
+/* Changes the limits of the spec, as a user does. In the end there are as many trials as in the other schedules. */
 static void set_limits(int64_t trials, int64_t failures)
 {
     struct json *spec = json_member(model.sweep, "spec"), *metadata = json_member(model.sweep, "metadata");
@@ -680,7 +680,7 @@ static void run_schedule(uint64_t seed, const char *spec)
     run_schedule_with(seed, spec, false);
 }
 
-/* With all that holds for a sweep whose limits were high from the start. */
+/* All checks of sweeps whose limits are high from the start hold here, too. */
 Test(sweep_replay, a_sweep_goes_on_when_its_limits_are_raised)
 {
     static const char *const specs[] = {GRID, MEDIAN, WAITING};
