@@ -86,15 +86,3 @@ def check_mean(loss: Callable[[slice], float], exported: Any) -> None:
                 f"takes the mean and counts all targets alike, so give a loss that does, without a sum, weights or an "
                 f"ignored class"
             )
-
-
-def arguments_of(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns the arguments of a module: an input by itself, those of a tuple by position, those of a dict by name."""
-    if isinstance(input, dict):
-        return (), input
-    return (input if isinstance(input, tuple) else (input,)), {}
-
-
-def called_with(module: Any, input: Any) -> Any:
-    positional, named = arguments_of(input)
-    return module(*positional, **named)

@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 from numpy.typing import ArrayLike
 
-from coxswain_train.check import called_with
 from coxswain_train.error import ExportError
-from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of, load_jax
+from coxswain_train.program import Inputs, called_with, check_examples, examples_at, examples_of, export_jax, inputs_of, load_jax
 
 LOGIT_LOSS = "softmax_cross_entropy_with_integer_labels"  # optax' name
 
@@ -36,12 +36,10 @@ def export_flax(
     For `vocabularies` see `export_jax`. `loss` is a function of the output and the target that returns the loss of each target, as
     those of optax.losses do: do not take their mean, the worker does.
 
-    Variables of the type nnx.Param are trained. All others that are float32 are state, such as the running statistics of batch
+    Variables of the type nnx.Param are trained. All others are state and must be float32, such as the running statistics of batch
     normalisations. The keys of random numbers are neither: at each call they are derived from the step's seed and the key's number
     among the module's. The module's train() and eval() switch dropout and statistics. It is not changed.
     """
-    from flax import nnx
-
     structure, *parts = nnx.split(model, nnx.Param, nnx.RngState, ...)
     parameters, generators, state = parts
     inputs, targets = inputs_of(example_input), examples_of(example_target, "target")
@@ -105,8 +103,5 @@ def seeded(generators: Any, key: Any) -> Any:
 
 def load_flax(path: str | os.PathLike[str], model: Any) -> Any:
     """Sets the parameters and the state of a module. Returns the module."""
-    from flax import nnx
-
-    for kept in (nnx.Param, nnx.Not(nnx.Any(nnx.Param, nnx.RngState))):
-        nnx.update(model, load_jax(path, nnx.state(model, kept)))
+    nnx.update(model, load_jax(path, nnx.state(model, nnx.Not(nnx.RngState))))
     return model

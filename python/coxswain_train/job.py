@@ -123,8 +123,13 @@ def progress_line(progress: Fields) -> str:
     return ", ".join(words)
 
 
+def true_conditions(status: Fields) -> dict[str, Fields]:
+    """Returns the conditions that are True, by type."""
+    return {each["type"]: each for each in status.get("conditions", []) if each["status"] == "True"}
+
+
 def is_over(status: Fields) -> bool:
-    return any(condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True" for condition in status.get("conditions", []))
+    return not true_conditions(status).keys().isdisjoint(("Succeeded", "Failed"))
 
 
 class TrainingJob:
@@ -231,11 +236,11 @@ class TrainingJob:
         self.folders["runs"].mkdir(parents=True, exist_ok=True)
         return command
 
-    def reason_in(self, lines: Iterable[str], code: int) -> str:
-        """Returns why the job has failed, as `cox run` says it in its lines."""
+    def failure(self, lines: Iterable[str], code: int) -> JobFailed:
+        """Returns the error of a `cox run` that ended with this code, with the reason that its lines give."""
         starts = ("cox run: ", f"{self.name} has failed: ", f"{self.name} was deleted")
         told = [line for line in lines if line.startswith(starts)]
-        return told[-1].removeprefix("cox run: ").strip() if told else f"cox run has ended with exit code {code}"
+        return JobFailed(told[-1].removeprefix("cox run: ").strip() if told else f"cox run has ended with exit code {code}", code)
 
     def run(self, *, fresh: bool = False) -> None:
         """Trains on this machine: `cox run`, whose lines are printed. Returns when the job has succeeded.
@@ -265,7 +270,7 @@ class TrainingJob:
                 cox.stdout.read()
                 raise
         if cox.returncode != 0:
-            raise JobFailed(self.reason_in(lines, cox.returncode), cox.returncode)
+            raise self.failure(lines, cox.returncode)
 
     def submit(self, *, here: bool = False, fresh: bool = False, new: bool = False) -> None:
         """Hands the job to the cluster of the kubeconfig ($KUBECONFIG, ~/.kube/config): `kubectl apply`. Does not wait. `new`: a job that
@@ -301,7 +306,7 @@ class TrainingJob:
                 return
             time.sleep(POLL_SECONDS)
         if self.cox.returncode != 0:
-            raise JobFailed(self.reason_in(log.read_text(errors="replace").splitlines(), self.cox.returncode), self.cox.returncode)
+            raise self.failure(log.read_text(errors="replace").splitlines(), self.cox.returncode)
 
     def stop(self) -> None:
         """Ends what submit(here=True) has started; submit it again to continue. In a cluster the job is suspended (`cox resume`)."""
@@ -348,15 +353,15 @@ class TrainingJob:
         until = None if timeout is None else time.monotonic() + timeout
         while not is_over(status := self.status()):
             if self.cox is not None and self.cox.poll() not in (None, 0):
-                raise JobFailed(self.reason_in(self.log().read_text(errors="replace").splitlines(), self.cox.returncode), self.cox.returncode)
+                raise self.failure(self.log().read_text(errors="replace").splitlines(), self.cox.returncode)
             if until is not None and time.monotonic() > until:
                 raise TimeoutError(f"{self.name} is not over after {timeout} s")
             time.sleep(POLL_SECONDS)
         if self.cox is not None:
             self.cox.wait()  # it is about to end, and the weights are complete
-        for condition in status["conditions"]:
-            if condition["type"] == "Failed" and condition["status"] == "True":
-                raise JobFailed(f"{self.name} has failed: {condition.get('message', '')}", 1)
+        failed = true_conditions(status).get("Failed")
+        if failed:
+            raise JobFailed(f"{self.name} has failed: {failed.get('message', '')}", 1)
 
     def log(self) -> Path:
         return self.folders["runs"] / f"{self.name}.log"
@@ -386,7 +391,9 @@ class TrainingJob:
         path = self.folders.get(storage, Path("/")) / file
         if self.here or not self.submitted:
             return Result(path, f"{path} does not exist: the job {self.name} has not exported its weights yet")
-        claim = next((each.get("persistentVolumeClaim", {}).get("claimName") for each in self.spec["storage"] if each["name"] == storage), None)
-        where = f"the claim {claim}: copy it from a pod that mounts the claim, kubectl cp POD:FOLDER/{file} {path}"
-        where = where if claim else f"the storage {storage}: copy it from there to {path}"
+        claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in self.spec.get("storage", [])}
+        if claim := claims.get(storage):
+            where = f"the claim {claim}: copy it from a pod that mounts the claim, kubectl cp POD:FOLDER/{file} {path}"
+        else:
+            where = f"the storage {storage}: copy it from there to {path}"
         return Result(path, f"the job {self.name} exports its weights in the cluster, as {file} in {where}", self.submitted)

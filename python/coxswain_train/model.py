@@ -31,8 +31,15 @@ def is_of(model: Any, module: str, name: str) -> bool:
 def framework_of(model: Any) -> str:
     """Returns the framework whose model this is; "jax" for everything else."""
     if is_of(model, "flax.linen", "Module"):
-        raise ExportError("a module of flax.linen has no parameters of its own: give a function that calls its apply, and the parameters")
+        raise ExportError("a module of flax.linen has no parameters of its own: export a function that calls its apply, with the parameters; load into the parameters")
     return next((framework for framework, where in FRAMEWORKS.items() if is_of(model, *where)), "jax")
+
+
+def function_of(action: str, framework: str) -> Callable[..., Any]:
+    """Returns the function that exports ("export") or loads ("load") models of this framework."""
+    module = "program" if framework == "jax" else f"{framework}_model"
+    function: Callable[..., Any] = getattr(importlib.import_module(f"coxswain_train.{module}"), f"{action}_{framework}")
+    return function
 
 
 @overload
@@ -78,8 +85,7 @@ def export(folder: str | os.PathLike[str], model: Any, *arguments: Any, **option
             f"the model is a {type(model).__name__}, but must be a model of Keras, PyTorch or Flax, or a function of JAX (and then its "
             f"parameters come next)"
         )
-    module = importlib.import_module("coxswain_train.program" if framework == "jax" else f"coxswain_train.{framework}_model")
-    exporter = getattr(module, f"export_{framework}")
+    exporter = function_of("export", framework)
     known = inspect.signature(exporter).parameters
     for name in options:
         if name not in known:
@@ -93,6 +99,4 @@ def load(path: Path, model: Any) -> Any:
 
     Of a function of JAX, `model` is the pytree of its parameters or its state; a new one is returned.
     """
-    framework = framework_of(model)
-    module = importlib.import_module("coxswain_train.program" if framework == "jax" else f"coxswain_train.{framework}_model")
-    return getattr(module, f"load_{framework}")(path, model)
+    return function_of("load", framework_of(model))(path, model)

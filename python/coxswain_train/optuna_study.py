@@ -18,7 +18,7 @@ from typing import Any
 
 import optuna
 
-from coxswain_train.job import NAME_MAX, JobFailed, TrainingJob, answer_of, cox_program
+from coxswain_train.job import NAME_MAX, JobFailed, TrainingJob, answer_of, cox_program, true_conditions
 
 Values = Mapping[str, Any]
 
@@ -64,9 +64,9 @@ def objective(
 
     `values` gets the trial and returns what it suggests, by the path of the field in the job's spec:
     {"coxswain.training.batchSize": trial.suggest_categorical("batch", [16, 32])}. Each trial is a job NAME-NUMBER, in a cluster
-    NAME-STUDY-NUMBER, without the export of `job`, and with a checkpoint directory of its own if `job` has checkpoints. While it runs, each new value of the metric goes to
-    `trial.report`. A trial that the study's pruner gives up is stopped: its job is ended here, and suspended in a cluster.
-    The same happens to a job whose trial is interrupted, by Ctrl-C for instance.
+    NAME-STUDY-NUMBER, without the export of `job`, and with a checkpoint directory of its own if `job` has checkpoints. While it
+    runs, each new value of the metric goes to `trial.report`. A trial that the study's pruner gives up is stopped: its job is ended
+    here, and suspended in a cluster. The same happens to a job whose trial is interrupted, by Ctrl-C for instance.
 
     Jobs run on this machine, or with `cluster` in that of the kubeconfig. A job that fails, or that somebody else suspends, raises
     JobFailed, which ends the study unless `optimize(catch=JobFailed)`.
@@ -114,7 +114,7 @@ def follow_in_cluster(job: TrainingJob, metrics: Metrics) -> tuple[str, str]:
     while True:
         status = job.status()
         metrics.take(status)
-        states = {each["type"]: each for each in status.get("conditions", []) if each["status"] == "True"}
+        states = true_conditions(status)
         for state in ("Failed", "Succeeded", "Suspended"):
             if state in states and (state != "Suspended" or states[state].get("reason") == "Suspended"):
                 return state, states[state].get("message", "")
@@ -125,7 +125,7 @@ def follow_in_cluster(job: TrainingJob, metrics: Metrics) -> tuple[str, str]:
 
 def suspend(job: TrainingJob) -> None:
     try:
-        answer_of(cox_program(), "suspend", job.name)
+        job.stop()
     except (JobFailed, OSError) as failed:
         warnings.warn(f"{job.name} could not be suspended and may go on: {failed}", stacklevel=2)
 
@@ -148,7 +148,7 @@ def run_here(job: TrainingJob, metrics: Metrics) -> None:
                 cox.wait()
                 raise
         if cox.returncode != 0:
-            raise JobFailed(job.reason_in(log.read_text(errors="replace").splitlines(), cox.returncode), cox.returncode)
+            raise job.failure(log.read_text(errors="replace").splitlines(), cox.returncode)
         take_last(state, metrics)
 
 

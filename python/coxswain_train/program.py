@@ -125,6 +125,19 @@ def examples_at(inputs: Inputs, numbers: Any) -> Inputs:
     return jax.tree.map(lambda array: array[numbers], inputs)
 
 
+def arguments_of(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns the arguments of a module: an input by itself, those of a tuple by position, those of a dict by name."""
+    if isinstance(input, dict):
+        return (), input
+    return (input if isinstance(input, tuple) else (input,)), {}
+
+
+def called_with(module: Any, input: Any) -> Any:
+    """Calls a module with an input."""
+    positional, named = arguments_of(input)
+    return module(*positional, **named)
+
+
 def check_examples(inputs: Inputs, targets: NDArray[Any], batch: int) -> None:
     """Refuses sizes with which no batch can be made. Every export checks them before it tries the model on the example."""
     if not 1 <= batch <= BATCH_MAX:

@@ -13,11 +13,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
+from torch.nn import functional
 
-from coxswain_train.check import MEAN_EXAMPLES, Entry, arguments_of, called_with, check_mean, first_difference
+from coxswain_train.check import MEAN_EXAMPLES, Entry, check_mean, first_difference
 from coxswain_train.error import ExportError
-from coxswain_train.program import Inputs, check_examples, examples_at, examples_of, export_jax, inputs_of
+from coxswain_train.program import Inputs, arguments_of, called_with, check_examples, examples_at, examples_of, export_jax, inputs_of
 from coxswain_train.weights import load_weights
 
 # PyTorch's kernels add in another order than XLA's.
@@ -41,11 +43,8 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 def losses_of(loss: Any) -> Any:
     """Returns `loss` without its mean: a function of the output and the target that gives the loss of each target."""
-    import torch
-
     if isinstance(loss, torch.nn.Module):
-        is_classes = isinstance(loss, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss)
-        check_settings({name: getattr(loss, name, None) for name in (SETTINGS if is_classes else ("reduction",))})
+        check_settings({name: getattr(loss, name, None) for name in (SETTINGS if takes_logits(loss) else ("reduction",))})
         loss = copy.deepcopy(loss)
         if hasattr(loss, "reduction"):
             loss.reduction = "none"
@@ -60,9 +59,6 @@ def losses_of(loss: Any) -> Any:
 
 def takes_logits(loss: Any) -> bool:
     """Returns whether the outputs for such a loss are logits of classes: those of cross entropy, also logarithms of probabilities."""
-    import torch
-    from torch.nn import functional
-
     if isinstance(loss, torch.nn.Module):
         return isinstance(loss, torch.nn.CrossEntropyLoss | torch.nn.NLLLoss)
     return getattr(loss, "func", loss) in (functional.cross_entropy, functional.nll_loss)
@@ -70,8 +66,6 @@ def takes_logits(loss: Any) -> bool:
 
 def class_axis(loss: Any, output: tuple[int, ...], target: tuple[int, ...]) -> int:
     """Returns the axis of an output that has a value for each class: PyTorch's own, 1, or the last one."""
-    import torch
-
     has_classes = len(output) == len(target) + 1
     if has_classes and output[:1] + output[2:] == target and (isinstance(loss, torch.nn.Module) or output[:-1] != target):
         return 1
@@ -113,8 +107,6 @@ def export_torch(
 
     The worker's images are [H, W, C], and so are those of the example. With `channels_first` the module gets [C, H, W].
     """
-    import torch
-
     from coxswain_train import torch_trace
 
     for part in module.modules():
@@ -176,11 +168,12 @@ def export_torch(
     def predict(parameters: Any, state: Any, input: Any) -> Any:
         return run(modules[False], parameters, state, input, None, fixed_key)[0]
 
-    axis, classes, output = 0, None, None
+    axis, classes, scores = 0, None, None
     if targets.dtype == np.int32:
         output = jax.eval_shape(predict, parameters, state, inputs)
         axis = class_axis(loss, output.shape, targets.shape)
         classes = output.shape[axis]
+        scores = "logits" if output.ndim == 2 and takes_logits(loss) else None
 
     def step(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
         output, losses, new, _ = run(modules[training], parameters, state, input, target, key)
@@ -200,15 +193,13 @@ def export_torch(
         batch=batch,
         classes=classes,
         predict=predict,
-        scores="logits" if output is not None and output.ndim == 2 and takes_logits(loss) else None,
+        scores=scores,
         vocabularies=vocabularies,
         platforms=platforms,
     )
 
 
 def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[Any, Any]:
-    import torch
-
     input = jax.tree.map(lambda array: torch.from_numpy(np.moveaxis(array, -1, 1).copy() if channels_first else array), inputs)
     target = torch.from_numpy(targets)
     return input, target.long() if target.dtype == torch.int32 else target
@@ -216,8 +207,6 @@ def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[An
 
 def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, targets: Any, channels_first: bool) -> None:
     """Compares the loss of the module's output, as the caller gave it, with the losses that are exported."""
-    import torch
-
     from coxswain_train import torch_trace
 
     input, target = batch_for_torch(inputs, targets, channels_first)
@@ -240,8 +229,6 @@ def check_against_torch(
 
     Where a module draws random numbers outside its layers of dropout, the gradients are compared while it evaluates.
     """
-    import torch
-
     from coxswain_train import torch_trace
 
     parameters, state, inputs, targets, key = arguments
@@ -286,8 +273,6 @@ def check_against_torch(
 
 def load_torch(path: str | os.PathLike[str], module: Any) -> Any:
     """Sets the float32 tensors of a module's state_dict; of tied ones the file has one. Returns the module."""
-    import torch
-
     named = dict(module.named_parameters()) | dict(module.named_buffers())
     tensors = {name: named[name] for name in named.keys() & module.state_dict().keys() if named[name].dtype == torch.float32}
     found = load_weights(path, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
