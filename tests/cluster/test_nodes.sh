@@ -12,13 +12,15 @@ work=$(mktemp -d)
 # shellcheck source=tests/cluster/cluster.sh
 . "$root/tests/cluster/cluster.sh"
 
+# The notices of AWS, GKE and AKS that a node is about to be removed.
+notices="aws-node-termination-handler/spot-itn cloud.google.com/impending-node-termination remediator.kubernetes.azure.com/unschedulable"
+
 finish() {
     cluster_operators_end
     kubectl uncordon node-0 node-1 node-2 >/dev/null 2>&1
     kubectl taint nodes --all test.coxswain.dev/sick- >/dev/null 2>&1
     kubectl taint nodes --all node.kubernetes.io/out-of-service- >/dev/null 2>&1
-    kubectl taint nodes --all aws-node-termination-handler/spot-itn- cloud.google.com/impending-node-termination- \
-        remediator.kubernetes.azure.com/unschedulable- >/dev/null 2>&1
+    for taint in $notices; do kubectl taint nodes --all "$taint-" >/dev/null 2>&1; done
     for i in 0 1 2; do condition "node-$i" False; done
     kubectl delete node slow-0 --wait=false >/dev/null 2>&1
     kubectl apply -k "$root/deploy/rbac" >/dev/null
@@ -134,11 +136,10 @@ moved() {
     for i in 0 1 2; do [[ -n $(current spot $i) && $(node_of spot $i) != "$node" ]] || return; done
     status_is spot readySummary 3/3
 }
-# The notices of AWS, GKE and AKS.
 disruptions=0
-for taint in aws-node-termination-handler/spot-itn cloud.google.com/impending-node-termination remediator.kubernetes.azure.com/unschedulable; do
+for taint in $notices; do
     node=$(node_of spot 1)
-    kubectl taint node "$node" $taint=notice:NoSchedule >/dev/null
+    kubectl taint node "$node" "$taint=notice:NoSchedule" >/dev/null
     until_true 90 moved
     verdict $? "pods leave a node that is about to be removed ($taint)" "$(k get pods -o wide)"
     until_true 20 told spot NodeLeft && [[ $(status_of spot restarts.failures) != [1-9]* ]] && (($(status_of spot restarts.disruptions) > disruptions))
@@ -146,7 +147,7 @@ for taint in aws-node-termination-handler/spot-itn cloud.google.com/impending-no
     disruptions=$(status_of spot restarts.disruptions)
     [[ $(avoided "$(current spot 1)") == "$node" ]]
     verdict $? "their successors exclude it ($taint)" "$(avoided "$(current spot 1)")"
-    kubectl taint node "$node" $taint- >/dev/null
+    kubectl taint node "$node" "$taint-" >/dev/null
 done
 k delete tj spot stays --wait=false >/dev/null
 

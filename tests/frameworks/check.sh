@@ -82,16 +82,21 @@ has_saved() {
     compgen -G "runs/$1/*" >/dev/null
 }
 
+# goes_on JOB NAME [SECONDS [RESTART_SECONDS]]: worker 1 is killed; the crew goes on from the checkpoint and ends
+goes_on() {
+    strike "$1" worker 1
+    verdict $? "$2: worker 1 is killed"
+    until_true "${4:-120}" said "$1" 'attempt 2: begins after step [1-9]'
+    verdict $? "$2: the whole crew goes on from its checkpoint" "$(tail -n 5 "$1.log")"
+    ended "${3:-240}"
+    verdict $? "$2: and succeeds" "$(tail -n 5 "$1.log")"
+}
+
 # crew_starts_over JOB NAME PYTHON STEPS: a worker is killed, a second attempt goes on from the checkpoint
 crew_starts_over() {
     start "$1" "$3" "$4" && until_true 120 has_saved "$1"
     verdict $? "$2: two workers train" "$(tail -n 5 "$1.log")"
-    strike "$1" worker 1
-    verdict $? "$2: worker 1 is killed"
-    until_true 120 said "$1" 'attempt 2: begins after step [1-9]'
-    verdict $? "$2: the whole crew goes on from its checkpoint" "$(tail -n 5 "$1.log")"
-    ended
-    verdict $? "$2: and succeeds" "$(tail -n 5 "$1.log")"
+    goes_on "$1" "$2"
 }
 
 # crew_hangs JOB NAME PYTHON STEPS: a worker is frozen, and its peer waits for it in an all-reduce, until the deadline for progress
@@ -116,18 +121,19 @@ trainer_reports() {
     verdict $? "$name: the Trainer's steps and loss are the job's progress" "$(api GET "$jobs_path/$job"; tail -n 5 $job.log)"
     said $job 'rank 0 of 2, attempt 1'
     verdict $? "$name: its two workers are one crew" "$(grep rank $job.log)"
-    until_true 120 has_saved $job && strike $job worker 1
-    verdict $? "$name: worker 1 is killed"
-    until_true 240 said $job 'attempt 2: begins after step [1-9]'
-    verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 $job.log)"
-    ended 900 && said $job 'done: loss'
-    verdict $? "$name: and succeeds" "$(tail -n 5 $job.log)"
+    until_true 120 has_saved $job
+    verdict $? "$name: saves a checkpoint" "$(tail -n 5 $job.log)"
+    goes_on $job "$name" 900 240
+    said $job 'done: loss'
+    verdict $? "$name: says its loss at the end" "$(tail -n 5 $job.log)"
 }
 
+torch_lacks() { [[ -z ${TORCH_PYTHON:-} ]] && { wanted pytorch || wanted transformers; }; }
+jax_lacks() { [[ -z ${JAX_PYTHON:-} ]] && wanted jax; }
 prepared=
-if [[ -z ${TORCH_PYTHON:-} || -z ${JAX_PYTHON:-} ]] && environment=$("$root/scripts/python-environment" "$root/python/requirements-test.txt"); then
+if { torch_lacks || jax_lacks; } && environment=$("$root/scripts/python-environment" "$root/python/requirements-test.txt"); then
     prepared=$environment/bin/python
-    [[ ${TORCH_PYTHON:-} ]] || "$root/scripts/torch-without-cuda" "$environment"
+    if torch_lacks; then "$root/scripts/torch-without-cuda" "$environment"; fi
 fi
 
 torch=${TORCH_PYTHON:-${prepared:-python3}}

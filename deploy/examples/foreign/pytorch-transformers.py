@@ -10,7 +10,6 @@ import pathlib
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
 
 STEPS = int(os.environ.get("STEPS", 300))
 LENGTH = 16
@@ -28,6 +27,15 @@ class Counting(torch.utils.data.Dataset):
         return {"input_ids": words, "labels": words}
 
 
+def step_of(checkpoint):
+    return int(checkpoint.name.rsplit("-", 1)[1])
+
+
+def last_complete_checkpoint(folder):
+    """The Trainer writes trainer_state.json last. Its own get_last_checkpoint also takes a folder that a killed process left without it."""
+    return max((state.parent for state in folder.glob("checkpoint-*/trainer_state.json")), key=step_of, default=None)
+
+
 def main():
     torch.set_num_threads(1)
     folder = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"])
@@ -36,11 +44,11 @@ def main():
                                   use_cpu=not torch.cuda.is_available(),  # else each pod would train alone without GPUs
                                   logging_steps=10, save_steps=20, save_total_limit=2, seed=1)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_positions=LENGTH, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0))
-    checkpoint = get_last_checkpoint(str(folder))
-    first = checkpoint.rsplit("-", 1)[1] if checkpoint else 0
+    checkpoint = last_complete_checkpoint(folder)
+    first = step_of(checkpoint) if checkpoint else 0
     print(f"rank {arguments.process_index} of {arguments.world_size}, attempt {os.environ['COXSWAIN_ATTEMPT']}: begins after step {first}")
     trainer = Trainer(model=model, args=arguments, train_dataset=Counting())
-    result = trainer.train(resume_from_checkpoint=checkpoint)
+    result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     print(f"done: loss {result.training_loss:.4f}")
 
 
