@@ -529,7 +529,7 @@ check-s3: all $(clock_shift) ## object storage with a real S3 server, built from
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=600 tests/s3/check
 
 .PHONY: bench-s3
-bench-s3: all ## how fast objects are read from an S3 server on this machine, compared with curl
+bench-s3: all $(BUILD)/tests/bench_checkpoint ## objects read from and written to an S3 server on this machine, compared with curl; saves to a bucket and to a disk
 	@BUILD=$(abspath $(BUILD)) tests/s3/bench
 
 check-chart: ## helm lint, and the chart with several sets of values

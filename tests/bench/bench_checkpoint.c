@@ -6,7 +6,8 @@
  * a state has for 512 tokens), then the fence: the wait is what the save and the
  * fence take of the caller, the slowdown is how much longer the products take
  * beside the copying and writing. Before each save as many bytes go to the same disk as plainly as can be, written and synced: the
- * background's rate is held against that one's.
+ * background's rate is held against that one's. With BENCH_CHECKPOINT_S3 (the value of COXSWAIN_CHECKPOINT_S3) the saves end when they
+ * are committed in that bucket (tests/s3/bench).
  */
 #include <dnnl.h>
 #include <fcntl.h>
@@ -150,7 +151,8 @@ static int measure_in(const char *directory, const char *label, size_t elements,
     struct rounds rounds;
     for (size_t i = 0; i < elements; i++)
         values[i] = (float)i;
-    const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 2};
+    const struct checkpoint_options options = {
+        .directory = directory, .bucket = getenv("BENCH_CHECKPOINT_S3"), .job_uid = "", .keep = 2};
     struct checkpoint_store *store;
     if (checkpoint_store_open(&options, &store, error) < 0)
         return -1;
