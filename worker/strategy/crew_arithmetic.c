@@ -16,7 +16,7 @@ static void tell_change(const struct strategy_options *options, const struct wor
     char text[256];
     const char *before = device_arithmetic(options->device);
     bool in_training = holds_state(world);
-    void (*tell)(void *context, const char *text) = in_training ? options->on_warning : options->on_notice;
+    void (*tell)(void *context, const char *text) = in_training ? options->calls.on_warning : options->calls.on_notice;
     if (tell == NULL || strcmp(before, after) == 0)
         return;
     if (in_training)
@@ -27,7 +27,7 @@ static void tell_change(const struct strategy_options *options, const struct wor
     else
         snprintf(text, sizeof text, "the crew computes with %s arithmetic, which all its members have; this one had %s",
                  after, before);
-    tell(options->context, text);
+    tell(options->calls.context, text);
 }
 
 int strategy_devices_set_arithmetic(const struct strategy_options *options, const struct world *world,

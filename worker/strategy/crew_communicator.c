@@ -75,7 +75,7 @@ const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, un
 
 static const char *cargo_of(const struct crew_communicator *crew)
 {
-    return crew_communicator_cargo(crew->options.type, crew->options.stages, crew->device_count);
+    return crew_communicator_cargo(crew->options.type, crew->options.pipeline.stages, crew->device_count);
 }
 
 bool crew_communicator_is_there(const struct crew_communicator *crew)
@@ -102,7 +102,7 @@ static void tell_stall(struct patience *patience, int64_t waited_ms)
 {
     const struct strategy_options *options = &patience->crew->options;
     char text[WHY_MAX];
-    if (options->on_stall == NULL)
+    if (options->calls.on_stall == NULL)
         return;
     int64_t step = options->state->progress.step;
     char who[32] = "this worker's GPUs have"; /* alone in their group */
@@ -110,7 +110,7 @@ static void tell_stall(struct patience *patience, int64_t waited_ms)
         snprintf(who, sizeof who, "rank %u has", patience->crew->world.rank);
     snprintf(text, sizeof text, "%s waited %lld s for %s in step %lld; last completed: step %lld", who,
              (long long)waited_ms / 1000, patience->what, (long long)step + 1, (long long)step);
-    options->on_stall(options->context, text);
+    options->calls.on_stall(options->calls.context, text);
 }
 
 /* Short waits are spun through. Returns how long it took. */
@@ -134,7 +134,7 @@ static int check_peers(const struct crew_communicator *crew, struct error *error
 static int patience_keep(struct patience *patience, struct error *error)
 {
     const struct crew_communicator *crew = patience->crew;
-    int64_t stall_ms = crew->options.stall_ms > 0 ? crew->options.stall_ms : STALL_MS_DEFAULT;
+    int64_t stall_ms = crew->options.crew.stall_ms > 0 ? crew->options.crew.stall_ms : STALL_MS_DEFAULT;
     int64_t waited_ms = (clock_monotonic_ns() - patience->started_ns) / MILLION;
     if (check_peers(crew, error) < 0)
         return -1;
@@ -153,7 +153,7 @@ static int patience_keep(struct patience *patience, struct error *error)
 
 static int64_t step_deadline(const struct crew_communicator *crew)
 {
-    return crew->options.step_deadline_ms > 0 ? crew->options.step_deadline_ms : DEADLINE_MS_DEFAULT;
+    return crew->options.crew.step_deadline_ms > 0 ? crew->options.crew.step_deadline_ms : DEADLINE_MS_DEFAULT;
 }
 
 static int await_enqueued(struct crew_communicator *crew, const char *what, int64_t deadline_ms, struct error *error)
@@ -255,9 +255,10 @@ static unsigned count_places(const struct crew_communicator *crew)
 
 static void tell_own(const struct crew_communicator *crew, double *numbers)
 {
-    const struct communicator_capabilities *own = crew->options.communicator;
-    uint64_t machine = crew->options.machine != 0 ? crew->options.machine : crew_nodes_machine();
-    bool gives_up = crew->avoided || (crew->options.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX);
+    const struct communicator_capabilities *own = crew->options.sums.communicator;
+    uint64_t machine = crew->options.crew.machine != 0 ? crew->options.crew.machine : crew_nodes_machine();
+    bool gives_up =
+        crew->avoided || (crew->options.crew.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX);
     for (unsigned i = 0; own != NULL && !gives_up && i < crew->device_count; i++, numbers += NUMBERS) {
         numbers[NUMBER_VERSION] = own[i].version;
         numbers[NUMBER_PLACE] = number_of(own[i].place);
@@ -290,16 +291,16 @@ static void tell(struct crew_communicator *crew, bool is_there, const char *text
     bool news = !crew->told || crew->is_there != is_there;
     crew->told = true;
     crew->is_there = is_there;
-    bool cares = crew->options.communicator != NULL; /* a crew on CPUs need not hear of it */
-    if (news && cares && crew->world.rank == 0 && crew->options.on_notice != NULL)
-        crew->options.on_notice(crew->options.context, text);
+    bool cares = crew->options.sums.communicator != NULL; /* a crew on CPUs need not hear of it */
+    if (news && cares && crew->world.rank == 0 && crew->options.calls.on_notice != NULL)
+        crew->options.calls.on_notice(crew->options.calls.context, text);
 }
 
 /* The same in every rank. `kind`: what it is to a job that wants no other way. */
 static int do_without(struct crew_communicator *crew, enum error_kind kind, const char *why, struct error *error)
 {
     char text[2 * WHY_MAX];
-    if (crew->options.collective == COLLECTIVE_NCCL)
+    if (crew->options.crew.collective == COLLECTIVE_NCCL)
         return error_set(error, kind, "strategy.collective: NCCL cannot sum for this crew: %s", why);
     snprintf(text, sizeof text, "%s through the host, not by NCCL: %s", cargo_of(crew), why);
     tell(crew, false, text);
@@ -309,7 +310,7 @@ static int do_without(struct crew_communicator *crew, enum error_kind kind, cons
 static void say_it_is_there(struct crew_communicator *crew)
 {
     char text[WHY_MAX], version[COMMUNICATOR_VERSION_MAX];
-    communicator_version_text(crew->options.communicator->version, version);
+    communicator_version_text(crew->options.sums.communicator->version, version);
     snprintf(text, sizeof text, "%s from GPU to GPU by NCCL %s", cargo_of(crew), version);
     tell(crew, true, text);
 }
@@ -330,7 +331,7 @@ static int start(struct crew_communicator *crew, struct error *cause, struct err
         return -1;
     if (!invitation.holds)
         return 0;
-    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
+    int64_t deadline = options->crew.connect_deadline_ms > 0 ? options->crew.connect_deadline_ms : CONNECT_MS_DEFAULT;
     if (communicator_start(crew->devices, crew->device_count, &invitation.id, crew->world.rank * crew->device_count,
                            count_places(crew), &crew->communicator, cause) == 0)
         (void)await_enqueued(crew, "NCCL to connect the GPUs", deadline, cause);
@@ -394,7 +395,7 @@ static int join(struct crew_communicator *crew, struct error *error)
 /* Once, before the library opens direct ways between the devices here, where they can be in a group at all. */
 static void try_pairs(struct crew_communicator *crew)
 {
-    if (crew->tried || crew->options.communicator == NULL)
+    if (crew->tried || crew->options.sums.communicator == NULL)
         return;
     crew->tried = true;
     if (!device_pairs_try(&crew->options, crew->devices, crew->device_count))

@@ -13,24 +13,24 @@ int crew_group_open(const struct strategy_options *options, const struct world *
                     struct collective **ret_group, struct error *error)
 {
     const struct collective_options group = {
-        .endpoint = options->endpoint,
-        .job_uid = options->job_uid,
+        .endpoint = options->crew.endpoint,
+        .job_uid = options->crew.job_uid,
         .generation = world->generation,
         .rank = world->rank,
         .size = world->size,
         .peers = world->peers,
         .algorithm = algorithm,
         .reduction = *reduction,
-        .transport = options->transport,
-        .deadline_ms = options->step_deadline_ms,
-        .stall_ms = options->stall_ms,
-        .on_stall = options->on_stall,
-        .stall_context = options->context,
+        .transport = options->crew.transport,
+        .deadline_ms = options->crew.step_deadline_ms,
+        .stall_ms = options->crew.stall_ms,
+        .on_stall = options->calls.on_stall,
+        .stall_context = options->calls.context,
     };
     if (collective_new(&group, ret_group, error) < 0)
         return -1;
-    member_guard(options->member, *ret_group);
-    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
+    member_guard(options->crew.member, *ret_group);
+    int64_t deadline = options->crew.connect_deadline_ms > 0 ? options->crew.connect_deadline_ms : CONNECT_MS_DEFAULT;
     return collective_connect(*ret_group, deadline, error);
 }
 
@@ -38,7 +38,7 @@ void crew_group_close(const struct strategy_options *options, struct collective 
 {
     if (*group == NULL)
         return;
-    member_guard(options->member, NULL);
+    member_guard(options->crew.member, NULL);
     collective_free(*group);
     *group = NULL;
 }

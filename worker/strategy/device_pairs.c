@@ -9,8 +9,8 @@ bool device_pair_try(const struct strategy_options *options, struct device *one,
     int result = device_reach(one, other, &error);
     if (device_reach(other, one, result == 0 ? &error : NULL) < 0)
         result = -1;
-    if (result < 0 && options->on_warning != NULL)
-        options->on_warning(options->context, error.message);
+    if (result < 0 && options->calls.on_warning != NULL)
+        options->calls.on_warning(options->calls.context, error.message);
     return result == 0;
 }
 

@@ -101,8 +101,8 @@ static int take_step(struct local_rounds *rounds, struct error *error)
     int64_t batch, step = rounds->own.progress.step + 1;
     float controls[CONTROL_VOTES];
     struct strategy_result result;
-    if (options->member != NULL)
-        member_set_step(options->member, step);
+    if (options->crew.member != NULL)
+        member_set_step(options->crew.member, step);
     if (replica_set_start_passes(rounds->replicas, &batch, error) < 0 ||
         replica_set_finish_passes(rounds->replicas, 0, 0, error) < 0)
         return -1;
@@ -112,8 +112,8 @@ static int take_step(struct local_rounds *rounds, struct error *error)
         return 0;
     }
     if (take_own_mean(rounds, (double)batch / (double)own, controls, error) < 0 ||
-        replica_set_apply(rounds->replicas, options->learning_rate(options->context, step), controls, 0, &result,
-                          error) < 0)
+        replica_set_apply(rounds->replicas, options->calls.learning_rate(options->calls.context, step), controls, 0,
+                          &result, error) < 0)
         return -1;
     rounds->words[ROUND_LOSS] += (float)(result.loss * (double)own);
     rounds->words[ROUND_CORRECT] += (float)result.correct;
@@ -162,8 +162,8 @@ void local_rounds_rewind(struct local_rounds *rounds)
 static void roll_back(struct local_rounds *rounds)
 {
     replica_set_settle(rounds->replicas);
-    if (rounds->options.before_change != NULL)
-        rounds->options.before_change(rounds->options.context);
+    if (rounds->options.calls.before_change != NULL)
+        rounds->options.calls.before_change(rounds->options.calls.context);
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->start[i], rounds->vectors[i]);
     (void)device_stream_synchronise(rounds->stream, NULL);
@@ -284,7 +284,7 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
     collective_set_label(group, label);
     round_pace_add_freeze(&pace, collective_take_frozen_ns(group) + crew_communicator_take_frozen_ns(rounds->devices));
     rounds->words[ROUND_VOTES + world->rank] = (float)strategy_vote_word(
-        options->votes != NULL ? options->votes(options->context) : votes, round_pace_mean_ns(&pace));
+        options->calls.votes != NULL ? options->calls.votes(options->calls.context) : votes, round_pace_mean_ns(&pace));
     rounds->words[ROUND_VOTES + world->size + world->rank] = (float)strategy_vote_word(0, pace.longest_ns);
     if (fill_exchange(rounds, error) < 0)
         return -1;
@@ -324,10 +324,10 @@ static struct strategy_options options_alone(struct local_rounds *rounds)
 {
     struct strategy_options options = rounds->options;
     options.state = &rounds->own;
-    options.member = NULL;
-    options.leaves_boundary = options.at_boundary = NULL;
-    if (options.collective == COLLECTIVE_NCCL)
-        options.collective = COLLECTIVE_AUTO;
+    options.crew.member = NULL;
+    options.calls.leaves_boundary = options.calls.at_boundary = NULL;
+    if (options.crew.collective == COLLECTIVE_NCCL)
+        options.crew.collective = COLLECTIVE_AUTO;
     return options;
 }
 
@@ -389,7 +389,7 @@ int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *dev
                                              .size = world->size,
                                              .shards = world->size,
                                              .elements = elements(rounds),
-                                             .in_any_order = rounds->options.in_any_order};
+                                             .in_any_order = rounds->options.sums.in_any_order};
     if (place_exchange(rounds, there ? MEMORY_DEVICE : MEMORY_SHARED, error) < 0)
         return -1;
     return there ? device_sums_new(&sums, &rounds->sums, error) : 0;
@@ -441,7 +441,7 @@ void local_rounds_memory_plan(const struct strategy_options *options, struct mem
     if (device_memory_is_shared(options->device))
         return;
     plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->device);
-    if (options->communicator != NULL)
+    if (options->sums.communicator != NULL)
         plans->device.bytes[MEMORY_EXCHANGE] += bytes;
 }
 

@@ -91,7 +91,7 @@ static void central_memory_plan(const struct strategy_options *options, struct m
 
 static int mirrored_reform(struct strategy *base, struct error *error)
 {
-    if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
+    if (!base->holds_state && base->options.calls.restore(base->options.calls.context, error) < 0)
         return -1;
     base->holds_state = true;
     return replica_set_spread(((struct mirrored *)base)->replicas, error);

@@ -86,7 +86,7 @@ static const enum collective_algorithm algorithms[] = {
 /* The tree's leaves are the logical shards, where its order is kept; else each rank puts in one sum. */
 static unsigned count_leaves(const struct multi_worker_mirrored *strategy, const struct world *world)
 {
-    bool one_sum = strategy->rounds != NULL || strategy->base.options.collective == COLLECTIVE_RING;
+    bool one_sum = strategy->rounds != NULL || strategy->base.options.crew.collective == COLLECTIVE_RING;
     return one_sum ? world->size : world->logical_shards;
 }
 
@@ -103,7 +103,7 @@ static int make_sums(struct multi_worker_mirrored *strategy, const struct world 
                                              .rank = world->rank,
                                              .size = world->size,
                                              .shards = world->logical_shards,
-                                             .in_any_order = options->in_any_order,
+                                             .in_any_order = options->sums.in_any_order,
                                              .plan = has_shards(&strategy->base) ? &options->state->shards : NULL};
     return device_sums_new(&sums, &strategy->sums, error);
 }
@@ -119,11 +119,11 @@ static int make_replicas(struct multi_worker_mirrored *strategy, const struct wo
         return error_set(error, ERROR_INVALID,
                          "a crew of %u workers cannot go on with %u while it shards the optimizer",
                          options.state->shards.size, world->size);
-    options.gradients_stay = crew_communicator_is_there(strategy->devices);
+    options.sums.gradients_stay = crew_communicator_is_there(strategy->devices);
     if (replica_set_new(&options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
                         strategy->first_shard, strategy->end_shard, &strategy->replicas, error) < 0)
         return -1;
-    if ((options.gradients_stay && make_sums(strategy, world, error) < 0) ||
+    if ((options.sums.gradients_stay && make_sums(strategy, world, error) < 0) ||
         (shards && sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) < 0))
         return -1;
     if (shards)
@@ -170,15 +170,15 @@ static int open_group(struct multi_worker_mirrored *strategy, const struct world
         .combine = reduction_plan_combine, .context = strategy->plan, .merges = reduction_plan_merges(strategy->plan)};
     for (unsigned rank = 0; rank < world->size; rank++)
         reduction.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
-    return crew_group_open(options, world, algorithms[options->collective], &reduction, &strategy->group, error);
+    return crew_group_open(options, world, algorithms[options->crew.collective], &reduction, &strategy->group, error);
 }
 
 static int find_nodes(struct multi_worker_mirrored *strategy, struct error *error)
 {
     unsigned nodes[CREW_SIZE_MAX];
-    if (strategy->base.options.collective != COLLECTIVE_HIERARCHICAL)
+    if (strategy->base.options.crew.collective != COLLECTIVE_HIERARCHICAL)
         return 0;
-    if (crew_nodes_find(&strategy->base, strategy->base.options.machine, nodes, error) < 0)
+    if (crew_nodes_find(&strategy->base, strategy->base.options.crew.machine, nodes, error) < 0)
         return -1;
     collective_set_nodes(strategy->group, nodes);
     return 0;
@@ -203,7 +203,7 @@ static int await_restore(struct multi_worker_mirrored *strategy, const struct wo
 {
     struct strategy *base = &strategy->base;
     collective_set_label(strategy->group, "the chief's restore");
-    if (world->rank == 0 && base->options.restore(base->options.context, error) < 0)
+    if (world->rank == 0 && base->options.calls.restore(base->options.calls.context, error) < 0)
         return -1;
     base->holds_state |= world->rank == 0;
     return collective_barrier(strategy->group, error);
@@ -263,7 +263,7 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
                                        .planned = base->reform_is_planned};
     base->reform_is_planned = false;
     struct world world;
-    if (member_agree(base->options.member, &standing, &world, error) < 0 ||
+    if (member_agree(base->options.crew.member, &standing, &world, error) < 0 ||
         strategy_devices_set_arithmetic(&base->options, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
         return -1;
     base->world = world;
@@ -337,7 +337,7 @@ static int start_buckets_behind_pass(struct multi_worker_mirrored *strategy, str
 static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
 {
     const struct world *world = &strategy->base.world;
-    bool apart = strategy->base.options.sums_wait_for_pass;
+    bool apart = strategy->base.options.sums.wait_for_pass;
     if ((apart ? start_buckets_behind_pass : start_buckets)(strategy, error) < 0)
         return -1;
     int64_t own_ns = clock_monotonic_ns() - strategy->started_ns + collective_take_frozen_ns(strategy->group);
@@ -502,8 +502,8 @@ static void mirrored_close(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
     struct error cause = ERROR_INIT;
-    if (disband(strategy, &cause) < 0 && base->options.on_warning != NULL)
-        base->options.on_warning(base->options.context, cause.message);
+    if (disband(strategy, &cause) < 0 && base->options.calls.on_warning != NULL)
+        base->options.calls.on_warning(base->options.calls.context, cause.message);
     release_replicas(strategy);
     crew_communicator_free(strategy->devices);
     local_rounds_free(strategy->rounds);
@@ -523,7 +523,7 @@ static struct crew_communicator *connect_devices(const struct multi_worker_mirro
 
 static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
-    if (options->member == NULL || options->endpoint == NULL)
+    if (options->crew.member == NULL || options->crew.endpoint == NULL)
         return error_set(error, ERROR_INTERNAL, "internal error: MultiWorkerMirrored needs a member and an endpoint");
     struct multi_worker_mirrored *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
@@ -534,7 +534,7 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
         mirrored_close(&strategy->base);
         return -1;
     }
-    if (options->may_sum_on_devices)
+    if (options->sums.may_use_devices)
         strategy->devices = connect_devices(strategy);
     *ret_strategy = &strategy->base;
     return 0;
@@ -553,7 +553,7 @@ static void plan_sums(const struct strategy_options *options, unsigned size, str
                                              .size = size,
                                              .shards = local ? size : options->logical_shards,
                                              .elements = local ? graph_layout(options->graph)->elements : 0,
-                                             .in_any_order = options->in_any_order,
+                                             .in_any_order = options->sums.in_any_order,
                                              .plan = shards ? &plan : NULL};
     device_sums_memory_plan(&sums, plans);
 }
@@ -561,36 +561,40 @@ static void plan_sums(const struct strategy_options *options, unsigned size, str
 /* As for the crew that there is to be; an elastic one that shrinks gives each rank more shards. */
 static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    unsigned size = options->expected > 0 ? options->expected : options->crew_size, first, end;
-    unsigned rank = options->crew_rank < size ? options->crew_rank : size - 1;
+    unsigned size = options->crew.expected > 0 ? options->crew.expected : options->crew.size, first, end;
+    unsigned rank = options->crew.rank < size ? options->crew.rank : size - 1;
     bool local = options->spec != NULL && options->spec->local_steps > 0;
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;
     reduction_rank_leaves(options->logical_shards, rank, size, &first, &end);
-    enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : MEMORY_SHARED;
+    enum device_memory gradients = options->sums.communicator != NULL ? MEMORY_DEVICE : MEMORY_SHARED;
     replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED,
                             local ? replica_set_gradients_place(options) : gradients, options->logical_shards, first,
                             end, plans);
-    if (options->communicator != NULL)
+    if (options->sums.communicator != NULL)
         plan_sums(options, size, plans);
     if (local)
         local_rounds_memory_plan(options, plans);
 }
 
-const struct strategy_operations multi_worker_mirrored_strategy = {
-    .type = STRATEGY_MULTI_WORKER_MIRRORED,
-    .open = mirrored_open,
-    .memory_plan = mirrored_memory_plan,
-    .reform = mirrored_reform,
-    .step = mirrored_step,
-    .stand_at_boundary = mirrored_stand_at_boundary,
+static const struct strategy_crew_operations mirrored_crew = {
     .break_off = mirrored_break_off,
-    .is_whole = mirrored_is_whole,
-    .step_before = mirrored_step_before,
-    .sum = mirrored_sum,
     .await_delivery = mirrored_await_delivery,
     .meet = mirrored_meet,
     .group = mirrored_group,
-    .share = mirrored_share,
     .writers = mirrored_writers,
+};
+
+const struct strategy_operations multi_worker_mirrored_strategy = {
+    .type = STRATEGY_MULTI_WORKER_MIRRORED,
+    .open = mirrored_open,
+    .reform = mirrored_reform,
+    .step = mirrored_step,
+    .sum = mirrored_sum,
+    .share = mirrored_share,
     .close = mirrored_close,
+    .memory_plan = mirrored_memory_plan,
+    .stand_at_boundary = mirrored_stand_at_boundary,
+    .is_whole = mirrored_is_whole,
+    .step_before = mirrored_step_before,
+    .crew = &mirrored_crew,
 };

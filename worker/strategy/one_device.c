@@ -66,7 +66,7 @@ static void one_device_memory_plan(const struct strategy_options *options, struc
 
 static int one_device_reform(struct strategy *base, struct error *error)
 {
-    if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
+    if (!base->holds_state && base->options.calls.restore(base->options.calls.context, error) < 0)
         return -1;
     base->holds_state = true;
     return 0;

@@ -7,12 +7,12 @@
 int own_sums_connect(struct own_sums *own, struct strategy_options *options, struct error *error)
 {
     const struct world alone = {.size = 1, .logical_shards = options->logical_shards};
-    if (!options->may_sum_on_devices || options->communicator == NULL)
+    if (!options->sums.may_use_devices || options->sums.communicator == NULL)
         return 0;
     own->devices = crew_communicator_new(options);
     if (crew_communicator_form(own->devices, NULL, &alone, error) < 0)
         return -1;
-    options->gradients_stay = crew_communicator_is_there(own->devices);
+    options->sums.gradients_stay = crew_communicator_is_there(own->devices);
     return 0;
 }
 
@@ -24,7 +24,7 @@ static struct device_sums_options options_of(const struct strategy_options *opti
                                         .device_count = options->device_count,
                                         .size = 1,
                                         .shards = shards,
-                                        .in_any_order = options->in_any_order,
+                                        .in_any_order = options->sums.in_any_order,
                                         .plan = plan};
 }
 
@@ -32,7 +32,7 @@ int own_sums_open(struct own_sums *own, const struct strategy_options *options, 
                   const struct shard_plan *plan, struct error *error)
 {
     const struct device_sums_options sums = options_of(options, options->devices, shards, plan);
-    return options->gradients_stay ? device_sums_new(&sums, &own->sums, error) : 0;
+    return options->sums.gradients_stay ? device_sums_new(&sums, &own->sums, error) : 0;
 }
 
 bool own_sums_by_library(const struct own_sums *own)
@@ -54,9 +54,10 @@ void own_sums_memory_plan(const struct strategy_options *options, enum replica_v
 {
     const struct strategy_device first = {options->device, options->graph};
     const struct device_sums_options sums = options_of(options, &first, shards, plan);
-    enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : replica_set_gradients_place(options);
+    enum device_memory gradients =
+        options->sums.communicator != NULL ? MEMORY_DEVICE : replica_set_gradients_place(options);
     replica_set_memory_plan(options, variables, gradients, shards, 0, shards, plans);
-    if (options->communicator != NULL)
+    if (options->sums.communicator != NULL)
         device_sums_memory_plan(&sums, plans);
 }
 

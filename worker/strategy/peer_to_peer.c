@@ -87,8 +87,8 @@ static void tell_stalls(struct peer_to_peer *strategy)
 {
     const struct strategy_options *options = &strategy->base.options;
     char text[PEER_STALL_MAX];
-    if (peer_hub_take_stall(strategy->hub, text) && options->on_stall != NULL)
-        options->on_stall(options->context, text);
+    if (peer_hub_take_stall(strategy->hub, text) && options->calls.on_stall != NULL)
+        options->calls.on_stall(options->calls.context, text);
 }
 
 /* Peers that died together may have had examples that only they had. These count as finished and are not computed again. */
@@ -97,13 +97,13 @@ static void tell_lacking(struct peer_to_peer *strategy)
     const struct strategy_options *options = &strategy->base.options;
     int64_t lacking = peer_hub_lacking(strategy->hub);
     char text[PEER_STALL_MAX];
-    if (lacking <= strategy->told_lacking || options->on_warning == NULL)
+    if (lacking <= strategy->told_lacking || options->calls.on_warning == NULL)
         return;
     snprintf(text, sizeof text,
              "nobody else is left, and %lld examples that count as finished are not in this worker's replica: they are "
              "lost unless a worker that has them comes back",
              (long long)lacking);
-    options->on_warning(options->context, text);
+    options->calls.on_warning(options->calls.context, text);
     strategy->told_lacking = lacking;
 }
 
@@ -113,7 +113,7 @@ static int follow_world(struct peer_to_peer *strategy, struct error *error)
     struct member_standing standing = {.holds_state = base->holds_state,
                                        .applied_step = base->options.state->progress.step};
     struct world world;
-    int news = member_poll_world(base->options.member, &standing, &world, error);
+    int news = member_poll_world(base->options.crew.member, &standing, &world, error);
     if (news > 0) {
         base->world = world;
         peer_hub_set_world(strategy->hub, &world);
@@ -199,7 +199,8 @@ static void read_restored(const struct peer_to_peer *strategy, int64_t ret_count
     const struct strategy_options *options = &strategy->base.options;
     int64_t step = options->state->progress.step, total = 0;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        total += ret_counts[seat] = options->restored_finished != NULL ? options->restored_finished[seat] : 0;
+        total += ret_counts[seat] =
+            options->peers.restored_finished != NULL ? options->peers.restored_finished[seat] : 0;
     int64_t steps = total / options->global_batch;
     bool is_last = options->total_steps != NULL && step == *options->total_steps;
     if (steps == step || (steps > step && is_last)) /* several overshoot the end together */
@@ -216,20 +217,20 @@ static void tell_void(const struct peer_to_peer *strategy, int64_t examples)
 {
     const struct strategy_options *options = &strategy->base.options;
     char text[PEER_STALL_MAX];
-    if (examples == 0 || options->on_warning == NULL)
+    if (examples == 0 || options->calls.on_warning == NULL)
         return;
     snprintf(
         text, sizeof text,
         "nobody has a replica: back to step %lld; %lld examples that were finished since are lost, unless a worker "
         "that has them comes back",
         (long long)options->state->progress.step, (long long)examples);
-    options->on_warning(options->context, text);
+    options->calls.on_warning(options->calls.context, text);
 }
 
 static int restore(struct peer_to_peer *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
-    if (options->restore(options->context, error) < 0)
+    if (options->calls.restore(options->calls.context, error) < 0)
         return -1;
     int64_t counts[CREW_SIZE_MAX];
     read_restored(strategy, counts);
@@ -243,13 +244,13 @@ static int restore(struct peer_to_peer *strategy, struct error *error)
 
 static unsigned own_votes(const struct strategy_options *options)
 {
-    return options->votes != NULL ? options->votes(options->context) : 0;
+    return options->calls.votes != NULL ? options->calls.votes(options->calls.context) : 0;
 }
 
 /* The mean's share of the grace period is over, or this one's part of that: each that is left has as much. */
 static bool mean_is_due(struct peer_to_peer *strategy, int64_t asked_ms)
 {
-    int64_t now_ms = clock_monotonic_ms(), share_ms = strategy->base.options.grace_ms / MEAN_SHARE;
+    int64_t now_ms = clock_monotonic_ms(), share_ms = strategy->base.options.peers.grace_ms / MEAN_SHARE;
     if (strategy->leave_ms == 0)
         strategy->leave_ms = now_ms;
     int64_t since_ms = asked_ms > strategy->leave_ms ? asked_ms : strategy->leave_ms;
@@ -329,7 +330,7 @@ static int peer_reform(struct strategy *base, struct error *error)
 {
     struct peer_to_peer *strategy = of(base);
     struct member_standing standing = {.holds_state = base->holds_state};
-    if (member_agree(base->options.member, &standing, &base->world, error) < 0)
+    if (member_agree(base->options.crew.member, &standing, &base->world, error) < 0)
         return -1;
     peer_hub_set_world(strategy->hub, &base->world);
     if (obtain_state(strategy, error) < 0)
@@ -353,7 +354,7 @@ static int peer_reform(struct strategy *base, struct error *error)
  * members join or leave. */
 static int64_t count_shares(const struct strategy_options *options)
 {
-    return options->crew_size > 0 ? options->crew_size : 1;
+    return options->crew.size > 0 ? options->crew.size : 1;
 }
 
 static int64_t share_of_batch(const struct strategy_options *options)
@@ -372,7 +373,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
 {
     const struct strategy_options *options = &strategy->base.options;
     const float *controls = replica_set_controls(strategy->replicas)[0];
-    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
+    double rate = options->calls.learning_rate(options->calls.context, options->state->progress.step + 1);
     strategy_leave_boundary(options); /* before taking the lock, which an abandoned step needs for the mean */
     peer_replica_lock(strategy->shared);
     int result = peer_replica_keep(strategy->shared, error);
@@ -460,19 +461,19 @@ static void tell_waited(struct peer_to_peer *strategy, int64_t share_ms)
     const struct strategy_options *options = &strategy->base.options;
     char names[PEER_STALL_MAX], text[PEER_STALL_MAX + 256];
     peer_hub_name_waited(strategy->hub, names);
-    if (names[0] == '\0' || options->on_warning == NULL)
+    if (names[0] == '\0' || options->calls.on_warning == NULL)
         return;
     snprintf(text, sizeof text,
              "this worker is asked to leave, and after %.1f s goes without handing over to %s, which has not taken it; "
              "%lld examples are in no other replica, and are done again by its successor",
              (double)share_ms / 1000, names, (long long)peer_hub_unhanded(strategy->hub));
-    options->on_warning(options->context, text);
+    options->calls.on_warning(options->calls.context, text);
 }
 
 /* Hands over the examples that only the replica of this worker, which leaves, has; its successor would have to compute them again. */
 static void hand_over(struct peer_to_peer *strategy)
 {
-    int64_t grace_ms = strategy->base.options.grace_ms;
+    int64_t grace_ms = strategy->base.options.peers.grace_ms;
     int64_t share_ms = grace_ms > 0 ? grace_ms / HAND_OVER_SHARE : HAND_OVER_MS;
     int64_t end_ms = clock_monotonic_ms() + share_ms, left_ms = share_ms;
     bool asked[CREW_SIZE_MAX] = {false};
@@ -584,8 +585,8 @@ static void tell_missing(struct peer_to_peer *strategy, const struct world *worl
     if (strategy->mean_is_hurried && length > 0 && (size_t)length < sizeof text)
         snprintf(text + length, sizeof text - (size_t)length,
                  "; this worker is being terminated, and waited no longer");
-    if (options->on_warning != NULL)
-        options->on_warning(options->context, text);
+    if (options->calls.on_warning != NULL)
+        options->calls.on_warning(options->calls.context, text);
 }
 
 /* A newcomer that has no state yet has no replica. */
@@ -667,13 +668,14 @@ static int64_t peer_finished(const struct strategy *base, unsigned seat)
 static void tell_silent_chief(const struct strategy_options *options, int64_t *since_ms)
 {
     char text[MEMBER_TEXT_MAX];
-    int64_t now_ms = clock_monotonic_ms(), stall_ms = options->stall_ms > 0 ? options->stall_ms : END_STALL_MS;
-    member_describe(options->member, text);
+    int64_t now_ms = clock_monotonic_ms(),
+            stall_ms = options->crew.stall_ms > 0 ? options->crew.stall_ms : END_STALL_MS;
+    member_describe(options->crew.member, text);
     if (text[0] == '\0') {
         *since_ms = now_ms;
     } else if (now_ms - *since_ms >= stall_ms) {
-        if (options->on_stall != NULL)
-            options->on_stall(options->context, text);
+        if (options->calls.on_stall != NULL)
+            options->calls.on_stall(options->calls.context, text);
         *since_ms = now_ms;
     }
 }
@@ -743,8 +745,8 @@ static int open_replicas(struct peer_to_peer *strategy, struct error *error)
     strategy->replica_options.state = &strategy->own;
     strategy->replica_options.sampler = &strategy->sampler;
     strategy->replica_options.global_batch = share_of_batch(options);
-    strategy->replica_options.member = NULL;
-    strategy->replica_options.before_change = strategy->replica_options.leaves_boundary = NULL;
+    strategy->replica_options.crew.member = NULL;
+    strategy->replica_options.calls.before_change = strategy->replica_options.calls.leaves_boundary = NULL;
     if (own_sums_connect(&strategy->sums, &strategy->replica_options, error) < 0 ||
         replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, shards, 0, shards, &strategy->replicas, error) <
             0)
@@ -762,7 +764,7 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
     struct strategy_options own = *options;
     own.global_batch = share_of_batch(options);
     own_sums_memory_plan(&own, VARIABLES_CENTRAL, shards, NULL, plans);
-    if (options->crew_rank == 0)
+    if (options->crew.rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
     plans->host.bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
     if (!device_memory_is_shared(options->device))
@@ -771,16 +773,16 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
 
 static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
-    if (options->member == NULL || options->hub == NULL)
+    if (options->crew.member == NULL || options->peers.hub == NULL)
         return error_set(error, ERROR_INTERNAL,
                          "internal error: PeerToPeer is opened without a member or a hub; please report it");
     struct peer_to_peer *strategy = memory_allocate(1, sizeof(*strategy));
     strategy->base.options = *options;
-    strategy->hub = options->hub;
+    strategy->hub = options->peers.hub;
     strategy->own = *options->state;
-    strategy->seat = options->seat;
+    strategy->seat = options->peers.seat;
     strategy->mean_step = -1;
-    strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
+    strategy->random = options->sampler->seed * 2654435761u + options->peers.seat + 1;
     if (peer_replica_new(options->state, &strategy->shared, error) < 0 || open_replicas(strategy, error) < 0) {
         peer_close(&strategy->base);
         return -1;
@@ -790,18 +792,24 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     return 0;
 }
 
-const struct strategy_operations peer_to_peer_strategy = {
-    .type = STRATEGY_PEER_TO_PEER,
-    .open = peer_open,
-    .memory_plan = peer_memory_plan,
-    .reform = peer_reform,
-    .step = peer_step,
-    .step_before = peer_step_before,
+static const struct strategy_crew_operations peer_crew = {.meet = peer_meet};
+
+static const struct strategy_loose_operations peer_means = {
     .average_begin = peer_average_begin,
     .average_end = peer_average_end,
     .averaged = peer_averaged,
     .finished = peer_finished,
-    .meet = peer_meet,
+};
+
+const struct strategy_operations peer_to_peer_strategy = {
+    .type = STRATEGY_PEER_TO_PEER,
+    .open = peer_open,
+    .reform = peer_reform,
+    .step = peer_step,
     .share = peer_share,
     .close = peer_close,
+    .memory_plan = peer_memory_plan,
+    .step_before = peer_step_before,
+    .crew = &peer_crew,
+    .loose = &peer_means,
 };

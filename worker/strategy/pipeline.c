@@ -41,8 +41,9 @@ static int take_known_partition(struct pipeline *pipeline, struct error *error)
     unsigned stages = pipeline->shape.stages;
     if (partition_is_given(options->graph))
         return partition_given(options->graph, stages, &pipeline->partition, error);
-    if (options->recorded_stages && options->recorded_layers == graph_layer_count(options->graph))
-        (void)partition_from_list(options->graph, stages, options->recorded_stages, &pipeline->partition, NULL);
+    if (options->pipeline.recorded_stages && options->pipeline.recorded_layers == graph_layer_count(options->graph))
+        (void)partition_from_list(options->graph, stages, options->pipeline.recorded_stages, &pipeline->partition,
+                                  NULL);
     return 0;
 }
 
@@ -50,8 +51,8 @@ static int take_shape(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     unsigned devices = options->device_count > 0 ? options->device_count : 1;
-    unsigned size = options->crew_size > 0 ? options->crew_size : 1, all = size * devices;
-    unsigned stages = options->stages > 0 ? options->stages : all;
+    unsigned size = options->crew.size > 0 ? options->crew.size : 1, all = size * devices;
+    unsigned stages = options->pipeline.stages > 0 ? options->pipeline.stages : all;
     if (all % stages != 0 || stages > STAGES_MAX)
         return error_set(error, ERROR_INVALID, "strategy.stages: %u stages do not divide %u devices (at most %d)",
                          stages, all, STAGES_MAX);
@@ -61,7 +62,7 @@ static int take_shape(struct pipeline *pipeline, struct error *error)
                          "worker holds whole stages or whole replicas",
                          stages, devices);
     pipeline->shape = (struct pipeline_shape){
-        .stages = stages, .replicas = all / stages, .devices = devices, .size = size, .rank = options->crew_rank};
+        .stages = stages, .replicas = all / stages, .devices = devices, .size = size, .rank = options->crew.rank};
     return 0;
 }
 
@@ -187,7 +188,7 @@ static int make_layout(struct pipeline *pipeline, struct error *error)
         holds[pipeline->lanes[i].stage] = true;
     const struct graph_options held = {
         .device = options->device,
-        .model = options->model,
+        .model = options->pipeline.model,
         .precision = graph_precision(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .partition = &pipeline->partition,
@@ -277,9 +278,10 @@ int pipeline_check_room(const struct pipeline *pipeline, struct error *error)
     const struct strategy_options *options = &pipeline->base.options;
     if (pipeline->shape.size > 1)
         training_state_release(options->state);
-    if (options->check_stages == NULL)
+    if (options->calls.check_stages == NULL)
         return 0;
-    return options->check_stages(options->context, pipeline->partition.stage_of, pipeline->partition.layers, error);
+    return options->calls.check_stages(options->calls.context, pipeline->partition.stage_of, pipeline->partition.layers,
+                                       error);
 }
 
 int pipeline_open_units(struct pipeline *pipeline, struct error *error)
@@ -514,7 +516,7 @@ static int pipeline_reform(struct strategy *base, struct error *error)
     struct pipeline *pipeline = (struct pipeline *)base;
     if (pipeline->shape.size > 1)
         return pipeline_form(pipeline, error);
-    if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
+    if (!base->holds_state && base->options.calls.restore(base->options.calls.context, error) < 0)
         return -1;
     base->holds_state = true;
     return 0;
@@ -534,15 +536,15 @@ static void pipeline_close(struct strategy *base)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
     struct error cause = ERROR_INIT;
-    if (pipeline_disband(pipeline, &cause) < 0 && base->options.on_warning != NULL)
-        base->options.on_warning(base->options.context, cause.message);
+    if (pipeline_disband(pipeline, &cause) < 0 && base->options.calls.on_warning != NULL)
+        base->options.calls.on_warning(base->options.calls.context, cause.message);
     pipeline_free(pipeline);
 }
 
 /* A crew's units are made when it has agreed on the stages, and its layers are measured with the arithmetic that it has agreed on. */
 static int open_lone(struct pipeline *pipeline, struct error *error)
 {
-    if (pipeline->shape.size > 1 && pipeline->base.options.may_sum_on_devices)
+    if (pipeline->shape.size > 1 && pipeline->base.options.sums.may_use_devices)
         pipeline->devices = crew_communicator_new(&pipeline->base.options);
     if (pipeline->shape.size > 1)
         return 0;
@@ -579,23 +581,31 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
     return 0;
 }
 
-const struct strategy_operations pipeline_strategy = {
-    .type = STRATEGY_PIPELINE,
-    .open = pipeline_open,
-    .memory_plan = pipeline_memory_plan,
-    .reform = pipeline_reform,
-    .step = pipeline_step,
+static const struct strategy_crew_operations pipeline_crew = {
     .break_off = pipeline_break_off,
-    .sum = pipeline_sum,
     .meet = pipeline_meet,
     .group = pipeline_group,
-    .share = pipeline_share_bytes,
+    .writers = pipeline_writers,
+};
+
+static const struct strategy_model_operations pipeline_model = {
     .evaluate = pipeline_evaluate,
     .evaluation_part = pipeline_evaluation_part,
-    .writers = pipeline_writers,
     .kin = pipeline_kin,
     .gather = pipeline_gather,
     .stages = pipeline_stages,
     .describe = pipeline_describe,
+};
+
+const struct strategy_operations pipeline_strategy = {
+    .type = STRATEGY_PIPELINE,
+    .open = pipeline_open,
+    .reform = pipeline_reform,
+    .step = pipeline_step,
+    .sum = pipeline_sum,
+    .share = pipeline_share_bytes,
     .close = pipeline_close,
+    .memory_plan = pipeline_memory_plan,
+    .crew = &pipeline_crew,
+    .model = &pipeline_model,
 };

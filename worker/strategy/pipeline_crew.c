@@ -259,7 +259,7 @@ static int form(struct pipeline *pipeline, struct error *error)
     struct member_standing standing = {.holds_state = base->holds_state,
                                        .applied_step = base->holds_state ? base->options.state->progress.step : 0};
     struct world world;
-    if (member_agree(base->options.member, &standing, &world, error) < 0 ||
+    if (member_agree(base->options.crew.member, &standing, &world, error) < 0 ||
         strategy_devices_set_arithmetic(&base->options, &world, error) < 0)
         return -1;
     if (world.size != pipeline->shape.size)

@@ -15,7 +15,7 @@ static bool is_far(const struct pipeline *pipeline)
 
 static bool is_direct(const struct pipeline *pipeline)
 {
-    return pipeline->shape.size > 1 && pipeline->base.options.communicator != NULL;
+    return pipeline->shape.size > 1 && pipeline->base.options.sums.communicator != NULL;
 }
 
 /* One flat array. */

@@ -98,7 +98,7 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
     unit->slots = pipeline_slots(pipeline->partition.depth[unit->part], pipeline->partition.depths, most);
     const struct graph_options graph = {
         .device = unit->device,
-        .model = options->model,
+        .model = options->pipeline.model,
         .precision = graph_precision(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .logit_rows = graph_logit_rows(options->graph),
@@ -106,7 +106,7 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
         .part = unit->part,
         .held = unit->store->holds,
         .slots = unit->slots,
-        .recompute = options->recompute,
+        .recompute = options->pipeline.recompute,
         .plan_only = pipeline->plan_only,
     };
     if (graph_new(&graph, &unit->graph, error) < 0)

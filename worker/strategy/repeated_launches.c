@@ -20,8 +20,8 @@ static void tell_failure(const struct strategy_options *options, const struct er
     char text[ERROR_MESSAGE_MAX + 128];
     snprintf(text, sizeof text, "steps are launched operation by operation, since they could not be recorded: %s",
              cause->message);
-    if (options->on_warning != NULL)
-        options->on_warning(options->context, text);
+    if (options->calls.on_warning != NULL)
+        options->calls.on_warning(options->calls.context, text);
 }
 
 /* Where a device cannot do what it should there is another way: nothing is recorded any more. */

@@ -319,8 +319,8 @@ static unsigned partial_slots(const struct reduction_subtree *cover, unsigned co
 static int allocate_gradients(struct replica *replica, struct error *error)
 {
     struct device *device = replica->options.device;
-    bool alone = replica->options.member == NULL && replica->options.device_count <= 1;
-    enum device_memory kind = alone || replica->options.gradients_stay ? MEMORY_DEVICE : MEMORY_SHARED;
+    bool alone = replica->options.crew.member == NULL && replica->options.device_count <= 1;
+    enum device_memory kind = alone || replica->options.sums.gradients_stay ? MEMORY_DEVICE : MEMORY_SHARED;
     size_t bytes = (size_t)graph_layout(replica->options.graph)->elements * sizeof(float);
     for (unsigned i = 0; i < replica->cover_count; i++)
         if (device_allocate(device, kind, bytes, (void **)&replica->gradients[i], error) < 0)

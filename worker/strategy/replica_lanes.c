@@ -28,7 +28,7 @@ static int open_lane(const struct replica *replica, struct lane *lane, struct er
     const struct strategy_options *options = &replica->options;
     const struct graph_options graph = {
         .device = options->device,
-        .model = options->model,
+        .model = options->pipeline.model,
         .precision = graph_precision(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .logit_rows = graph_logit_rows(options->graph),

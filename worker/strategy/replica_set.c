@@ -128,7 +128,7 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
     collect_inputs(set, subtrees);
     set->merge_count = reduction_merges(shards, first, end, subtrees, set->merges, set->outputs);
     set->output_count = set->input_count - set->merge_count;
-    if (set->options.collective == COLLECTIVE_RING || set->options.member == NULL)
+    if (set->options.crew.collective == COLLECTIVE_RING || set->options.crew.member == NULL)
         merge_outputs(set);
     for (unsigned i = 0; i < set->output_count; i++) {
         set->gradients[i] = set->inputs[set->outputs[i]];
@@ -138,9 +138,9 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
 
 static int plan_reduction(struct replica_set *set, struct error *error)
 {
-    if (set->options.member != NULL || set->options.gradients_stay)
+    if (set->options.crew.member != NULL || set->options.sums.gradients_stay)
         return 0;
-    const struct device_reduction_options options = {.algorithm = set->options.collective,
+    const struct device_reduction_options options = {.algorithm = set->options.crew.collective,
                                                      .devices = set->count,
                                                      .owners = set->owners,
                                                      .inputs = set->input_count,
@@ -469,7 +469,7 @@ static struct replica_update update_of(struct replica_set *set)
                                    .count = set->count,
                                    .shares_variables = set->variables == VARIABLES_CENTRAL && !has_copies(set),
                                    .first_updates = has_copies(set),
-                                   .gradient = set->options.gradients_stay ? NULL : set->inputs[0]};
+                                   .gradient = set->options.sums.gradients_stay ? NULL : set->inputs[0]};
 }
 
 int replica_set_update(struct replica_set *set, double learning_rate, const float *controls, unsigned size,

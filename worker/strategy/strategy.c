@@ -41,7 +41,7 @@ bool strategy_makes_state(enum strategy_type type, unsigned crew_size, const str
 
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    const struct strategy_operations *operations = find_operations(effective_type(options, options->crew_size > 1));
+    const struct strategy_operations *operations = find_operations(effective_type(options, options->crew.size > 1));
     if (operations != NULL && operations->memory_plan != NULL)
         operations->memory_plan(options, plans);
 }
@@ -131,7 +131,8 @@ int strategy_judge(const struct strategy_options *options, struct strategy_resul
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     subnormals_flush(); /* this thread and the collectives' sum what the device computes */
-    const struct strategy_operations *operations = find_operations(effective_type(options, options->member != NULL));
+    const struct strategy_operations *operations =
+        find_operations(effective_type(options, options->crew.member != NULL));
     struct strategy *strategy;
     if (operations == NULL)
         return error_set(error, ERROR_UNSUPPORTED,
@@ -152,21 +153,21 @@ void strategy_close(struct strategy *strategy)
 
 void strategy_hold_step(const struct strategy_options *options)
 {
-    if (options->leaves_boundary)
-        options->leaves_boundary(options->context);
+    if (options->calls.leaves_boundary)
+        options->calls.leaves_boundary(options->calls.context);
 }
 
 void strategy_release_step(const struct strategy_options *options)
 {
-    if (options->at_boundary)
-        options->at_boundary(options->context);
+    if (options->calls.at_boundary)
+        options->calls.at_boundary(options->calls.context);
 }
 
 void strategy_leave_boundary(const struct strategy_options *options)
 {
     strategy_hold_step(options);
-    if (options->before_change)
-        options->before_change(options->context);
+    if (options->calls.before_change)
+        options->calls.before_change(options->calls.context);
 }
 
 void strategy_stand_at_boundary(struct strategy *strategy)
@@ -177,8 +178,9 @@ void strategy_stand_at_boundary(struct strategy *strategy)
 
 void strategy_break_off(struct strategy *strategy)
 {
-    if (strategy->operations->break_off != NULL)
-        strategy->operations->break_off(strategy);
+    const struct strategy_crew_operations *crew = strategy->operations->crew;
+    if (crew != NULL && crew->break_off != NULL)
+        crew->break_off(strategy);
 }
 
 bool strategy_is_whole(const struct strategy *strategy)
@@ -189,8 +191,8 @@ bool strategy_is_whole(const struct strategy *strategy)
 
 static void announce_change(const struct strategy *strategy)
 {
-    if (strategy->options.before_change)
-        strategy->options.before_change(strategy->options.context);
+    if (strategy->options.calls.before_change)
+        strategy->options.calls.before_change(strategy->options.calls.context);
 }
 
 int strategy_reform(struct strategy *strategy, struct error *error)
@@ -229,7 +231,7 @@ int64_t strategy_steps_abandoned(const struct strategy *strategy)
 
 bool strategy_is_loose(const struct strategy *strategy)
 {
-    return strategy->operations->average_begin != NULL;
+    return strategy->operations->loose != NULL;
 }
 
 int strategy_average_begin(struct strategy *strategy, struct error *error)
@@ -237,7 +239,7 @@ int strategy_average_begin(struct strategy *strategy, struct error *error)
     if (!strategy_is_loose(strategy))
         return 0;
     announce_change(strategy);
-    return strategy->operations->average_begin(strategy, error);
+    return strategy->operations->loose->average_begin(strategy, error);
 }
 
 void strategy_average_end(struct strategy *strategy)
@@ -245,18 +247,18 @@ void strategy_average_end(struct strategy *strategy)
     if (!strategy_is_loose(strategy))
         return;
     announce_change(strategy);
-    strategy->operations->average_end(strategy);
+    strategy->operations->loose->average_end(strategy);
 }
 
 unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of)
 {
     *ret_of = 0;
-    return strategy_is_loose(strategy) ? strategy->operations->averaged(strategy, ret_of) : 0;
+    return strategy_is_loose(strategy) ? strategy->operations->loose->averaged(strategy, ret_of) : 0;
 }
 
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat)
 {
-    return strategy_is_loose(strategy) ? strategy->operations->finished(strategy, seat) : 0;
+    return strategy_is_loose(strategy) ? strategy->operations->loose->finished(strategy, seat) : 0;
 }
 
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)
@@ -270,7 +272,8 @@ int strategy_preflight(struct strategy *strategy, const char *fault, struct pref
     const struct strategy_options *options = &strategy->options;
     const struct strategy_device alone = {.device = options->device};
     unsigned size = strategy->world.size, rank = strategy->world.rank;
-    struct collective *group = strategy->operations->group ? strategy->operations->group(strategy) : NULL;
+    const struct strategy_crew_operations *crew = strategy->operations->crew;
+    struct collective *group = crew != NULL && crew->group != NULL ? crew->group(strategy) : NULL;
     memset(ret_figures, 0, CREW_SIZE_MAX * sizeof *ret_figures);
     if (preflight_measure(options->devices ? options->devices : &alone, options->devices ? options->device_count : 1,
                           fault, &ret_figures[rank], error) < 0 ||
@@ -287,64 +290,65 @@ int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct
 
 void strategy_await_delivery(struct strategy *strategy)
 {
-    if (strategy->operations->await_delivery)
-        strategy->operations->await_delivery(strategy);
+    const struct strategy_crew_operations *crew = strategy->operations->crew;
+    if (crew != NULL && crew->await_delivery != NULL)
+        crew->await_delivery(strategy);
 }
 
 int strategy_meet(struct strategy *strategy, struct error *error)
 {
-    return strategy->operations->meet ? strategy->operations->meet(strategy, error) : 0;
+    const struct strategy_crew_operations *crew = strategy->operations->crew;
+    return crew != NULL && crew->meet != NULL ? crew->meet(strategy, error) : 0;
 }
 
 bool strategy_evaluates(const struct strategy *strategy)
 {
-    return strategy->operations->evaluate != NULL;
+    return strategy->operations->model != NULL;
 }
 
 int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                       struct loss_sums *ret_sums, struct error *error)
 {
-    return strategy->operations->evaluate(strategy, dataset, first, count, ret_sums, error);
+    return strategy->operations->model->evaluate(strategy, dataset, first, count, ret_sums, error);
 }
 
 void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count)
 {
-    if (strategy->operations->evaluation_part) {
-        strategy->operations->evaluation_part(strategy, ret_index, ret_count);
-        return;
-    }
     *ret_index = strategy->world.rank;
     *ret_count = strategy->world.size;
+    if (strategy->operations->model != NULL)
+        strategy->operations->model->evaluation_part(strategy, ret_index, ret_count);
 }
 
 unsigned strategy_writers(const struct strategy *strategy)
 {
-    return strategy->operations->writers ? strategy->operations->writers(strategy) : 1;
+    const struct strategy_crew_operations *crew = strategy->operations->crew;
+    return crew != NULL && crew->writers != NULL ? crew->writers(strategy) : 1;
 }
 
 bool strategy_has_gathered_model(const struct strategy *strategy)
 {
-    return strategy->operations->gather == NULL;
+    return strategy->operations->model == NULL;
 }
 
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error)
 {
-    return strategy->operations->gather(strategy, whole, error);
+    return strategy->operations->model->gather(strategy, whole, error);
 }
 
 unsigned strategy_kin(const struct strategy *strategy, unsigned rank)
 {
-    return strategy->operations->kin ? strategy->operations->kin(strategy, rank) : 0;
+    return strategy->operations->model != NULL ? strategy->operations->model->kin(strategy, rank) : 0;
 }
 
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error)
 {
-    return strategy->operations->describe ? strategy->operations->describe(strategy, text, error) : 0;
+    return strategy->operations->model != NULL ? strategy->operations->model->describe(strategy, text, error) : 0;
 }
 
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers)
 {
-    return strategy->operations->stages ? strategy->operations->stages(strategy, ret_layers) : NULL;
+    return strategy->operations->model != NULL ? strategy->operations->model->stages(strategy, ret_layers) : NULL;
 }
 
 const struct world *strategy_world(const struct strategy *strategy)

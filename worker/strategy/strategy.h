@@ -52,79 +52,21 @@ struct strategy_device {
 /* Text that names the checkpoint on which ranks agree; "": none, start with initial weights. */
 #define STRATEGY_BASE_MAX 128
 
-/* All pointers are borrowed; what they point to must outlive the strategy. */
-struct strategy_options {
-    enum strategy_type type;
-    enum collective_type collective;
-    struct device *device; /* the first device, where `state` is */
-    struct graph *graph;
-    const struct strategy_device *devices; /* all devices of this process, the first included; NULL: it has one */
-    unsigned device_count;
-    struct dataset *dataset; /* training examples */
-    const struct sampler *sampler;
-    const struct strategy_spec *spec; /* the type's own options; NULL: none given */
-    const struct optimizer_spec *optimizer;
-    struct training_state *state;
-    int64_t global_batch;
-    unsigned logical_shards;
-    double gradient_clip_norm;  /* 0: no clipping */
-    const int64_t *total_steps; /* the number of the last step; read after strategy_reform; NULL: unknown */
-
-    /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes at the moment. */
-    double (*learning_rate)(void *context, int64_t step);
-    unsigned (*votes)(void *context);
-
-    /* Pipeline. `graph` only describes the whole model, and `devices` have no graphs. A memory plan covers the stages that the job
-     * or a checkpoint gives. */
-    const struct model_spec *model;
-    unsigned stages; /* 0: as many as the crew has devices */
-    bool recompute;
-    unsigned crew_size, crew_rank; /* number of seats, taken or not, and this process's; 0 and 0: a crew of one */
-    unsigned expected;             /* members that memory plans count with; 0: all seats */
-    /* The stage of each layer in the checkpoint to resume from; NULL: unknown. Read by strategy_open. */
-    const unsigned *recorded_stages;
-    unsigned recorded_layers;
-    /* Like `restore`, for strategies in which each rank holds a part of the state: restores this rank's part into the fresh `state`. The
-     * chief is called first, with `chooses`, and writes the name of its choice to `base`; the other ranks then get this `base`. */
-    int (*restore_part)(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
-    /* Learns the stage of each layer before the stages are allocated; fails if this process has too little memory for its stages. May
-     * be NULL. */
-    int (*check_stages)(void *context, const unsigned *stages, unsigned layers, struct error *error);
-
-    /* Strategies with several processes: */
-    struct member *member; /* NULL: a crew of one */
-    struct endpoint *endpoint;
-    struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
-    unsigned seat;        /* PeerToPeer: this process's */
-    int64_t grace_ms;     /* PeerToPeer: time between a vote to leave and SIGKILL; 0: no limit */
-    /* PeerToPeer: strategy_finished for each seat as of the checkpoint that `restore` reads; all 0: unknown. */
-    const int64_t *restored_finished;
-    const char *job_uid;
-    enum collective_transport transport;
-    uint64_t machine; /* identifies this machine, for Hierarchical; 0: crew_nodes_machine() */
-    bool
-        waits_for_device; /* OneDevice: wait for the device in each step, although it could run ahead (replica_ahead.h) */
-    bool launches_singly;        /* launch each operation by itself, although the device can record launches */
-    bool sums_wait_for_pass;     /* MultiWorkerMirrored: begin no sum before the backward pass is complete */
-    int64_t step_deadline_ms;    /* 0: 300 s without progress */
-    int64_t connect_deadline_ms; /* for connecting the members of a new generation; 0: 60 s */
-    int64_t stall_ms;            /* 0: 30 s */
-    void (*on_stall)(void *context, const char *text);
-    void (*on_notice)(void *context, const char *text);  /* reports what users may want to know; may be NULL */
-    void (*on_warning)(void *context, const char *text); /* reports what users should know; may be NULL */
-
-    /* Whether the job lets gradients (in a Pipeline, values between stages) go from device to device, for Mirrored,
-     * MultiWorkerMirrored, Pipeline and the devices of one PeerToPeer worker. The job is the same in all ranks; they then ask each
-     * other whether their devices can do it. `communicator` says what each device of this process can do (device/communicator.h);
-     * NULL: nothing. */
-    bool may_sum_on_devices;
-    const struct communicator_capabilities *communicator;
-    bool in_any_order;   /* determinism Run: such sums need not follow the tree */
-    bool gradients_stay; /* set by a strategy for its replicas: allocate gradients in the device's own memory */
-
+/* What a strategy calls. Unless it says otherwise, a function may not be NULL. */
+struct strategy_calls {
     /* Fills `state` from a checkpoint or with initial weights. strategy_reform calls it, only in the chief or the lone worker, if no
      * live replica holds the state. */
     int (*restore)(void *context, struct error *error);
+    /* Like `restore`, for strategies in which each rank holds a part of the state (Pipeline): restores this rank's part into the fresh
+     * `state`. The chief is called first, with `chooses`, and writes the name of its choice to `base`; the other ranks then get this
+     * `base`. */
+    int (*restore_part)(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
+    /* Pipeline: learns the stage of each layer before the stages are allocated; fails if this process has too little memory for its
+     * stages. May be NULL. */
+    int (*check_stages)(void *context, const unsigned *stages, unsigned layers, struct error *error);
+    /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes at the moment. */
+    double (*learning_rate)(void *context, int64_t step);
+    unsigned (*votes)(void *context);
     /* Called before `state` changes. Returns once nobody reads the state of the last boundary any more. May be NULL. */
     void (*before_change)(void *context);
     /* During a step, another thread may abandon it and save the state of the last boundary (strategy_stand_at_boundary), except between
@@ -132,7 +74,84 @@ struct strategy_options {
      * return. May be NULL. */
     void (*leaves_boundary)(void *context);
     void (*at_boundary)(void *context);
-    void *context;
+    /* Report that a rank waits for another one, what users may want to know, and what they should know. The last two may be NULL. */
+    void (*on_stall)(void *context, const char *text);
+    void (*on_notice)(void *context, const char *text);
+    void (*on_warning)(void *context, const char *text);
+    void *context; /* the first argument of all of them */
+};
+
+/* The processes that train together. */
+struct strategy_crew {
+    struct member *member; /* NULL: a crew of one */
+    struct endpoint *endpoint;
+    const char *job_uid;
+    enum collective_type collective;
+    enum collective_transport transport;
+    uint64_t machine;            /* identifies this machine, for Hierarchical; 0: crew_nodes_machine() */
+    unsigned size, rank;         /* number of seats, taken or not, and this process's; 0 and 0: a crew of one */
+    unsigned expected;           /* members that memory plans count with; 0: all seats */
+    int64_t step_deadline_ms;    /* 0: 300 s without progress */
+    int64_t connect_deadline_ms; /* for connecting the members of a new generation; 0: 60 s */
+    int64_t stall_ms;            /* 0: 30 s */
+};
+
+/* How gradients (in a Pipeline, values between stages) are summed. */
+struct strategy_sums {
+    /* Whether the job lets them go from device to device, for Mirrored, MultiWorkerMirrored, Pipeline and the devices of one PeerToPeer
+     * worker. The job is the same in all ranks; they then ask each other whether their devices can do it. */
+    bool may_use_devices;
+    /* What each device of this process can do for it (device/communicator.h); NULL: nothing. */
+    const struct communicator_capabilities *communicator;
+    bool in_any_order;   /* determinism Run: sums between devices need not follow the tree */
+    bool wait_for_pass;  /* MultiWorkerMirrored: begin no sum before the backward pass is complete */
+    bool gradients_stay; /* set by a strategy for its replicas: allocate gradients in the device's own memory */
+};
+
+/* Pipeline. The options' `graph` only describes the whole model, and their `devices` have no graphs. A memory plan covers the stages
+ * that the job or a checkpoint gives. */
+struct strategy_pipeline {
+    const struct model_spec *model;
+    unsigned stages; /* 0: as many as the crew has devices */
+    bool recompute;
+    /* The stage of each layer in the checkpoint to resume from; NULL: unknown. Read by strategy_open. */
+    const unsigned *recorded_stages;
+    unsigned recorded_layers;
+};
+
+/* PeerToPeer. */
+struct strategy_peers {
+    struct peer_hub *hub; /* instead of the crew's endpoint */
+    unsigned seat;        /* this process's */
+    int64_t grace_ms;     /* time between a vote to leave and SIGKILL; 0: no limit */
+    /* strategy_finished for each seat as of the checkpoint that `restore` reads; all 0: unknown. */
+    const int64_t *restored_finished;
+};
+
+/* All pointers are borrowed; what they point to must outlive the strategy. */
+struct strategy_options {
+    enum strategy_type type;
+    const struct strategy_spec *spec; /* the type's own options; NULL: none given */
+    struct device *device;            /* the first device, where `state` is */
+    struct graph *graph;
+    const struct strategy_device *devices; /* all devices of this process, the first included; NULL: it has one */
+    unsigned device_count;
+    struct dataset *dataset; /* training examples */
+    const struct sampler *sampler;
+    const struct optimizer_spec *optimizer;
+    struct training_state *state;
+    int64_t global_batch;
+    unsigned logical_shards;
+    double gradient_clip_norm;  /* 0: no clipping */
+    const int64_t *total_steps; /* the number of the last step; read after strategy_reform; NULL: unknown */
+    bool
+        waits_for_device; /* OneDevice: wait for the device in each step, although it could run ahead (replica_ahead.h) */
+    bool launches_singly; /* launch each operation by itself, although the device can record launches */
+    struct strategy_calls calls;
+    struct strategy_sums sums;
+    struct strategy_crew crew; /* of strategies with several processes */
+    struct strategy_pipeline pipeline;
+    struct strategy_peers peers;
 };
 
 /* A rank's requests to the crew. Votes travel with the step's control words, so that all ranks learn them at the same boundary. */

@@ -11,42 +11,54 @@
 
 #include "worker/strategy/strategy.h"
 
-struct strategy_operations {
-    enum strategy_type type;
-    int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
-    /* NULL: nothing to plan. */
-    void (*memory_plan)(const struct strategy_options *options, struct memory_plans *plans);
-    int (*reform)(struct strategy *strategy, struct error *error);
-    int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
-                struct error *error);
-    int (*settle)(struct strategy *strategy, struct error *error); /* NULL: a step leaves nothing running */
-    void (*stand_at_boundary)(
-        struct strategy *strategy);                    /* NULL: the state is the boundary's until a step changes it */
-    void (*break_off)(struct strategy *strategy);      /* NULL: no other rank waits for this one */
-    bool (*is_whole)(const struct strategy *strategy); /* NULL: whenever holds_state */
-    int64_t (*step_before)(const struct strategy *strategy); /* NULL: step - 1 */
-    /* Loose strategies; NULL: all replicas are equal. */
+/* Of crews of several processes. Each function may be NULL. */
+struct strategy_crew_operations {
+    void (*break_off)(struct strategy *strategy);                /* NULL: no other rank waits for this one */
+    void (*await_delivery)(struct strategy *strategy);           /* NULL: everything is delivered when a step ends */
+    int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is nothing to wait for */
+    struct collective *(*group)(struct strategy *strategy);      /* NULL: there is none */
+    unsigned (*writers)(const struct strategy *strategy);        /* NULL: rank 0 holds all of the state */
+};
+
+/* Of strategies whose processes and devices each hold a part of the model. */
+struct strategy_model_operations {
+    int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
+                    struct loss_sums *ret_sums, struct error *error);
+    void (*evaluation_part)(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
+    unsigned (*kin)(const struct strategy *strategy, unsigned rank);
+    int (*gather)(struct strategy *strategy, float *whole, struct error *error);
+    const unsigned *(*stages)(const struct strategy *strategy, unsigned *ret_layers);
+    int (*describe)(struct strategy *strategy, struct buffer *text, struct error *error);
+};
+
+/* Of loose strategies (strategy_is_loose). */
+struct strategy_loose_operations {
     int (*average_begin)(struct strategy *strategy, struct error *error);
     void (*average_end)(struct strategy *strategy);
     unsigned (*averaged)(const struct strategy *strategy, unsigned *ret_of);
     int64_t (*finished)(const struct strategy *strategy, unsigned seat);
-    /* NULL for loose strategies. */
-    int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
-    void (*await_delivery)(struct strategy *strategy);           /* NULL: everything is delivered when a step ends */
-    int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is one process */
-    struct collective *(*group)(struct strategy *strategy);      /* NULL: there is none, as in a crew of one */
+};
+
+struct strategy_operations {
+    enum strategy_type type;
+    int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
+    int (*reform)(struct strategy *strategy, struct error *error);
+    int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                struct error *error);
+    int (*sum)(struct strategy *strategy, double *values, unsigned count,
+               struct error *error); /* NULL in loose strategies */
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
-    /* NULL: each process evaluates with a model of its own. */
-    int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
-                    struct loss_sums *ret_sums, struct error *error);
-    /* NULL: index and count are those of the world; one writer; every rank has the whole model; no stages. */
-    void (*evaluation_part)(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
-    unsigned (*writers)(const struct strategy *strategy);
-    unsigned (*kin)(const struct strategy *strategy, unsigned rank); /* NULL: all ranks do the same work */
-    int (*gather)(struct strategy *strategy, float *whole, struct error *error);
-    const unsigned *(*stages)(const struct strategy *strategy, unsigned *ret_layers);
-    int (*describe)(struct strategy *strategy, struct buffer *text, struct error *error); /* NULL: nothing to say */
     void (*close)(struct strategy *strategy);
+
+    /* What may be NULL: */
+    void (*memory_plan)(const struct strategy_options *options, struct memory_plans *plans); /* nothing to plan */
+    int (*settle)(struct strategy *strategy, struct error *error); /* a step leaves nothing running */
+    void (*stand_at_boundary)(struct strategy *strategy);    /* the state is the boundary's until a step changes it */
+    bool (*is_whole)(const struct strategy *strategy);       /* whenever holds_state */
+    int64_t (*step_before)(const struct strategy *strategy); /* the present step - 1 */
+    const struct strategy_crew_operations *crew;             /* there is one process */
+    const struct strategy_model_operations *model;           /* every rank has the whole model */
+    const struct strategy_loose_operations *loose;           /* all replicas are equal */
 };
 
 struct strategy {

@@ -183,26 +183,25 @@ static void add_strategy(const struct question *question, struct memory_plans *p
 {
     const struct trainer *trainer = question->trainer;
     const struct step_plan *steps = &question->steps;
+    const struct job_document *job = question->job;
     const struct strategy_options options = {
-        .type = question->job->strategy.type,
+        .type = job->strategy.type,
+        .spec = &job->strategy,
         .device = trainer->device,
         .graph = question->graph,
         .devices = trainer->devices,
         .device_count = trainer->device_count,
-        .spec = &question->job->strategy,
-        .model = &question->job->model,
-        .stages = question->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)question->job->strategy.stages,
-        .recompute = question->job->strategy.recompute,
-        .recorded_stages = trainer->stages,
-        .recorded_layers = trainer->stage_layers,
-        .optimizer = &question->job->training.optimizer,
+        .optimizer = &job->training.optimizer,
         .global_batch = steps->global_batch,
         .logical_shards = (unsigned)steps->logical_shards,
-        .crew_size = trainer->crew.size,
-        .crew_rank = trainer->crew.rank,
-        .expected = trainer->crew.expected,
-        .in_any_order = question->job->training.determinism == DETERMINISM_RUN,
-        .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
+        .sums = {.in_any_order = job->training.determinism == DETERMINISM_RUN,
+                 .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL},
+        .crew = {.size = trainer->crew.size, .rank = trainer->crew.rank, .expected = trainer->crew.expected},
+        .pipeline = {.model = &job->model,
+                     .stages = job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)job->strategy.stages,
+                     .recompute = job->strategy.recompute,
+                     .recorded_stages = trainer->stages,
+                     .recorded_layers = trainer->stage_layers},
     };
     strategy_memory_plan(&options, plans);
 }

@@ -19,7 +19,7 @@
 #define RESTORING_FORKS "goes on from step %lld of another job, the checkpoint %s"
 #define RESTORING_FORK_ADVICE "a job can go on only from one of the same model and optimizer"
 
-/* Fills the trainer's state. For strategy_options.restore. */
+/* Fills the trainer's state. For strategy_calls.restore. */
 int restoring_state(void *trainer, struct error *error);
 /* Opens the newest whole checkpoint if the job has a store. If there is none, *ret_found is false;
  * that is an error if the job requires one. The caller releases the image if one is found. */
@@ -34,7 +34,7 @@ int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpo
                         struct error *error);
 /* Fills the part of the state that this rank holds. The rank that `chooses` selects the checkpoint
  * and stores its name, or "", in `base`; the others read the one that `base` names. For
- * strategy_options.restore_part. */
+ * strategy_calls.restore_part. */
 int restoring_part(void *trainer, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
 
 #endif

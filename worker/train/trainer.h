@@ -121,7 +121,7 @@ const char *trainer_listen_address(const struct trainer *trainer);
  * if the job promises the same bits for it. */
 void trainer_name_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX]);
 
-/* Implement strategy_options.learning_rate and .votes; `trainer` is their context. */
+/* Implement strategy_calls.learning_rate and .votes; `trainer` is their context. */
 double trainer_learning_rate(void *trainer, int64_t step);
 unsigned trainer_votes(void *trainer);
 

@@ -26,7 +26,7 @@ int trainer_threads(const struct trainer *trainer);
 bool trainer_keeps_to_the_host(const struct trainer *trainer);
 int trainer_open_memory(struct trainer *trainer, struct error *error); /* trainer_devices.c */
 /* Plans and checks the memory of a Pipeline whose stages are now known. For
- * strategy_options.check_stages; `context` is the trainer. In trainer_devices.c. */
+ * strategy_calls.check_stages; `context` is the trainer. In trainer_devices.c. */
 int trainer_check_stages(void *context, const unsigned *stages, unsigned layers, struct error *error);
 int trainer_open_program(struct trainer *trainer, struct error *error); /* trainer_model.c */
 /* Opens the job's program, if it has one, for a set of enum program_use. In trainer_model.c. */

@@ -129,14 +129,14 @@ static struct crew_communicator *of_spoiling_pair(enum collective_type collectiv
     for (unsigned i = 0; i < 2; i++)
         pair->of_process[i].device = &pair->devices[i];
     const struct strategy_options options = {.type = STRATEGY_MIRRORED,
-                                             .collective = collective,
+                                             .crew.collective = collective,
                                              .device = &pair->devices[0],
                                              .devices = pair->of_process,
                                              .device_count = count,
-                                             .communicator = standings,
-                                             .on_notice = keep_notice,
-                                             .on_warning = count_warning,
-                                             .context = pair};
+                                             .sums.communicator = standings,
+                                             .calls.on_notice = keep_notice,
+                                             .calls.on_warning = count_warning,
+                                             .calls.context = pair};
     return crew_communicator_new(&options);
 }
 

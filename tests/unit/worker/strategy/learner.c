@@ -93,10 +93,10 @@ struct strategy_options learner_options(struct learner *learner, enum strategy_t
                                      .sampler = &learner->sampler,
                                      .optimizer = &learner->job.training.optimizer,
                                      .state = &learner->state,
-                                     .model = &learner->job.model,
-                                     .member = learner->member,
-                                     .endpoint = learner->endpoint,
-                                     .job_uid = LEARNER_JOB_UID};
+                                     .pipeline.model = &learner->job.model,
+                                     .crew.member = learner->member,
+                                     .crew.endpoint = learner->endpoint,
+                                     .crew.job_uid = LEARNER_JOB_UID};
 }
 
 void learner_close(struct learner *learner)

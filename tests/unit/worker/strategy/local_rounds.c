@@ -105,12 +105,12 @@ static void open_share(struct scene *scene, const struct share *share, int64_t b
     scene->learner.job.strategy.outer_momentum = outer_momentum;
     scene->options = learner_options(&scene->learner, STRATEGY_MULTI_WORKER_MIRRORED);
     scene->options.spec = &scene->learner.job.strategy;
-    scene->options.collective = share->collective;
+    scene->options.crew.collective = share->collective;
     scene->options.global_batch = batch;
     scene->options.logical_shards = share->shards;
     static const int64_t last = STEPS;
     scene->options.total_steps = &last;
-    scene->options.learning_rate = rate;
+    scene->options.calls.learning_rate = rate;
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
     cr_assert_eq(local_rounds_fit(scene->rounds, share->shards, share->first, share->end, &error), 0, "%s",
                  error.message);
@@ -465,8 +465,8 @@ Test(local_rounds, a_rank_without_examples_announces_the_change_too, .timeout = 
         state->slots[state->slot_count - 1][i] = 1; /* on its way from earlier rounds */
     struct reader reader = {.state = state, .start = training_state_digest(state)};
     local_rounds_free(scene.rounds);
-    scene.options.before_change = await_copy;
-    scene.options.context = &reader;
+    scene.options.calls.before_change = await_copy;
+    scene.options.calls.context = &reader;
     cr_assert_eq(local_rounds_new(&scene.options, &scene.rounds, &error), 0, "%s", error.message);
     cr_assert_eq(local_rounds_fit(scene.rounds, 2 * BATCH, 0, 1, &error), 0, "%s", error.message);
     join_alone(&scene);

@@ -119,12 +119,12 @@ static int open_worker(struct worker *worker, uint32_t incarnation, struct error
     options.global_batch = BATCH;
     options.logical_shards = run->shards;
     options.gradient_clip_norm = run->clip;
-    options.step_deadline_ms = run->step_deadline_ms;
-    options.stall_ms = run->stall_ms;
-    options.on_stall = run->stall_ms > 0 ? count_stall : NULL;
-    options.restore = fresh_state;
-    options.before_change = expect_change;
-    options.context = worker;
+    options.crew.step_deadline_ms = run->step_deadline_ms;
+    options.crew.stall_ms = run->stall_ms;
+    options.calls.on_stall = run->stall_ms > 0 ? count_stall : NULL;
+    options.calls.restore = fresh_state;
+    options.calls.before_change = expect_change;
+    options.calls.context = worker;
     return strategy_open(&options, &learner->strategy, error);
 }
 

@@ -106,8 +106,8 @@ static int open_worker(struct learner *learner, const struct crew_seat *seats, u
     struct strategy_options options = learner_options(learner, STRATEGY_MULTI_WORKER_MIRRORED);
     options.global_batch = BATCH;
     options.logical_shards = WORKERS;
-    options.sums_wait_for_pass = apart;
-    options.restore = fresh_state;
+    options.sums.wait_for_pass = apart;
+    options.calls.restore = fresh_state;
     return strategy_open(&options, &learner->strategy, error) < 0 ? -1 : strategy_reform(learner->strategy, error);
 }
 

@@ -279,24 +279,24 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     if (member_start(&member, &chief->member, error) < 0)
         return -1;
     struct strategy_options options = learner_options(chief, STRATEGY_PEER_TO_PEER);
-    options.hub = scene->hub;
-    options.seat = scene->rank;
-    options.crew_size = scene->seats_of_job > 0 ? scene->seats_of_job : scene->size;
+    options.peers.hub = scene->hub;
+    options.peers.seat = scene->rank;
+    options.crew.size = scene->seats_of_job > 0 ? scene->seats_of_job : scene->size;
     options.global_batch = BATCH;
     options.logical_shards = scene->shards;
     options.total_steps = &last_step;
-    options.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
+    options.peers.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
     options.spec = &chief->job.strategy;
-    options.learning_rate = constant_rate;
-    options.votes = read_votes;
-    options.restore = restore_state;
-    options.restored_finished = scene->restored_finished;
-    options.on_warning = take_warning;
-    options.leaves_boundary = leaves_boundary;
-    options.at_boundary = at_boundary;
-    options.on_stall = take_stall;
-    options.stall_ms = scene->stall_ms;
-    options.context = scene;
+    options.calls.learning_rate = constant_rate;
+    options.calls.votes = read_votes;
+    options.calls.restore = restore_state;
+    options.peers.restored_finished = scene->restored_finished;
+    options.calls.on_warning = take_warning;
+    options.calls.leaves_boundary = leaves_boundary;
+    options.calls.at_boundary = at_boundary;
+    options.calls.on_stall = take_stall;
+    options.crew.stall_ms = scene->stall_ms;
+    options.calls.context = scene;
     return strategy_open(&options, &chief->strategy, error);
 }
 
@@ -732,8 +732,8 @@ Test(peer_to_peer, a_worker_has_masks_of_its_own, .timeout = 300)
     options.global_batch = BATCH;
     options.logical_shards = 1;
     options.total_steps = &last_step;
-    options.learning_rate = constant_rate;
-    options.restore = fresh_state;
+    options.calls.learning_rate = constant_rate;
+    options.calls.restore = fresh_state;
     cr_assert(strategy_open(&options, &alone.strategy, &error) == 0 && strategy_reform(alone.strategy, &error) == 0 &&
                   strategy_step(alone.strategy, RATE, 0, &result, &error) == 0,
               "%s", error.message);

@@ -72,9 +72,9 @@ static int open_strategy(struct run *run)
     options.global_batch = BATCH;
     options.logical_shards = trial->shards;
     options.gradient_clip_norm = trial->clip;
-    options.stages = trial->stages;
-    options.recompute = trial->recompute;
-    options.restore = fresh_state;
+    options.pipeline.stages = trial->stages;
+    options.pipeline.recompute = trial->recompute;
+    options.calls.restore = fresh_state;
     return strategy_open(&options, &run->learner.strategy, &run->error);
 }
 

@@ -59,12 +59,12 @@ static int open_stage(struct stage *stage)
     options.global_batch = BATCH;
     options.logical_shards = 8;
     options.gradient_clip_norm = 0.5;
-    options.stages = 2;
-    options.crew_size = RANKS;
-    options.crew_rank = stage->rank;
-    options.step_deadline_ms = 60000;
-    options.restore_part = restore_part;
-    options.context = stage;
+    options.pipeline.stages = 2;
+    options.crew.size = RANKS;
+    options.crew.rank = stage->rank;
+    options.crew.step_deadline_ms = 60000;
+    options.calls.restore_part = restore_part;
+    options.calls.context = stage;
     return strategy_open(&options, &stage->learner.strategy, &stage->error);
 }
 

@@ -339,9 +339,9 @@ static void open_strategy(struct learner *learner)
                                              .state = &learner->state,
                                              .global_batch = BATCH,
                                              .logical_shards = SHARDS,
-                                             .model = &learner->job.model,
-                                             .stages = learner->stages,
-                                             .restore = fresh_state};
+                                             .pipeline.model = &learner->job.model,
+                                             .pipeline.stages = learner->stages,
+                                             .calls.restore = fresh_state};
     cr_assert_eq(strategy_open(&options, &learner->strategy, &error), 0, "%s", error.message);
     cr_assert_eq(strategy_reform(learner->strategy, &error), 0, "%s", error.message);
 }

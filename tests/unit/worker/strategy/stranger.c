@@ -83,14 +83,14 @@ static int open_strategy(struct scene *scene, enum strategy_type type, struct er
     struct strategy_options options = learner_options(learner, type);
     options.global_batch = BATCH;
     options.logical_shards = SIZE;
-    options.stages = type == STRATEGY_PIPELINE ? SIZE : 0;
-    options.crew_size = SIZE;
-    options.crew_rank = 1;
-    options.hub = scene->hub;
+    options.pipeline.stages = type == STRATEGY_PIPELINE ? SIZE : 0;
+    options.crew.size = SIZE;
+    options.crew.rank = 1;
+    options.peers.hub = scene->hub;
     static const int64_t last = 7;
     options.total_steps = &last;
     options.spec = &learner->job.strategy;
-    options.learning_rate = rate;
+    options.calls.learning_rate = rate;
     return strategy_open(&options, &learner->strategy, error);
 }
 

@@ -557,7 +557,7 @@ static struct strategy_options options_of(struct worker *worker)
     const struct cell *cell = worker->cell;
     unsigned stages = cell->arrangement->stages;
     return (struct strategy_options){.type = cell->arrangement->type,
-                                     .collective = cell->arrangement->collective,
+                                     .crew.collective = cell->arrangement->collective,
                                      .device = worker->devices[0].device,
                                      .graph = worker->devices[0].graph,
                                      .devices = worker->devices,
@@ -569,25 +569,25 @@ static struct strategy_options options_of(struct worker *worker)
                                      .global_batch = cell->batching->batch,
                                      .logical_shards = (unsigned)shards_of(cell),
                                      .gradient_clip_norm = cell->clip,
-                                     .member = worker->member,
-                                     .endpoint = worker->endpoint,
-                                     .job_uid = "uid",
-                                     .machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
-                                     .model = &worker->job.model,
-                                     .stages = stages == COUNT_STAGES ? cell->count : stages,
-                                     .recompute = cell->arrangement->pods > 1,
-                                     .crew_size = cell->workers,
-                                     .crew_rank = worker->rank,
-                                     .stall_ms = cell->freeze ? 100 : 0,
-                                     .on_stall = hear_stall,
-                                     .before_change = freeze_at_change,
+                                     .crew.member = worker->member,
+                                     .crew.endpoint = worker->endpoint,
+                                     .crew.job_uid = "uid",
+                                     .crew.machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
+                                     .pipeline.model = &worker->job.model,
+                                     .pipeline.stages = stages == COUNT_STAGES ? cell->count : stages,
+                                     .pipeline.recompute = cell->arrangement->pods > 1,
+                                     .crew.size = cell->workers,
+                                     .crew.rank = worker->rank,
+                                     .crew.stall_ms = cell->freeze ? 100 : 0,
+                                     .calls.on_stall = hear_stall,
+                                     .calls.before_change = freeze_at_change,
                                      .spec = cell->local_steps > 0 ? &worker->job.strategy : NULL,
                                      .total_steps = cell->local_steps > 0 ? &cell->until : NULL,
-                                     .learning_rate = the_rate,
-                                     .votes = no_votes,
-                                     .restore = restore,
-                                     .restore_part = restore_part,
-                                     .context = worker};
+                                     .calls.learning_rate = the_rate,
+                                     .calls.votes = no_votes,
+                                     .calls.restore = restore,
+                                     .calls.restore_part = restore_part,
+                                     .calls.context = worker};
 }
 
 static int open_strategy(struct worker *worker, struct error *error)

@@ -46,21 +46,41 @@ static int describe(struct strategy *strategy, struct buffer *text, struct error
     return 0;
 }
 
+static unsigned kin(const struct strategy *strategy, unsigned rank)
+{
+    (void)strategy, (void)rank;
+    return 0;
+}
+
+static int evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
+                    struct loss_sums *ret_sums, struct error *error)
+{
+    (void)strategy, (void)dataset, (void)first, (void)error;
+    *ret_sums = (struct loss_sums){.count = count};
+    return 0;
+}
+
 /* The chief leaves after the first step. */
 static int step(struct strategy *strategy, double rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error)
 {
     (void)rate, (void)votes;
-    int64_t *taken = &((struct trainer *)strategy->options.context)->state.progress.step;
+    int64_t *taken = &((struct trainer *)strategy->options.calls.context)->state.progress.step;
     if (*taken == 1 && meetings == 0)
         return error_set(error, ERROR_TIMEOUT, "rank 1 waits 300.0 s for rank 0");
     *ret_result = (struct strategy_result){.step = ++*taken, .leaving = *taken == 1, .leaves = {*taken == 1}};
     return 0;
 }
 
-static const struct strategy_operations
-    whole_operations = {.reform = form, .step = step, .sum = sum_in_time, .meet = meet},
-    parted_operations = {.reform = form, .sum = sum_in_time, .meet = meet, .gather = gather, .describe = describe};
+static const struct strategy_crew_operations meets = {.meet = meet};
+static const struct strategy_model_operations parts = {
+    .evaluate = evaluate, .kin = kin, .gather = gather, .describe = describe};
+static const struct strategy_operations whole_operations = {.reform = form,
+                                                            .step = step,
+                                                            .sum = sum_in_time,
+                                                            .crew = &meets},
+                                        parted_operations = {
+                                            .reform = form, .sum = sum_in_time, .crew = &meets, .model = &parts};
 
 /* Runs rank 1 of 2. */
 static void end_run(const struct strategy_operations *operations, int64_t steps)
@@ -79,7 +99,7 @@ static void end_run(const struct strategy_operations *operations, int64_t steps)
                               .strategy = &strategy};
     struct error error = ERROR_INIT;
     enum exit_code code;
-    strategy.options.context = &trainer;
+    strategy.options.calls.context = &trainer;
     cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
     cr_expect_eq(loop_run(&trainer, &code, &error), 0, "%s", error.message);
     report_free(trainer.report);
@@ -113,7 +133,7 @@ static int step_on(struct strategy *strategy, double rate, unsigned votes, struc
 {
     (void)rate, (void)votes, (void)error;
     *ret_result =
-        (struct strategy_result){.step = ++((struct trainer *)strategy->options.context)->state.progress.step};
+        (struct strategy_result){.step = ++((struct trainer *)strategy->options.calls.context)->state.progress.step};
     return 0;
 }
 
@@ -132,8 +152,8 @@ static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code 
     static struct crew_seat seats[2];
     static struct dataset none;
     static char directory[] = "/nowhere";
-    const struct strategy_operations operations = {
-        .reform = form, .step = step_on, .sum = sum_in_time, .meet = meet_until_asked};
+    const struct strategy_crew_operations crew = {.meet = meet_until_asked};
+    const struct strategy_operations operations = {.reform = form, .step = step_on, .sum = sum_in_time, .crew = &crew};
     const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
     const struct identity identity = {.job_uid = "", .grace_ms = 30000, .pause_step = pause_step};
     const struct job_document job = {.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED};
@@ -145,7 +165,7 @@ static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code 
                               .checkpoint_directory = directory,
                               .plan = {.total_steps = 5, .evaluate_every = 6},
                               .strategy = &strategy};
-    strategy.options.context = &trainer;
+    strategy.options.calls.context = &trainer;
     cr_assert_eq(stop_block(error), 0);
     cr_assert_eq(stop_watch(error), 0);
     cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);

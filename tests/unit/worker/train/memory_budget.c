@@ -152,9 +152,9 @@ static void open_all(struct scene *scene)
         .type = job->strategy.type,
         .device = trainer->device,
         .graph = graph,
-        .model = &job->model,
-        .stages = job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)job->strategy.stages,
-        .recompute = job->strategy.recompute,
+        .pipeline.model = &job->model,
+        .pipeline.stages = job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)job->strategy.stages,
+        .pipeline.recompute = job->strategy.recompute,
         .devices = trainer->devices,
         .device_count = trainer->device_count,
         .dataset = scene->dataset,
@@ -163,7 +163,7 @@ static void open_all(struct scene *scene)
         .state = &scene->state,
         .global_batch = trainer->plan.global_batch,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
-        .restore = fresh_state};
+        .calls.restore = fresh_state};
     cr_assert_eq(strategy_open(&options, &scene->strategy, &error), 0, "%s", error.message);
 }
 

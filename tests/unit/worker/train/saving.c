@@ -24,8 +24,10 @@ static int fail_to_average(struct strategy *strategy, struct error *error)
     return error_set(error, ERROR_UNAVAILABLE, "nobody answers");
 }
 
-static const struct strategy_operations shared_operations = {.writers = two_writers}, plain_operations = {0},
-                                        failing_operations = {.writers = two_writers, .average_begin = fail_to_average};
+static const struct strategy_crew_operations two_write = {.writers = two_writers};
+static const struct strategy_loose_operations fails_to_average = {.average_begin = fail_to_average};
+static const struct strategy_operations shared_operations = {.crew = &two_write}, plain_operations = {0},
+                                        failing_operations = {.crew = &two_write, .loose = &fails_to_average};
 
 Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 60)
 {
