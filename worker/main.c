@@ -48,7 +48,7 @@ static int train(const struct arguments *arguments, const struct identity *ident
     }
     if (result < 0 && *ret_code == EXIT_CODE_LEFT)
         leaving_settle(&trainer, error);
-    int wanted_threads = trainer.wanted_threads;
+    int wanted_threads = trainer.xla.wanted_threads;
     if (result < 0 && trainer.member != NULL)
         wanted_threads = member_wanted_threads(trainer.member);
     trainer_release(&trainer);

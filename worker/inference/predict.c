@@ -466,7 +466,7 @@ static int print_json(const struct trainer *trainer, struct error *error)
 
 static int open_new(struct trainer *trainer, const char *path, struct error *error)
 {
-    return dataset_open_inputs(path, &trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
+    return dataset_open_inputs(path, &trainer->job->data, trainer->files.storage, graph_example_format(trainer->graph),
                                &trainer->trained_on.facts, &trainer->validation, error) < 0
                ? error_wrap(error, "--data %s", path)
                : 0;
@@ -474,7 +474,7 @@ static int open_new(struct trainer *trainer, const char *path, struct error *err
 
 static int open_held_out(struct trainer *trainer, struct error *error)
 {
-    if (dataset_open_held_out(&trainer->job->data, trainer->storage, graph_example_format(trainer->graph),
+    if (dataset_open_held_out(&trainer->job->data, trainer->files.storage, graph_example_format(trainer->graph),
                               &trainer->trained_on.facts, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
     if (dataset_count(trainer->validation) == 0)
@@ -497,7 +497,7 @@ static int open_examples(struct trainer *trainer, struct error *error)
 static int check_scores(const struct trainer *trainer, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
-    bool of_text = format->classes > 0 && trainer->program == NULL;
+    bool of_text = format->classes > 0 && trainer->xla.program == NULL;
     if (format->target_elements != 1 || format->classes == 0)
         return error_set(
             error, ERROR_INVALID,

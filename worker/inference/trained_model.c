@@ -43,12 +43,12 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
     const struct graph_options options = {
         .device = trainer->device,
         .model = &trainer->job->model,
-        .program = trainer->program,
+        .program = trainer->xla.program,
         .precision = passes == TRAINED_TOKEN_BY_TOKEN ? PRECISION_FLOAT32 : trainer->job->training.precision,
         .max_examples = examples_at_once(&plan, passes),
         .layout_only = passes == TRAINED_TOKEN_BY_TOKEN,
         .evaluation_only = true,
-        .keeps_outputs = trainer->program == NULL || passes != TRAINED_IN_BATCHES,
+        .keeps_outputs = trainer->xla.program == NULL || passes != TRAINED_IN_BATCHES,
     };
     if (device_stream_new(trainer->device, &trainer->stream, error) < 0 ||
         graph_new(&options, &trainer->devices[0].graph, error) < 0)
@@ -75,7 +75,8 @@ static int open_paths(struct trained_model *model, const struct job_document *jo
     struct trainer *trainer = &model->trainer;
     if (trainer_open_paths(trainer, error) < 0)
         return -1;
-    if (trainer->arguments->inference.weights || is_there(trainer->export_path) || trainer->checkpoint_directory)
+    if (trainer->arguments->inference.weights || is_there(trainer->files.export_path) ||
+        trainer->files.checkpoint_directory)
         return 0;
     model->job.checkpoint = job->checkpoint;
     return trainer_resolve_checkpoint(trainer, error);
@@ -97,9 +98,9 @@ static const char *find_weights(const struct trainer *trainer)
 {
     if (trainer->arguments->inference.weights)
         return trainer->arguments->inference.weights;
-    if (is_there(trainer->export_path))
-        return trainer->export_path;
-    return is_there(trainer->checkpoint_directory) ? trainer->checkpoint_directory : NULL;
+    if (is_there(trainer->files.export_path))
+        return trainer->files.export_path;
+    return is_there(trainer->files.checkpoint_directory) ? trainer->files.checkpoint_directory : NULL;
 }
 
 static int load_weights(struct trainer *trainer, struct error *error)

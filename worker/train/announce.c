@@ -13,7 +13,8 @@
 static void say_model(const struct trainer *trainer)
 {
     const struct model_spec *model = &trainer->job->model;
-    const char *preset = preset_name(model->preset), *engine = trainer->program ? program_engine(trainer->program) : "";
+    const char *preset = preset_name(model->preset),
+               *engine = trainer->xla.program ? program_engine(trainer->xla.program) : "";
     bool exported = model->program_path != NULL;
     report_say(trainer->report, "model      %s%s, %lld parameters%s%s", exported ? "program " : "",
                exported  ? model->program_path
@@ -70,7 +71,7 @@ static void warn_of_filler(const struct trainer *trainer)
 {
     if (trainer->job->model.program_path == NULL)
         return;
-    int64_t batch = program_batch(trainer->program);
+    int64_t batch = program_batch(trainer->xla.program);
     int share = step_plan_filler(&trainer->plan, batch);
     if (share >= FILLER_WORTH_A_WARNING)
         report_warn(trainer->report,

@@ -25,7 +25,7 @@
 
 static char *best_path(const struct trainer *trainer)
 {
-    return file_path_join(trainer->checkpoint_directory, CHECKPOINT_BEST);
+    return file_path_join(trainer->files.checkpoint_directory, CHECKPOINT_BEST);
 }
 
 /* An evaluation. */
@@ -55,7 +55,7 @@ struct best {
 
 static bool keeps_best(const struct trainer *trainer)
 {
-    return trainer->job->checkpoint.keep_best && trainer->store && trainer->store_begun;
+    return trainer->job->checkpoint.keep_best && trainer->files.store && trainer->files.store_begun;
 }
 
 static struct mark read_mark(const struct trainer *trainer)
@@ -84,7 +84,7 @@ static void report_promised(const struct best *best)
 
 void best_begin(struct trainer *trainer)
 {
-    if (!keeps_best(trainer) || trainer->best != NULL)
+    if (!keeps_best(trainer) || trainer->files.best != NULL)
         return;
     struct best *best = memory_allocate(1, sizeof *best);
     best->trainer = trainer;
@@ -92,7 +92,7 @@ void best_begin(struct trainer *trainer)
     report_promised(best);
     pthread_mutex_init(&best->mutex, NULL);
     condition_init(&best->changed);
-    trainer->best = best;
+    trainer->files.best = best;
 }
 
 /* ---- in the background */
@@ -115,10 +115,10 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
                                   .parameters = kept->values.tensors[0].data,
                                   .names = EXPORT_OWN_NAMES,
                                   .metadata = metadata,
-                                  .store = trainer->store};
+                                  .store = trainer->files.store};
     return export_write(&export, path, NULL, error) < 0
                ? -1
-               : checkpoint_store_publish(trainer->store, CHECKPOINT_BEST, error);
+               : checkpoint_store_publish(trainer->files.store, CHECKPOINT_BEST, error);
 }
 
 static void tell_failure(const struct best *best, int64_t step, const struct error *cause)
@@ -199,7 +199,7 @@ static int keep(struct best *best, const struct gathered_model *model, struct ma
 
 void best_wait(struct trainer *trainer)
 {
-    struct best *best = trainer->best;
+    struct best *best = trainer->files.best;
     if (best == NULL)
         return;
     SCOPED_LOCK(&best->mutex);
@@ -209,7 +209,7 @@ void best_wait(struct trainer *trainer)
 
 bool best_wait_for(struct trainer *trainer, int64_t ms)
 {
-    struct best *best = trainer->best;
+    struct best *best = trainer->files.best;
     int64_t deadline_ns = clock_monotonic_ns() + ms * 1000000;
     bool in_time = true;
     if (best == NULL)
@@ -251,7 +251,7 @@ static bool is_better(struct best *best, double loss)
  * decision. */
 static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
 {
-    *ret_wanted = is_better(trainer->best, loss);
+    *ret_wanted = is_better(trainer->files.best, loss);
     if (trainer->strategy == NULL || strategy_has_gathered_model(trainer->strategy))
         return 0;
     return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
@@ -269,8 +269,8 @@ int best_consider(struct trainer *trainer, const struct evaluation_metrics *metr
         return 0;
     if (gathered_model_take(trainer, &model, error) < 0)
         return -1;
-    if (trainer_is_chief(trainer) && keep(trainer->best, &model, mark, &cause) < 0)
-        tell_failure(trainer->best, trainer->state.progress.step, &cause);
+    if (trainer_is_chief(trainer) && keep(trainer->files.best, &model, mark, &cause) < 0)
+        tell_failure(trainer->files.best, trainer->state.progress.step, &cause);
     gathered_model_release(&model);
     return 0;
 }
@@ -297,15 +297,15 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
 static int upload_export(const struct trainer *trainer, const struct export *export, const struct exported *exported,
                          struct error *error)
 {
-    const struct export_upload upload = {export, trainer->export_path};
-    if (!trainer->export_objects)
+    const struct export_upload upload = {export, trainer->files.export_path};
+    if (!trainer->files.export_objects)
         return 0;
-    if (hugging_face_has_config(trainer->job, trainer->export_path) &&
+    if (hugging_face_has_config(trainer->job, trainer->files.export_path) &&
         (export_check_current(&upload, error) < 0 ||
-         export_objects_put_beside(trainer->export_objects, HUGGING_FACE_CONFIG, error) < 0))
+         export_objects_put_beside(trainer->files.export_objects, HUGGING_FACE_CONFIG, error) < 0))
         return -1;
-    return export_objects_put(trainer->export_objects, export_check_current, &upload, exported->bytes, exported->crc32c,
-                              error);
+    return export_objects_put(trainer->files.export_objects, export_check_current, &upload, exported->bytes,
+                              exported->crc32c, error);
 }
 
 static int write_export(const struct trainer *trainer, const struct parameter_layout *layout, const float *parameters,
@@ -317,13 +317,13 @@ static int write_export(const struct trainer *trainer, const struct parameter_la
                                   .parameters = parameters,
                                   .metadata = metadata,
                                   .names = trainer->job->export_names,
-                                  .store = trainer->store,
+                                  .store = trainer->files.store,
                                   .claim = {.job_uid = trainer->identity->job_uid,
                                             .attempt = trainer->identity->attempt,
                                             .incarnation = trainer->identity->incarnation,
-                                            .objects = trainer->export_objects}};
-    if (export_write(&export, trainer->export_path, ret_exported, error) < 0 ||
-        hugging_face_write_config(trainer->job, trainer->export_path, error) < 0)
+                                            .objects = trainer->files.export_objects}};
+    if (export_write(&export, trainer->files.export_path, ret_exported, error) < 0 ||
+        hugging_face_write_config(trainer->job, trainer->files.export_path, error) < 0)
         return -1;
     return upload_export(trainer, &export, ret_exported, error);
 }
@@ -349,7 +349,7 @@ int best_export(struct trainer *trainer, const struct gathered_model *model, str
                 struct error *error)
 {
     best_wait(trainer);
-    if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
+    if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->files.store)
         return export_best(trainer, ret_exported, error);
     return write_export(trainer, model->layout, model->parameters, ret_exported, error);
 }

@@ -34,7 +34,7 @@
 #define PURPOSE "coxswain compiled program"
 #define WORDS_MAX 65536
 #define NAME_BYTES 16 /* of the digest are the file's name */
-#define PART_BYTES 4  /* of a part of trainer->code */
+#define PART_BYTES 4  /* of a part of trainer->xla.code */
 #define CPU_INFO "/proc/cpuinfo"
 #define ANSWER 3 /* the child's descriptor for the code */
 #define JOB_MAX ((size_t)1 << 20)
@@ -49,7 +49,7 @@ static void write_digest(const struct buffer *text, char ret_digest[2 * PART_BYT
     hexadecimal_write(digest, PART_BYTES, ret_digest);
 }
 
-/* Sets trainer->code. */
+/* Sets trainer->xla.code. */
 static void describe_code(struct trainer *trainer, const struct xla_options *options, int threads)
 {
     struct stat plugin = {0};
@@ -71,7 +71,7 @@ static void describe_code(struct trainer *trainer, const struct xla_options *opt
     buffer_clear(&text);
     xla_append_settings(&text);
     write_digest(&text, digests[2]);
-    snprintf(trainer->code, sizeof trainer->code, "/%d/%s/%s/%s", on_cpus ? threads : 0, digests[0], digests[1],
+    snprintf(trainer->xla.code, sizeof trainer->xla.code, "/%d/%s/%s/%s", on_cpus ? threads : 0, digests[0], digests[1],
              digests[2]);
 }
 
@@ -83,9 +83,9 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
     struct stat plugin;
     unsigned char digest[HMAC_BYTES];
     char name[2 * NAME_BYTES + 1];
-    if (trainer->checkpoint_directory == NULL || !crew_key_is_set() || stat(options->plugin, &plugin) < 0)
+    if (trainer->files.checkpoint_directory == NULL || !crew_key_is_set() || stat(options->plugin, &plugin) < 0)
         return NULL;
-    program_digest(trainer->program, digest);
+    program_digest(trainer->xla.program, digest);
     (void)buffer_append(&text, digest, sizeof digest, error);
     (void)buffer_format(&text, "%s %" PRIdMAX " %" PRIdMAX " %d %u %u ", COXSWAIN_VERSION, (intmax_t)plugin.st_size,
                         (intmax_t)plugin.st_mtime, threads, options->tpus, options->cpu_devices);
@@ -96,7 +96,7 @@ static char *cache_path(const struct trainer *trainer, const struct xla_options 
     xla_append_settings(&text);
     hmac_sha256(PURPOSE, sizeof PURPOSE, text.data, text.length, digest);
     buffer_clear(&text);
-    (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->checkpoint_directory);
+    (void)buffer_format(&text, "%s/" COMPILATION_CACHE "/", trainer->files.checkpoint_directory);
     hexadecimal_write(digest, NAME_BYTES, name);
     (void)buffer_append_string(&text, name, error);
     return buffer_take(&text);
@@ -115,9 +115,9 @@ static int load_cached(struct trainer *trainer, const char *path, const struct x
     size_t length = file.length - CREW_PROOF_BYTES;
     if (!crew_key_accepts(PURPOSE, code, length, (const unsigned char *)file.data))
         return 0;
-    if (program_open_engine(trainer->program, options, error) < 0)
+    if (program_open_engine(trainer->xla.program, options, error) < 0)
         return -1;
-    *ret_loaded = program_load(trainer->program, code, length, NULL) == 0;
+    *ret_loaded = program_load(trainer->xla.program, code, length, NULL) == 0;
     return 0;
 }
 
@@ -440,16 +440,16 @@ static int compile(struct trainer *trainer, const struct compiled_model *model, 
                    int threads, struct buffer *code, struct error *error)
 {
     struct error unserialised = ERROR_INIT;
-    if (*program_engine(trainer->program) == '\0') {
+    if (*program_engine(trainer->xla.program) == '\0') {
         if (compile_apart(model, options->tpus, threads, code, error) < 0 ||
-            program_open_engine(trainer->program, options, error) < 0)
+            program_open_engine(trainer->xla.program, options, error) < 0)
             return -1;
-        return code->length == 0 ? program_compile(trainer->program, error)
-                                 : program_load(trainer->program, code->data, code->length, error);
+        return code->length == 0 ? program_compile(trainer->xla.program, error)
+                                 : program_load(trainer->xla.program, code->data, code->length, error);
     }
-    if (program_compile(trainer->program, error) < 0)
+    if (program_compile(trainer->xla.program, error) < 0)
         return -1;
-    if (program_serialise(trainer->program, code, &unserialised) < 0)
+    if (program_serialise(trainer->xla.program, code, &unserialised) < 0)
         buffer_clear(code);
     return 0;
 }
@@ -471,7 +471,7 @@ int compilation_run(struct trainer *trainer, const char *folder, unsigned uses, 
     if (trainer->report != NULL)
         report_phase(trainer->report, STATUS_STARTING, "compiling the program");
     const struct compiled_model model = {
-        .folder = folder, .uses = uses, .job = trainer->job, .batch = program_batch(trainer->program)};
+        .folder = folder, .uses = uses, .job = trainer->job, .batch = program_batch(trainer->xla.program)};
     if (compile(trainer, &model, options, threads, &code, error) < 0)
         return -1;
     if (code.length > 0)

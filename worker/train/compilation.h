@@ -30,7 +30,7 @@ struct program;
 struct trainer;
 struct xla_options;
 
-/* Makes trainer->program ready to run on the devices of `options`: one that was opened in `folder` for `uses` (enum program_use), or
+/* Makes trainer->xla.program ready to run on the devices of `options`: one that was opened in `folder` for `uses` (enum program_use), or
  * one of the job's layers if `folder` is NULL.
  * `threads` must be the number that compute_threads_set_environment has set. The devices are opened after the child has ended,
  * since one process at a time can use a machine's TPUs.

@@ -57,7 +57,7 @@ static bool find_newest(const struct trainer *trainer, struct evaluator_sight *r
                         struct checkpoint_name *ret_name)
 {
     struct manifest manifest;
-    if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+    if (checkpoint_newest_manifest(trainer->files.checkpoint_directory, &manifest, NULL) < 0)
         return false;
     *ret_name = (struct checkpoint_name){
         .step = manifest.step, .attempt = manifest.attempt, .incarnation = manifest.incarnation};
@@ -86,9 +86,9 @@ static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, 
 static void look_in_bucket(struct trainer *trainer, struct evaluator_memory *memory)
 {
     struct error cause = ERROR_INIT;
-    if (!trainer->bucket || clock_monotonic_ns() < memory->bucket_ns)
+    if (!trainer->files.bucket || clock_monotonic_ns() < memory->bucket_ns)
         return;
-    if (bucket_refresh(trainer->bucket, false, &cause) < 0)
+    if (bucket_refresh(trainer->files.bucket, false, &cause) < 0)
         report_warn(trainer->report, "cannot look for new checkpoints in the bucket: %s", cause.message);
     memory->bucket_ns = clock_monotonic_ns() + LOOK_IN_BUCKET_NS;
 }
@@ -96,7 +96,7 @@ static void look_in_bucket(struct trainer *trainer, struct evaluator_memory *mem
 static int open_image(const struct trainer *trainer, const struct checkpoint_name *name, const char *path,
                       struct checkpoint_image *ret_image, struct error *error)
 {
-    return trainer->bucket && bucket_fetch(trainer->bucket, name, error) < 0
+    return trainer->files.bucket && bucket_fetch(trainer->files.bucket, name, error) < 0
                ? -1
                : checkpoint_image_open(path, name, ret_image, error);
 }
@@ -112,7 +112,7 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
         return 0;
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
-    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
+    SCOPED_FREE char *path = file_path_join(trainer->files.checkpoint_directory, text);
     struct checkpoint_image image;
     if (open_image(trainer, &name, path, &image, &cause) < 0) {
         memory->bucket_ns = 0; /* the chief may have removed this checkpoint since the bucket was listed */
@@ -124,14 +124,14 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
     if (result == 0)
         memory->scored = identify(trainer, &image.manifest);
     checkpoint_image_release(&image);
-    if (trainer->bucket)
-        bucket_drop(trainer->bucket, &name, NULL);
+    if (trainer->files.bucket)
+        bucket_drop(trainer->files.bucket, &name, NULL);
     return result < 0 ? -1 : 1;
 }
 
 static int check(const struct trainer *trainer, struct error *error)
 {
-    if (trainer->checkpoint_directory == NULL)
+    if (trainer->files.checkpoint_directory == NULL)
         return error_set(error, ERROR_INVALID,
                          "an evaluator scores checkpoints, but the job saves none; add a checkpoint section");
     if (dataset_count(trainer->validation) == 0)

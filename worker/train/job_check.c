@@ -44,8 +44,8 @@ static struct job_document here(const struct job_document *job, const struct arg
 /* A job that continues from a checkpoint does not read them. */
 static int check_init(struct trainer *trainer, struct error *error)
 {
-    const char *path = trainer->init_path;
-    if (path == NULL || trainer->recorded_shards > 0 || access(path, R_OK) == 0)
+    const char *path = trainer->files.init_path;
+    if (path == NULL || trainer->resumed.shards > 0 || access(path, R_OK) == 0)
         return 0;
     return error_set_errno(error, "init.path: read the initial weights in %s", path);
 }
@@ -119,7 +119,7 @@ static int compare_tensors(const struct trainer *trainer, const struct checkpoin
 
 static int check_checkpoint(struct trainer *trainer, struct error *error)
 {
-    const char *directory = trainer->checkpoint_directory;
+    const char *directory = trainer->files.checkpoint_directory;
     struct checkpoint_image image = {.file_count = 0};
     if (!directory || !open_newest(directory, &image))
         return 0;

@@ -17,7 +17,8 @@
  * them. */
 static bool saves(const struct trainer *trainer)
 {
-    return (trainer->store != NULL || trainer->parts != NULL) && trainer->job->checkpoint.save_on_preemption;
+    return (trainer->files.store != NULL || trainer->files.parts != NULL) &&
+           trainer->job->checkpoint.save_on_preemption;
 }
 
 /* A rank without a store that holds only what other ranks hold too has nothing to save. */
@@ -101,8 +102,8 @@ static const char *name_what_follows(const struct trainer *trainer, bool wanted,
 static void hurry(struct trainer *trainer)
 {
     int64_t quarter_ms = trainer->identity->grace_ms / 4;
-    if (trainer->store)
-        checkpoint_hurry_parts(trainer->store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
+    if (trainer->files.store)
+        checkpoint_hurry_parts(trainer->files.store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
 }
 
 /* The main thread may be anywhere in the wait; it ends with the process. */

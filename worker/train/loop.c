@@ -109,7 +109,7 @@ static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
 static void save_before_leaving(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
-    bool holds = trainer_is_chief(trainer) ? trainer->store_begun : strategy_writers(trainer->strategy) > 1;
+    bool holds = trainer_is_chief(trainer) ? trainer->files.store_begun : strategy_writers(trainer->strategy) > 1;
     if (holds && strategy_is_whole(trainer->strategy) && trainer->job->checkpoint.save_on_preemption &&
         saving_finish(trainer, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
@@ -292,7 +292,7 @@ static bool pause_is_due(const struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step, pause_step = trainer->identity->pause_step;
     return pause_step > 0 && step >= pause_step && step < trainer->plan.total_steps &&
-           trainer->checkpoint_directory != NULL && !strategy_is_loose(trainer->strategy);
+           trainer->files.checkpoint_directory != NULL && !strategy_is_loose(trainer->strategy);
 }
 
 /* Whether there would be an evaluation at this step without a pause, too. */
@@ -677,7 +677,7 @@ static enum outcome run(struct loop *loop, struct error *error)
 static void summarise(struct trainer *trainer)
 {
     if (trainer_is_chief(trainer))
-        report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
+        report_summary(trainer->report, trainer->files.checkpoint_directory, trainer->files.export_path);
     report_traffic_summary(trainer->report);
     report_phase(trainer->report, STATUS_DONE, NULL);
 }

@@ -113,7 +113,7 @@ static void add_snapshot(const struct question *question, struct memory_plan *pl
 {
     const struct trainer *trainer = question->trainer;
     bool chief = trainer_is_chief(trainer) || writes_stages(question);
-    if (trainer->checkpoint_directory == NULL || is_parameter_server(question))
+    if (trainer->files.checkpoint_directory == NULL || is_parameter_server(question))
         return;
     if (chief)
         plan->bytes[MEMORY_SNAPSHOT] += plan->bytes[MEMORY_PARAMETERS];
@@ -125,7 +125,7 @@ static void add_snapshot(const struct question *question, struct memory_plan *pl
 static void add_best(const struct question *question, struct memory_plan *plan)
 {
     const struct trainer *trainer = question->trainer;
-    if (trainer_is_chief(trainer) && trainer->checkpoint_directory != NULL && question->job->checkpoint.keep_best)
+    if (trainer_is_chief(trainer) && trainer->files.checkpoint_directory != NULL && question->job->checkpoint.keep_best)
         plan->bytes[MEMORY_SNAPSHOT] += 2 * graph_layout(question->graph)->elements * (int64_t)sizeof(float);
 }
 
@@ -144,7 +144,7 @@ static void add_server(const struct question *question, struct memory_plan *plan
     plan->bytes[MEMORY_OPTIMIZER] += own * slots;
     if (question->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS)
         plan->bytes[MEMORY_GRADIENTS] += own * (question->steps.shares + 1);
-    if (trainer->checkpoint_directory != NULL)
+    if (trainer->files.checkpoint_directory != NULL)
         plan->bytes[MEMORY_SNAPSHOT] += own * (1 + slots);
     if (crew_members_here(crew, trainer->identity) == 1)
         plan->bytes[MEMORY_EXCHANGE] += 2 * (crew->size - crew_has_own_chief(crew)) * own;
@@ -277,13 +277,13 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
 {
     struct question question = {.trainer = trainer, .job = job};
     struct memory_plans plans = {0};
-    if (step_plan_batches(job, trainer_batch_workers(trainer), trainer->recorded_shards, &question.steps, error) < 0 ||
+    if (step_plan_batches(job, trainer_batch_workers(trainer), trainer->resumed.shards, &question.steps, error) < 0 ||
         add_taken(&question, &plans, error) < 0)
         return -1;
     const struct graph_options options = {
         .device = trainer->device,
         .model = &job->model,
-        .program = trainer->program,
+        .program = trainer->xla.program,
         .precision = job->training.precision,
         .max_examples = question.steps.max_shard_examples,
         .logit_rows = trainer->identity->logit_rows,

@@ -88,7 +88,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
                           strategy->mode == PARAMETER_SERVER_BOUNDED_STALENESS && strategy->backup_workers > 0,
                       .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness},
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
-        .never_saved = trainer->checkpoint_directory == NULL,
+        .never_saved = trainer->files.checkpoint_directory == NULL,
         .lost_ms = trainer->identity->lost_ms,
         .leave_ms = trainer->identity->grace_ms / 2,
         .load = ps_state_load,

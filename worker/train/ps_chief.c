@@ -122,7 +122,7 @@ static bool evaluation_is_due(const struct ps_chief *chief)
 
 static void tell_source(const struct ps_chief *chief, const struct recovery_source *source)
 {
-    const char *init = chief->trainer->init_path;
+    const char *init = chief->trainer->files.init_path;
     if (source->path[0] && init && strcmp(source->path, init) == 0)
         report_say(chief->trainer->report, RESTORING_FORKS, (long long)source->step, init);
     else if (source->path[0])
@@ -157,7 +157,7 @@ static int start_servers(struct ps_chief *chief, enum recovery_kind kind, const 
 {
     int64_t lost = 0;
     if (kind == RECOVERY_ALL) {
-        chief->trainer->restored_by_us = true;
+        chief->trainer->resumed.by_us = true;
         tell_source(chief, source);
     }
     if (dispatcher_begin(chief->dispatcher, plan, &lost, error) < 0)
@@ -246,7 +246,7 @@ static bool save_is_due(const struct ps_chief *chief)
 static int save_if_due(struct ps_chief *chief, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    if (chief->trainer->store == NULL || !save_is_due(chief))
+    if (chief->trainer->files.store == NULL || !save_is_due(chief))
         return 0;
     int64_t step = chief->step;
     if (save(chief, false, &cause) == 0)
@@ -353,9 +353,9 @@ static void release_leaving(struct ps_chief *chief)
     uint64_t leaving = dispatcher_leaving(chief->dispatcher);
     if (leaving == 0)
         return;
-    int result = trainer->store ? save_and_release(chief, &leaving, &cause) : -1;
+    int result = trainer->files.store ? save_and_release(chief, &leaving, &cause) : -1;
     name_leaving(leaving, who);
-    if (trainer->store == NULL) {
+    if (trainer->files.store == NULL) {
         report_warn(trainer->report,
                     "%s, and the parameters there are lost, because the job saves no checkpoints; set checkpoint", who);
     } else if (result == 0) {
@@ -443,12 +443,12 @@ static int finish(struct ps_chief *chief, struct error *error)
         return -1;
     chief->code = EXIT_CODE_NOT_STORED;
     best_wait(trainer);
-    if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
+    if (trainer->files.store && checkpoint_store_counts(trainer->files.store).committed_step != chief->step &&
         save(chief, false, error) < 0)
         return error_wrap(error, "final checkpoint");
     struct gathered_model model;
     struct exported exported;
-    if (trainer->export_path == NULL) {
+    if (trainer->files.export_path == NULL) {
         saving_complete(trainer, NULL);
         return 0;
     }
@@ -467,8 +467,8 @@ static void save_before_leaving(struct ps_chief *chief)
     struct trainer *trainer = chief->trainer;
     struct error cause = ERROR_INIT;
     uint64_t gone;
-    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption && !chief->saved_for_leaving &&
-        save_and_release(chief, &gone, &cause) < 0)
+    if (trainer->files.store && chief->begun && trainer->job->checkpoint.save_on_preemption &&
+        !chief->saved_for_leaving && save_and_release(chief, &gone, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
     dispatcher_dismiss(chief->dispatcher);
 }
@@ -495,7 +495,7 @@ static int run(struct ps_chief *chief, struct error *error)
         if (late > 0)
             report_say(trainer->report, "late       %lld shares came after a backup worker's and were dropped",
                        (long long)late);
-        report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
+        report_summary(trainer->report, trainer->files.checkpoint_directory, trainer->files.export_path);
         dispatcher_finish(chief->dispatcher);
     }
     return result;
@@ -518,7 +518,7 @@ static int start_worker(struct ps_chief *chief, struct error *error)
         return 0;
     const struct graph_options options = {.device = trainer->device,
                                           .model = &trainer->job->model,
-                                          .program = trainer->program,
+                                          .program = trainer->xla.program,
                                           .precision = trainer->job->training.precision,
                                           .max_examples = graph_max_examples(trainer->graph),
                                           .evaluation_only = true};

@@ -84,8 +84,8 @@ int ps_restoring_find_source(struct trainer *trainer, struct recovery_source *so
         return 0;
     char name[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&image.name, name);
-    SCOPED_FREE char *own = is_own ? file_path_join(trainer->checkpoint_directory, name) : NULL;
-    int result = read_checkpoint(trainer, is_own ? own : trainer->init_path, &image, source, error);
+    SCOPED_FREE char *own = is_own ? file_path_join(trainer->files.checkpoint_directory, name) : NULL;
+    int result = read_checkpoint(trainer, is_own ? own : trainer->files.init_path, &image, source, error);
     checkpoint_image_release(&image);
     return result;
 }

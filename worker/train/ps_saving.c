@@ -53,12 +53,12 @@ static int64_t saved_step(const struct trainer *trainer, const struct server_sav
 /* `started_ns`: when the servers were asked to save. */
 static void tell_saved(struct trainer *trainer, int64_t step, int64_t started_ns)
 {
-    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
+    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->files.store);
     report_checkpoint(trainer->report, step);
     report_save(trainer->report, NULL);
-    if (counts.saved != trainer->reported_saves)
+    if (counts.saved != trainer->saves.reported)
         report_saved(trainer->report, step, counts.last_bytes, clock_monotonic_ns() - started_ns);
-    trainer->reported_saves = counts.saved;
+    trainer->saves.reported = counts.saved;
 }
 
 static int commit(struct trainer *trainer, struct dispatcher *dispatcher, const struct ticket_grant *base,
@@ -88,9 +88,9 @@ static int commit(struct trainer *trainer, struct dispatcher *dispatcher, const 
     ps_share_position(trainer, base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
     /* Servers apply more while one ticket is out, and the step with it. Synchronous: a step is one state. */
     bool replaces = manifest.tickets != NULL;
-    if (replaces || checkpoint_store_counts(trainer->store).committed_step != manifest.step)
+    if (replaces || checkpoint_store_counts(trainer->files.store).committed_step != manifest.step)
         step_record_checkpoint(manifest.step, directory);
-    if (checkpoint_shards_commit(trainer->store, directory, &manifest, replaces, error) < 0)
+    if (checkpoint_shards_commit(trainer->files.store, directory, &manifest, replaces, error) < 0)
         return -1;
     tell_saved(trainer, manifest.step, started_ns);
     return 0;
@@ -102,7 +102,7 @@ int64_t ps_saving_progress(void *context, const char *directory)
     uint64_t progress = 0;
     struct stat began;
     /* The progress of an upload cannot be seen, so until UPLOAD_SECONDS are over it counts as some. A server ends an upload that is stuck. */
-    if (checkpoint_store_bucket(trainer->store))
+    if (checkpoint_store_bucket(trainer->files.store))
         return stat(directory, &began) == 0 && time(NULL) - began.st_mtime < UPLOAD_SECONDS ? time(NULL) : 0;
     for (unsigned i = 0; i < trainer->crew.server_count; i++) {
         SCOPED_FREE char *path = memory_format("%s/" CHECKPOINT_SHARD_FORMAT, directory, (int)i);
@@ -117,7 +117,7 @@ int ps_saving_save(struct trainer *trainer, struct dispatcher *dispatcher, const
     struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
     char *directory = NULL;
     int64_t started_ns = clock_monotonic_ns();
-    int result = checkpoint_shards_begin(trainer->store, &directory, error);
+    int result = checkpoint_shards_begin(trainer->files.store, &directory, error);
     if (result == 0)
         result = dispatcher_save(dispatcher, directory, last, saved, error);
     if (result == 0)

@@ -28,9 +28,9 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
     if (training_state_init(&state, trainer->device, layout, &none, trainer->job->training.seed, error) < 0)
         return -1;
     int result = 0;
-    if (trainer->init_path) {
+    if (trainer->files.init_path) {
         struct safetensors_file file;
-        result = safetensors_open(trainer->init_path, &file, error);
+        result = safetensors_open(trainer->files.init_path, &file, error);
         if (result == 0) {
             result = initial_weights_load(&state, layout, &file, error);
             safetensors_close(&file);
@@ -40,7 +40,7 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
     if (result == 0)
         variables_start(variables, state.host.parameters, &nothing, 0);
     training_state_release(&state);
-    return result < 0 ? error_wrap(error, "init.path %s", trainer->init_path) : 0;
+    return result < 0 ? error_wrap(error, "init.path %s", trainer->files.init_path) : 0;
 }
 
 /* A tensor of the model under the name it has in a checkpoint; `slot` NULL: the parameter itself. */
@@ -82,7 +82,7 @@ static int read_image(const struct variables *variables, const struct checkpoint
 
 static bool is_own(const struct trainer *trainer, const char *checkpoint)
 {
-    const char *own = trainer->checkpoint_directory, *slash = strrchr(checkpoint, '/');
+    const char *own = trainer->files.checkpoint_directory, *slash = strrchr(checkpoint, '/');
     return own && slash && strlen(own) == (size_t)(slash - checkpoint) && strncmp(own, checkpoint, strlen(own)) == 0;
 }
 
@@ -103,7 +103,7 @@ int ps_state_load(void *context, const char *checkpoint, struct variables *varia
     struct checkpoint_image image;
     if (!checkpoint_image_is_at(checkpoint, &name))
         return error_set(error, ERROR_INVALID, "%s is not a checkpoint", checkpoint);
-    struct bucket *bucket = is_own(trainer, checkpoint) ? trainer->bucket : NULL;
+    struct bucket *bucket = is_own(trainer, checkpoint) ? trainer->files.bucket : NULL;
     if ((bucket && (bucket_refresh(bucket, false, error) < 0 || bucket_fetch(bucket, &name, error) < 0)) ||
         checkpoint_image_open(checkpoint, &name, &image, error) < 0)
         return error_wrap(error, "read %s", checkpoint);
@@ -180,13 +180,13 @@ static int upload_shard(const struct trainer *trainer, const char *directory, co
         return error_set(error, ERROR_INVALID,
                          "internal error: the chief saves to %s, which is not a folder for a save to a bucket",
                          directory);
-    SCOPED_FREE char *local = file_path_join(trainer->checkpoint_directory, folder);
-    if (bucket_shard_name(trainer->bucket, &key, name, error) < 0 || file_make_directories(local, error) < 0)
+    SCOPED_FREE char *local = file_path_join(trainer->files.checkpoint_directory, folder);
+    if (bucket_shard_name(trainer->files.bucket, &key, name, error) < 0 || file_make_directories(local, error) < 0)
         return -1;
     SCOPED_FREE char *path = file_path_join(local, name);
     int result = write_shard(local, name, copy, ret_bytes, ret_crc, error);
     if (result == 0)
-        result = bucket_put_shard(trainer->bucket, path, name, error);
+        result = bucket_put_shard(trainer->files.bucket, path, name, error);
     file_remove_directory(local, NULL);
     return result;
 }
@@ -195,7 +195,7 @@ int ps_state_store(void *context, const char *directory, const struct variables 
                    int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
     const struct trainer *trainer = context;
-    if (trainer->bucket)
+    if (trainer->files.bucket)
         return upload_shard(trainer, directory, copy, ret_name, ret_bytes, ret_crc, error);
     snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
     return write_shard(directory, ret_name, copy, ret_bytes, ret_crc, error);

@@ -52,7 +52,7 @@ static int take_state(struct trainer *trainer, const struct checkpoint_image *im
     if (state_tensors_restore(&trainer->state, image, error) < 0)
         return error_wrap(error, "checkpoint of step %lld " CHECKPOINT_MISFIT " (%s)", (long long)image->manifest.step,
                           instead);
-    finished_examples_read(image->manifest.model, trainer->restored_finished);
+    finished_examples_read(image->manifest.model, trainer->resumed.finished);
     count_in_batches(trainer, &image->manifest);
     return 0;
 }
@@ -63,20 +63,20 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
         return -1;
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     if (trainer->state.progress.step != image->manifest.step)
-        checkpoint_store_forget_step(trainer->store);
+        checkpoint_store_forget_step(trainer->files.store);
     return 0;
 }
 
 static int start_from_file(struct trainer *trainer, struct error *error)
 {
     struct safetensors_file file;
-    if (safetensors_open(trainer->init_path, &file, error) < 0)
+    if (safetensors_open(trainer->files.init_path, &file, error) < 0)
         return error_wrap(error, "init.path");
     int result = initial_weights_load(&trainer->state, graph_layout(trainer->graph), &file, error);
     safetensors_close(&file);
     if (result < 0)
-        return error_wrap(error, "init.path %s", trainer->init_path);
-    report_say(trainer->report, "starts from the weights in %s", trainer->init_path);
+        return error_wrap(error, "init.path %s", trainer->files.init_path);
+    report_say(trainer->report, "starts from the weights in %s", trainer->files.init_path);
     return 0;
 }
 
@@ -139,9 +139,9 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
 {
     struct error cause = ERROR_INIT;
     *ret_found = false;
-    if (trainer->store == NULL)
+    if (trainer->files.store == NULL)
         return 0;
-    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
+    if (checkpoint_restore(trainer->files.store, tell_quarantined, trainer, ret_image, &cause) == 0) {
         *ret_found = compare(trainer, &ret_image->manifest, error) == 0;
         if (!*ret_found)
             checkpoint_image_release(ret_image);
@@ -158,20 +158,21 @@ int restoring_find_init(struct trainer *trainer, struct error *error)
     struct checkpoint_name name;
     struct lineage lineage;
     char text[CHECKPOINT_NAME_MAX];
-    if (!trainer->init_path || checkpoint_image_is_at(trainer->init_path, &name) ||
-        stat(trainer->init_path, &found) < 0 || !S_ISDIR(found.st_mode))
+    if (!trainer->files.init_path || checkpoint_image_is_at(trainer->files.init_path, &name) ||
+        stat(trainer->files.init_path, &found) < 0 || !S_ISDIR(found.st_mode))
         return 0;
-    if (lineage_read(trainer->init_path, &lineage, error) < 0)
+    if (lineage_read(trainer->files.init_path, &lineage, error) < 0)
         return error_wrap(error, "init.path");
     bool has_one = lineage.candidate_count > 0;
     if (has_one)
         checkpoint_name_format(&lineage.candidates[0], text);
     lineage_release(&lineage);
     if (!has_one)
-        return error_set(error, ERROR_NOT_FOUND, "init.path %s: is a folder without checkpoints", trainer->init_path);
-    char *newest = file_path_join(trainer->init_path, text);
-    free(trainer->init_path);
-    trainer->init_path = newest;
+        return error_set(error, ERROR_NOT_FOUND, "init.path %s: is a folder without checkpoints",
+                         trainer->files.init_path);
+    char *newest = file_path_join(trainer->files.init_path, text);
+    free(trainer->files.init_path);
+    trainer->files.init_path = newest;
     return 0;
 }
 
@@ -182,15 +183,15 @@ int restoring_open_init(struct trainer *trainer, bool *ret_found, struct checkpo
     *ret_found = false;
     if (restoring_find_init(trainer, error) < 0)
         return -1;
-    if (!trainer->init_path || !checkpoint_image_is_at(trainer->init_path, &name))
+    if (!trainer->files.init_path || !checkpoint_image_is_at(trainer->files.init_path, &name))
         return 0;
-    if (checkpoint_image_open(trainer->init_path, &name, ret_image, error) < 0)
-        return error_wrap(error, "init.path %s", trainer->init_path);
+    if (checkpoint_image_open(trainer->files.init_path, &name, ret_image, error) < 0)
+        return error_wrap(error, "init.path %s", trainer->files.init_path);
     *ret_found = compare(trainer, &ret_image->manifest, error) == 0;
     if (*ret_found)
         return 0;
     checkpoint_image_release(ret_image);
-    return error_wrap(error, "init.path %s", trainer->init_path);
+    return error_wrap(error, "init.path %s", trainer->files.init_path);
 }
 
 /* If the job has no checkpoint of its own. */
@@ -201,12 +202,12 @@ static int start_from_init(struct trainer *trainer, struct error *error)
     if (restoring_open_init(trainer, &found, &image, error) < 0)
         return -1;
     if (!found)
-        return trainer->init_path ? start_from_file(trainer, error) : 0;
+        return trainer->files.init_path ? start_from_file(trainer, error) : 0;
     int result = take_state(trainer, &image, RESTORING_FORK_ADVICE, error);
     if (result == 0)
-        report_say(trainer->report, RESTORING_FORKS, (long long)image.manifest.step, trainer->init_path);
+        report_say(trainer->report, RESTORING_FORKS, (long long)image.manifest.step, trainer->files.init_path);
     checkpoint_image_release(&image);
-    return result < 0 ? error_wrap(error, "init.path %s", trainer->init_path) : 0;
+    return result < 0 ? error_wrap(error, "init.path %s", trainer->files.init_path) : 0;
 }
 
 /* `ret_name`: of the checkpoint that was found; may be NULL. */
@@ -230,7 +231,7 @@ int restoring_state(void *context, struct error *error)
 {
     struct trainer *trainer = context;
     bool found;
-    trainer->restored_by_us = true;
+    trainer->resumed.by_us = true;
     report_phase(trainer->report, STATUS_RESTORING, NULL);
     if (try_checkpoint(trainer, &found, NULL, error) < 0)
         return -1;
@@ -245,8 +246,8 @@ static int choose_base(struct trainer *trainer, char base[STRATEGY_BASE_MAX], st
     struct checkpoint_name name;
     bool found;
     base[0] = '\0';
-    if (trainer->store)
-        checkpoint_give_up_parts(trainer->store);
+    if (trainer->files.store)
+        checkpoint_give_up_parts(trainer->files.store);
     if (try_checkpoint(trainer, &found, &name, error) < 0)
         return -1;
     if (found) {
@@ -264,20 +265,20 @@ static int take_base(struct trainer *trainer, const char *base, struct error *er
     struct checkpoint_image image = {0};
     if (base[0] == '\0')
         return 0;
-    if (trainer->checkpoint_directory == NULL || checkpoint_name_parse(base, &name) < 0)
+    if (trainer->files.checkpoint_directory == NULL || checkpoint_name_parse(base, &name) < 0)
         return error_set(error, ERROR_INVALID,
                          "the chief continues from checkpoint %s, but this worker has no checkpoint directory to read "
                          "it from; give all workers the same checkpoint.path",
                          base);
-    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, base);
-    if ((trainer->bucket &&
-         (bucket_refresh(trainer->bucket, false, error) < 0 || bucket_fetch(trainer->bucket, &name, error) < 0)) ||
+    SCOPED_FREE char *path = file_path_join(trainer->files.checkpoint_directory, base);
+    if ((trainer->files.bucket && (bucket_refresh(trainer->files.bucket, false, error) < 0 ||
+                                   bucket_fetch(trainer->files.bucket, &name, error) < 0)) ||
         checkpoint_image_open(path, &name, &image, error) < 0)
         return error_wrap(error, "checkpoint %s, which the chief has chosen", base);
     int result = state_tensors_restore(&trainer->state, &image, error);
     checkpoint_image_release(&image);
-    if (trainer->bucket)
-        bucket_drop(trainer->bucket, &name, NULL); /* room for this rank's parts */
+    if (trainer->files.bucket)
+        bucket_drop(trainer->files.bucket, &name, NULL); /* room for this rank's parts */
     return result;
 }
 
@@ -300,7 +301,7 @@ int restoring_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], st
 {
     struct trainer *trainer = context;
     report_phase(trainer->report, STATUS_RESTORING, NULL);
-    trainer->restored_by_us = chooses;
+    trainer->resumed.by_us = chooses;
     if ((chooses ? choose_base(trainer, base, error) : take_base(trainer, base, error)) < 0)
         return -1;
     if (base[0] == '\0' && start_from_init(trainer, error) < 0)

@@ -35,7 +35,7 @@ static void expect_saves(struct trainer *trainer)
     for (unsigned i = 0; i < tensors.count; i++)
         bytes += tensors.tensors[i].bytes;
     state_tensors_release(&tensors);
-    checkpoint_expect(trainer->store, bytes);
+    checkpoint_expect(trainer->files.store, bytes);
 }
 
 int64_t saving_begun_ns(const struct checkpoint_spec *spec)
@@ -47,15 +47,15 @@ int64_t saving_begun_ns(const struct checkpoint_spec *spec)
 
 int saving_begin(struct trainer *trainer, struct error *error)
 {
-    trainer->held_ns = 0;
-    if (trainer->checkpoint_step > trainer->state.progress.step)
-        trainer->checkpoint_step = -1; /* that save failed, or the crew would not be behind it */
-    if (trainer->store == NULL || trainer->store_begun)
+    trainer->saves.held_ns = 0;
+    if (trainer->saves.step > trainer->state.progress.step)
+        trainer->saves.step = -1; /* that save failed, or the crew would not be behind it */
+    if (trainer->files.store == NULL || trainer->files.store_begun)
         return 0;
-    if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)
+    if (checkpoint_store_begin(trainer->files.store, !trainer->resumed.by_us, error) < 0)
         return -1;
-    trainer->store_begun = true;
-    trainer->checkpoint_ns = saving_begun_ns(&trainer->job->checkpoint);
+    trainer->files.store_begun = true;
+    trainer->saves.started_ns = saving_begun_ns(&trainer->job->checkpoint);
     expect_saves(trainer);
     best_begin(trainer);
     return 0;
@@ -124,7 +124,7 @@ static struct checkpoint_part_key part_key(const struct trainer *trainer)
 static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
     const struct training_progress *progress = &trainer->state.progress;
-    checkpoint_fence(trainer->store); /* the host's copies are about to change */
+    checkpoint_fence(trainer->files.store); /* the host's copies are about to change */
     if (training_state_to_host(&trainer->state, error) < 0)
         return -1;
     SCOPED_JSON *model = saving_describe_model(trainer);
@@ -146,11 +146,11 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
     const struct checkpoint_part_key key = part_key(trainer);
-    if (!checkpoint_is_busy(trainer->store))
-        trainer->saved_world = *strategy_world(trainer->strategy);
+    if (!checkpoint_is_busy(trainer->files.store))
+        trainer->saves.world = *strategy_world(trainer->strategy);
     unsigned writers = strategy_writers(trainer->strategy);
-    int result = checkpoint_save_with_parts(trainer->store, &manifest, tensors.tensors, tensors.count, &key, writers,
-                                            ret_start, error);
+    int result = checkpoint_save_with_parts(trainer->files.store, &manifest, tensors.tensors, tensors.count, &key,
+                                            writers, ret_start, error);
     state_tensors_release(&tensors);
     return result;
 }
@@ -173,21 +173,21 @@ static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start,
 static bool writes_part(const struct trainer *trainer)
 {
     unsigned rank = strategy_world(trainer->strategy)->rank;
-    return trainer->parts && rank > 0 && rank < strategy_writers(trainer->strategy);
+    return trainer->files.parts && rank > 0 && rank < strategy_writers(trainer->strategy);
 }
 
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key)
 {
     const struct trainer *trainer = context;
     static const enum checkpoint_rank_fate fates[] = {RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST}; /* by presence */
-    return trainer->member ? fates[member_presence_of(trainer->member, &trainer->saved_world, key->rank)] : RANK_STAYS;
+    return trainer->member ? fates[member_presence_of(trainer->member, &trainer->saves.world, key->rank)] : RANK_STAYS;
 }
 
 void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX])
 {
     const struct trainer *trainer = context;
     char text[COLLECTIVE_PEER_TEXT_MAX];
-    collective_peer_describe(trainer->saved_world.peers, rank, text);
+    collective_peer_describe(trainer->saves.world.peers, rank, text);
     snprintf(name, CHECKPOINT_RANK_NAME_MAX, "%s", text);
 }
 
@@ -198,7 +198,7 @@ void saving_report_late(void *context, const char *rank, int64_t step, int64_t w
     char text[CHECKPOINT_RANK_NAME_MAX + 128];
     snprintf(text, sizeof text, "%s has not written its part of step %lld for %.1f s", rank, (long long)step,
              (double)waited_ms / 1000);
-    if (atomic_load(&trainer->finishes))
+    if (atomic_load(&trainer->saves.finishes))
         report_phase(trainer->report, STATUS_SAVING, text);
     else
         report_warn(trainer->report, "%s", text);
@@ -207,13 +207,13 @@ void saving_report_late(void *context, const char *rank, int64_t step, int64_t w
 static int save_part(struct trainer *trainer, struct error *error)
 {
     const struct checkpoint_part_key key = part_key(trainer);
-    if (part_writer_has_begun(trainer->parts, &key))
+    if (part_writer_has_begun(trainer->files.parts, &key))
         return 0;
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
     int result = training_state_to_host(&trainer->state, error);
     if (result == 0)
-        result = part_writer_save(trainer->parts, &key, tensors.tensors + tensors.shared_count,
+        result = part_writer_save(trainer->files.parts, &key, tensors.tensors + tensors.shared_count,
                                   tensors.count - tensors.shared_count, error);
     state_tensors_release(&tensors);
     return result;
@@ -233,12 +233,12 @@ static void begin_part(struct trainer *trainer)
 static bool is_due_at(const struct trainer *trainer, int64_t before, int64_t step)
 {
     const struct checkpoint_spec *spec = &trainer->job->checkpoint;
-    if (step == trainer->checkpoint_step)
+    if (step == trainer->saves.step)
         return false;
     if (spec->every_steps != FIELD_UNSET && step / spec->every_steps != before / spec->every_steps)
         return true;
     return spec->every_seconds != FIELD_UNSET &&
-           clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_seconds * 1000000000;
+           clock_monotonic_ns() - trainer->saves.started_ns >= spec->every_seconds * 1000000000;
 }
 
 /* Where several ranks write, the chief says when (saving_votes). */
@@ -251,8 +251,8 @@ static bool is_due(const struct trainer *trainer)
 static bool asks_for_save(const struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step;
-    return trainer->store && trainer->store_begun && is_due_at(trainer, step, step + 1) &&
-           !checkpoint_is_busy(trainer->store);
+    return trainer->files.store && trainer->files.store_begun && is_due_at(trainer, step, step + 1) &&
+           !checkpoint_is_busy(trainer->files.store);
 }
 
 unsigned saving_votes(const struct trainer *trainer)
@@ -260,7 +260,7 @@ unsigned saving_votes(const struct trainer *trainer)
     if (strategy_writers(trainer->strategy) == 1)
         return 0;
     bool yes = trainer_is_chief(trainer) ? asks_for_save(trainer)
-                                         : trainer->parts == NULL || !part_writer_is_busy(trainer->parts);
+                                         : trainer->files.parts == NULL || !part_writer_is_busy(trainer->files.parts);
     return yes ? STRATEGY_VOTE_CHECKPOINT : 0;
 }
 
@@ -272,26 +272,26 @@ static void tell_held(struct trainer *trainer, const struct strategy_result *res
     int64_t now = clock_monotonic_ns();
     char name[COLLECTIVE_PEER_TEXT_MAX];
     if (result->checkpoint)
-        trainer->held_ns = 0;
+        trainer->saves.held_ns = 0;
     if (rank == 0)
         return;
-    if (trainer->held_ns == 0)
-        trainer->held_ns = trainer->reported_held_ns = now;
-    if (now - trainer->reported_held_ns < HELD_NS)
+    if (trainer->saves.held_ns == 0)
+        trainer->saves.held_ns = trainer->saves.reported_held_ns = now;
+    if (now - trainer->saves.reported_held_ns < HELD_NS)
         return;
-    trainer->reported_held_ns = now;
+    trainer->saves.reported_held_ns = now;
     collective_peer_describe(strategy_world(trainer->strategy)->peers, rank, name);
     report_warn(
         trainer->report,
         "no checkpoint of step %lld: %s still writes its part of an older one; saves have waited for it for %.1f s",
-        (long long)trainer->state.progress.step, name, (double)(now - trainer->held_ns) / 1e9);
+        (long long)trainer->state.progress.step, name, (double)(now - trainer->saves.held_ns) / 1e9);
 }
 
 static void tell_saved(struct trainer *trainer, const struct checkpoint_counts *counts)
 {
-    if (counts->saved == trainer->reported_saves)
+    if (counts->saved == trainer->saves.reported)
         return;
-    trainer->reported_saves = counts->saved;
+    trainer->saves.reported = counts->saved;
     report_save(trainer->report, NULL);
     report_saved(trainer->report, counts->committed_step, counts->last_bytes, counts->last_save_ns);
 }
@@ -299,12 +299,12 @@ static void tell_saved(struct trainer *trainer, const struct checkpoint_counts *
 static int tell_results(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
+    struct checkpoint_counts counts = checkpoint_store_counts(trainer->files.store);
     report_checkpoint(trainer->report, counts.committed_step);
     tell_saved(trainer, &counts);
-    if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->reported_failures)
+    if (checkpoint_store_result(trainer->files.store, &cause) == 0 || counts.failed == trainer->saves.reported_failures)
         return 0;
-    trainer->reported_failures = counts.failed;
+    trainer->saves.reported_failures = counts.failed;
     if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT)
         return error_set(error, cause.kind, "%s", cause.message);
     report_save(trainer->report, &cause);
@@ -315,14 +315,14 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
 {
     if (writes_part(trainer) && result->checkpoint)
         begin_part(trainer);
-    if (trainer->store == NULL || !trainer->store_begun)
+    if (trainer->files.store == NULL || !trainer->files.store_begun)
         return 0;
     if (tell_results(trainer, error) < 0)
         return -1;
     tell_held(trainer, result);
     if (!result->checkpoint && !is_due(trainer))
         return 0;
-    if (strategy_is_loose(trainer->strategy) && checkpoint_is_busy(trainer->store))
+    if (strategy_is_loose(trainer->strategy) && checkpoint_is_busy(trainer->files.store))
         return 0; /* no mean is taken for a save that would be skipped */
     enum checkpoint_start start;
     struct error cause = ERROR_INIT;
@@ -332,8 +332,8 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
         return 0;
     }
     if (start == CHECKPOINT_STARTED) {
-        trainer->checkpoint_step = trainer->state.progress.step;
-        trainer->checkpoint_ns = clock_monotonic_ns();
+        trainer->saves.step = trainer->state.progress.step;
+        trainer->saves.started_ns = clock_monotonic_ns();
     }
     return 0;
 }
@@ -341,18 +341,18 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
 static int finish_save(struct trainer *trainer, struct error *error)
 {
     int64_t step = trainer->state.progress.step;
-    if (checkpoint_is_busy(trainer->store))
+    if (checkpoint_is_busy(trainer->files.store))
         report_phase(trainer->report, STATUS_SAVING, NULL);
-    int last = checkpoint_wait(trainer->store, NULL);
+    int last = checkpoint_wait(trainer->files.store, NULL);
     if (tell_results(trainer, error) < 0)
         return -1;
-    if (last < 0 || checkpoint_store_counts(trainer->store).committed_step != step) {
+    if (last < 0 || checkpoint_store_counts(trainer->files.store).committed_step != step) {
         enum checkpoint_start start;
         report_phase(trainer->report, STATUS_SAVING, NULL);
-        if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->store, error) < 0)
+        if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->files.store, error) < 0)
             return -1;
     }
-    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
+    const struct checkpoint_counts counts = checkpoint_store_counts(trainer->files.store);
     report_checkpoint(trainer->report, step);
     tell_saved(trainer, &counts);
     return 0;
@@ -360,13 +360,13 @@ static int finish_save(struct trainer *trainer, struct error *error)
 
 int saving_finish(struct trainer *trainer, struct error *error)
 {
-    if (writes_part(trainer) && (save_part(trainer, error) < 0 || part_writer_wait(trainer->parts, error) < 0))
+    if (writes_part(trainer) && (save_part(trainer, error) < 0 || part_writer_wait(trainer->files.parts, error) < 0))
         return -1;
-    if (trainer->store == NULL || !trainer->store_begun)
+    if (trainer->files.store == NULL || !trainer->files.store_begun)
         return 0;
-    atomic_store(&trainer->finishes, true);
+    atomic_store(&trainer->saves.finishes, true);
     int result = finish_save(trainer, error);
-    atomic_store(&trainer->finishes, false);
+    atomic_store(&trainer->saves.finishes, false);
     return result < 0 ? error_wrap(error, "final checkpoint") : 0;
 }
 
@@ -374,7 +374,7 @@ int saving_finish(struct trainer *trainer, struct error *error)
 
 static struct bucket *bucket_of(const struct trainer *trainer)
 {
-    return trainer->store ? checkpoint_store_bucket(trainer->store) : trainer->bucket;
+    return trainer->files.store ? checkpoint_store_bucket(trainer->files.store) : trainer->files.bucket;
 }
 
 void saving_call(struct trainer *trainer)
@@ -386,7 +386,7 @@ void saving_call(struct trainer *trainer)
     if (!writes)
         return;
     if ((bucket ? bucket_call_parts(bucket, &key, &cause)
-                : checkpoint_parts_call(trainer->checkpoint_directory, &key, &cause)) < 0)
+                : checkpoint_parts_call(trainer->files.checkpoint_directory, &key, &cause)) < 0)
         report_warn(trainer->report, "the other workers could not be asked to save step %lld: %s", (long long)key.step,
                     cause.message);
 }
@@ -395,11 +395,11 @@ bool saving_is_called(const struct trainer *trainer)
 {
     const struct checkpoint_part_key key = part_key(trainer);
     struct bucket *bucket = bucket_of(trainer);
-    if (!trainer->checkpoint_directory || strategy_writers(trainer->strategy) == 1 ||
+    if (!trainer->files.checkpoint_directory || strategy_writers(trainer->strategy) == 1 ||
         !strategy_is_whole(trainer->strategy))
         return false;
     return bucket ? bucket_parts_are_called(bucket, &key)
-                  : checkpoint_parts_are_called(trainer->checkpoint_directory, &key);
+                  : checkpoint_parts_are_called(trainer->files.checkpoint_directory, &key);
 }
 
 /* Verifies every byte: a manifest alone does not prove that the checkpoint is complete. */
@@ -409,9 +409,9 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
         .step = manifest->step, .attempt = manifest->attempt, .incarnation = manifest->incarnation};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
-    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
+    SCOPED_FREE char *path = file_path_join(trainer->files.checkpoint_directory, text);
     struct manifest verified;
-    if ((trainer->store && checkpoint_store_fetch(trainer->store, &name, NULL) < 0) ||
+    if ((trainer->files.store && checkpoint_store_fetch(trainer->files.store, &name, NULL) < 0) ||
         checkpoint_image_verify(path, &name, &verified, NULL) < 0)
         return false;
     manifest_release(&verified);
@@ -423,10 +423,10 @@ static bool export_is(const struct trainer *trainer, const struct completion_rec
 {
     int64_t bytes;
     uint32_t crc;
-    if (trainer->export_path == NULL)
+    if (trainer->files.export_path == NULL)
         return true;
-    int found = trainer->export_objects ? export_objects_look(trainer->export_objects, &bytes, &crc)
-                                        : file_digest(trainer->export_path, &crc, &bytes, NULL);
+    int found = trainer->files.export_objects ? export_objects_look(trainer->files.export_objects, &bytes, &crc)
+                                              : file_digest(trainer->files.export_path, &crc, &bytes, NULL);
     return found == 0 && record->exported && record->export_bytes == bytes && record->export_crc32c == crc;
 }
 
@@ -434,11 +434,11 @@ bool saving_is_complete(const struct trainer *trainer, struct status_document *r
 {
     struct manifest manifest;
     struct completion_record record;
-    if (trainer->checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
-        checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+    if (trainer->files.checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
+        checkpoint_newest_manifest(trainer->files.checkpoint_directory, &manifest, NULL) < 0)
         return false;
     bool complete = step_plan_is_over(&trainer->plan, manifest.step, manifest.data_epoch, manifest.examples_consumed) &&
-                    completion_record_read(trainer->checkpoint_directory, &record, NULL) == 0 &&
+                    completion_record_read(trainer->files.checkpoint_directory, &record, NULL) == 0 &&
                     strcmp(record.status.job_uid, trainer->identity->job_uid) == 0 && record.step == manifest.step &&
                     export_is(trainer, &record) && is_whole(trainer, &manifest);
     if (complete)
@@ -450,15 +450,15 @@ bool saving_is_complete(const struct trainer *trainer, struct status_document *r
 void saving_complete(const struct trainer *trainer, const struct exported *exported)
 {
     struct error cause = ERROR_INIT;
-    if (trainer->store == NULL)
+    if (trainer->files.store == NULL)
         return;
-    struct completion_record record = {.step = checkpoint_store_counts(trainer->store).committed_step,
+    struct completion_record record = {.step = checkpoint_store_counts(trainer->files.store).committed_step,
                                        .exported = exported != NULL,
                                        .export_bytes = exported ? exported->bytes : 0,
                                        .export_crc32c = exported ? exported->crc32c : 0};
     report_get_status(trainer->report, &record.status);
-    if (completion_record_write(trainer->checkpoint_directory, &record, &cause) < 0 ||
-        checkpoint_store_publish(trainer->store, CHECKPOINT_COMPLETION, &cause) < 0)
+    if (completion_record_write(trainer->files.checkpoint_directory, &record, &cause) < 0 ||
+        checkpoint_store_publish(trainer->files.store, CHECKPOINT_COMPLETION, &cause) < 0)
         report_warn(trainer->report, "the job has done everything, but the record that says so (%s) is not written: %s",
                     CHECKPOINT_COMPLETION, cause.message);
 }

@@ -39,7 +39,7 @@ int trainer_open(struct trainer *trainer, const struct arguments *arguments, con
                  const struct job_document *job, enum exit_code *ret_code, struct error *error)
 {
     *trainer = (struct trainer){
-        .arguments = arguments, .identity = identity, .job = job, .evaluated_step = -1, .checkpoint_step = -1};
+        .arguments = arguments, .identity = identity, .job = job, .evaluated_step = -1, .saves.step = -1};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
         if (stages[i].open(trainer, error) < 0) {
             *ret_code = error_exit_code(error, stages[i].code);
@@ -50,10 +50,10 @@ int trainer_open(struct trainer *trainer, const struct arguments *arguments, con
 
 void trainer_release(struct trainer *trainer)
 {
-    best_free(trainer->best);
+    best_free(trainer->files.best);
     strategy_close(trainer->strategy);
-    if (trainer->store) /* a save under way asks the member about the others */
-        checkpoint_store_free(trainer->store);
+    if (trainer->files.store) /* a save under way asks the member about the others */
+        checkpoint_store_free(trainer->files.store);
     member_free(trainer->member);
     endpoint_free(trainer->endpoint);
     peer_hub_free(trainer->hub);
@@ -63,20 +63,20 @@ void trainer_release(struct trainer *trainer)
     trained_on_release(&trainer->trained_on);
     for (unsigned i = 0; i < trainer->device_count; i++)
         graph_free(trainer->devices[i].graph);
-    program_free(trainer->program);
+    program_free(trainer->xla.program);
     device_stream_free(trainer->stream);
     for (unsigned i = 0; i < trainer->device_count; i++)
         device_close(trainer->devices[i].device);
-    part_writer_free(trainer->parts);
-    if (trainer->bucket)
-        bucket_free(trainer->bucket);
+    part_writer_free(trainer->files.parts);
+    if (trainer->files.bucket)
+        bucket_free(trainer->files.bucket);
     free(trainer->stages);
     if (trainer->report)
         report_free(trainer->report);
-    storage_map_free(trainer->storage);
-    free(trainer->checkpoint_directory);
-    export_objects_free(trainer->export_objects);
-    free(trainer->export_path);
-    free(trainer->init_path);
+    storage_map_free(trainer->files.storage);
+    free(trainer->files.checkpoint_directory);
+    export_objects_free(trainer->files.export_objects);
+    free(trainer->files.export_path);
+    free(trainer->files.init_path);
     crew_release(&trainer->crew);
 }

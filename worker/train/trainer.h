@@ -39,6 +39,48 @@ struct bucket;
 struct export_objects;
 struct program;
 
+/* What the job stores, and where. */
+struct trainer_files {
+    struct storage_map *storage;
+    char *checkpoint_directory;            /* NULL: no checkpoints */
+    char *export_path;                     /* NULL: no export */
+    struct export_objects *export_objects; /* NULL: the export stays at its path */
+    char *init_path;                       /* NULL: start from fresh parameters */
+    struct checkpoint_store *store;        /* the chief's; NULL: no checkpoints */
+    bool store_begun;                      /* the incarnation record is written */
+    struct bucket *bucket;     /* of ranks other than the chief, to read checkpoints and to write shards; NULL: none */
+    struct part_writer *parts; /* for ranks other than the chief that hold a part of the state; NULL: no checkpoints */
+    struct best *best;         /* the chief's, if it keeps the best weights (best.h) */
+};
+
+/* The saves so far (saving.h). */
+struct trainer_saves {
+    int64_t step;              /* the last one whose save was started */
+    int64_t started_ns;        /* when it was started */
+    int64_t reported_failures; /* failed saves that were reported */
+    int64_t reported;          /* successful saves that were reported */
+    int64_t held_ns;           /* since when another rank's older part holds up saves; 0: nothing does */
+    int64_t reported_held_ns;  /* when this was last reported */
+    /* Read by the thread that saves: */
+    struct world world;   /* the crew of the last save that was started */
+    atomic_bool finishes; /* the end of the run waits for a save */
+};
+
+/* What the checkpoint from which the run goes on says. */
+struct trainer_resumed {
+    bool by_us;                      /* this process filled the state from a checkpoint or with initial weights */
+    int64_t shards;                  /* logical ones; 0: there is no checkpoint */
+    int64_t finished[CREW_SIZE_MAX]; /* finished_examples.h */
+};
+
+/* The program that computes the model (docs/programs.md). */
+struct trainer_program {
+    struct program *program; /* NULL: the worker's own operations compute the model */
+    /* What the bits of the program's code depend on (coordination/arithmetic.h); "": no program. */
+    char code[ARITHMETIC_MAX / 2 + 8];
+    int wanted_threads; /* restart the process with this number of threads (compute_threads.h); 0: no need */
+};
+
 struct trainer {
     /* Borrowed; must outlive the trainer. */
     const struct arguments *arguments;
@@ -46,17 +88,10 @@ struct trainer {
     const struct job_document *job;
 
     struct crew crew;
-    struct storage_map *storage;
-    char *checkpoint_directory;            /* NULL: no checkpoints */
-    char *export_path;                     /* NULL: no export */
-    struct export_objects *export_objects; /* NULL: the export stays at its path */
-    char *init_path;                       /* NULL: start from fresh parameters */
     struct report *report;
-    struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
-    struct bucket *bucket;     /* of ranks other than the chief, to read checkpoints and to write shards; NULL: none */
-    struct part_writer *parts; /* for ranks other than the chief that hold a part of the state; NULL: no checkpoints */
-    struct step_plan plan;
-    int64_t recorded_shards;                              /* of the checkpoint to resume from; 0: there is none */
+    struct trainer_files files;
+
+    /* The devices and the model on them. */
     struct memory_plans memory;                           /* planned for this process (memory_budget.h) */
     struct strategy_device devices[STRATEGY_DEVICES_MAX]; /* each has a graph if the strategy replicates the model */
     unsigned device_count;
@@ -65,38 +100,31 @@ struct trainer {
         communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
     struct device_stream *stream;            /* for evaluations */
     struct graph *graph;                     /* of the first device */
-    struct program *program;                 /* NULL: the worker's own operations compute the model */
-    /* What the bits of the program's code depend on (coordination/arithmetic.h); "": no program. */
-    char code[ARITHMETIC_MAX / 2 + 8];
-    int wanted_threads; /* restart the process with this number of threads (compute_threads.h); 0: no need */
+    struct trainer_program xla;
+    unsigned *stages; /* the stage of each layer, from the newest checkpoint, later from the crew; NULL: not known */
+    unsigned stage_layers; /* number of layers in `stages` */
+
+    /* The data. */
     struct dataset *training, *validation;
-    struct trained_on trained_on; /* of the weights that inference has loaded */
     struct sampler sampler;
+    struct step_plan plan;
+
+    /* The state, and what changes it. */
     struct training_state state;
-    struct endpoint *endpoint; /* for crews of more than one */
-    struct member *member;     /* for crews of more than one */
-    struct peer_hub *hub;      /* PeerToPeer, instead of the endpoint */
+    struct trained_on trained_on; /* of the weights that inference has loaded */
+    struct endpoint *endpoint;    /* for crews of more than one */
+    struct member *member;        /* for crews of more than one */
+    struct peer_hub *hub;         /* PeerToPeer, instead of the endpoint */
     struct strategy *strategy;
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
-    bool store_begun;     /* the incarnation record is written */
-    bool restored_by_us;  /* this process filled the state from a checkpoint or with initial weights */
-    int64_t applied_step; /* last step that this process has applied */
-    unsigned *stages; /* the stage of each layer, from the newest checkpoint, later from the crew; NULL: not known */
-    unsigned stage_layers;                    /* number of layers in `stages` */
-    int64_t evaluated_step;                   /* -1: none since the crew formed */
-    bool evaluates;                           /* an evaluation, not a step, is in progress and may be abandoned */
-    bool averaged;                            /* the state is at present the mean of all replicas (averaging.h) */
-    int64_t restored_finished[CREW_SIZE_MAX]; /* from the checkpoint that was restored (finished_examples.h) */
-    int64_t checkpoint_step;                  /* last step whose save was started */
-    int64_t checkpoint_ns;                    /* when it was started */
-    int64_t reported_failures;                /* failed saves that were reported */
-    struct world saved_world; /* the crew of the last save that was started; read by the thread that saves */
-    int64_t reported_saves;   /* successful saves that were reported */
-    int64_t held_ns;          /* since when another rank's older part holds up saves; 0: nothing does */
-    int64_t reported_held_ns; /* when this was last reported */
-    atomic_bool finishes;     /* the end of the run waits for a save; read by the thread that saves */
-    struct best *best;        /* the chief's, if it keeps the best weights (best.h) */
+    /* Progress. */
+    int64_t applied_step;   /* last step that this process has applied */
+    int64_t evaluated_step; /* -1: none since the crew formed */
+    bool evaluates;         /* an evaluation, not a step, is in progress and may be abandoned */
+    bool averaged;          /* the state is at present the mean of all replicas (averaging.h) */
+    struct trainer_saves saves;
+    struct trainer_resumed resumed;
 };
 
 /* Opens the trainer. On failure *ret_code is the exit code for the process; the trainer must be

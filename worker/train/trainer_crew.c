@@ -86,7 +86,7 @@ static bool computes_alike(const struct trainer *trainer)
 void trainer_name_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX])
 {
     snprintf(ret_name, ARITHMETIC_MAX, "%s%s", device_arithmetic(trainer->device),
-             computes_alike(trainer) ? trainer->code : "");
+             computes_alike(trainer) ? trainer->xla.code : "");
 }
 
 int trainer_open_member(struct trainer *trainer, struct error *error)

@@ -24,7 +24,7 @@ struct graph_options trainer_graph_options(const struct trainer *trainer, struct
     return (struct graph_options){
         .device = device,
         .model = &trainer->job->model,
-        .program = trainer->program,
+        .program = trainer->xla.program,
         .precision = trainer->job->training.precision,
         .max_examples = trainer->plan.max_shard_examples,
         .logit_rows = trainer->identity->logit_rows,
@@ -35,12 +35,12 @@ struct graph_options trainer_graph_options(const struct trainer *trainer, struct
 /* Unless the job says where first weights come from, they are the program's own. */
 static int take_weights(struct trainer *trainer, const char *folder, struct error *error)
 {
-    const char *name = program_weights(trainer->program);
-    if (trainer->init_path != NULL || name == NULL)
+    const char *name = program_weights(trainer->xla.program);
+    if (trainer->files.init_path != NULL || name == NULL)
         return 0;
     size_t size = strlen(folder) + strlen(name) + 2;
-    trainer->init_path = memory_allocate(size, 1);
-    return snprintf(trainer->init_path, size, "%s/%s", folder, name) < 0
+    trainer->files.init_path = memory_allocate(size, 1);
+    return snprintf(trainer->files.init_path, size, "%s/%s", folder, name) < 0
                ? error_set(error, ERROR_INTERNAL, "cannot format a path")
                : 0;
 }
@@ -67,14 +67,14 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
     struct xla_options options;
     xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, uses),
                      trainer->identity->pjrt_cpu_devices);
-    if (storage_map_resolve(trainer->storage, model->program_storage, model->program_path, &folder, error) < 0 ||
-        program_open(folder, uses, xla_options_platform(&options), &trainer->program, error) < 0 ||
+    if (storage_map_resolve(trainer->files.storage, model->program_storage, model->program_path, &folder, error) < 0 ||
+        program_open(folder, uses, xla_options_platform(&options), &trainer->xla.program, error) < 0 ||
         take_weights(trainer, folder, error) < 0)
         return error_wrap(error, "model.program");
     if (trainer->crew.part != CREW_SERVES &&
         compilation_run(trainer, folder, uses, &options, trainer_threads(trainer), error) < 0)
         return -1;
-    program_drop_artifacts(trainer->program);
+    program_drop_artifacts(trainer->xla.program);
     return 0;
 }
 
@@ -96,12 +96,12 @@ int trainer_lower_model(struct trainer *trainer, struct error *error)
     unsigned uses = PROGRAM_EVALUATES | (trains ? PROGRAM_TRAINS : 0);
     xla_options_init(&options, trainer->identity->pjrt_plugin, tpus_for(trainer, PROGRAM_TRAINS),
                      trainer->identity->pjrt_cpu_devices);
-    if (compilation_lower(job, step_plan_largest_shard(&trainer->plan), uses, &trainer->program, error) < 0)
+    if (compilation_lower(job, step_plan_largest_shard(&trainer->plan), uses, &trainer->xla.program, error) < 0)
         return -1;
     if (trainer->crew.part != CREW_SERVES &&
         compilation_run(trainer, NULL, uses, &options, trainer_threads(trainer), error) < 0)
         return -1;
-    program_drop_artifacts(trainer->program);
+    program_drop_artifacts(trainer->xla.program);
     return 0;
 }
 
@@ -156,9 +156,9 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
     const struct data_spec *spec = &trainer->job->data;
     if (trainer->crew.part == CREW_SERVES) /* sees no examples */
         return 0;
-    if (dataset_open(spec, trainer->storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
+    if (dataset_open(spec, trainer->files.storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
         return error_wrap(error, "training data");
-    if (dataset_open_validation(spec, trainer->storage, trainer->training, &trainer->validation, error) < 0)
+    if (dataset_open_validation(spec, trainer->files.storage, trainer->training, &trainer->validation, error) < 0)
         return error_wrap(error, "validation data");
     if (plan_data(trainer, error) < 0)
         return -1;
@@ -170,7 +170,7 @@ int trainer_open_data(struct trainer *trainer, struct error *error)
 
 int trainer_open_state(struct trainer *trainer, struct error *error)
 {
-    if (trainer->export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
+    if (trainer->files.export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
         return -1;
     if (trainer->validation && support_check_validation(trainer->job, dataset_count(trainer->validation), error) < 0)
         return -1;

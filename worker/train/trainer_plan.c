@@ -22,10 +22,10 @@ static void read_stages(struct trainer *trainer, const char *text)
 static int read_init_manifest(struct trainer *trainer, struct manifest *ret_manifest)
 {
     struct checkpoint_name name;
-    if (restoring_find_init(trainer, NULL) < 0 || !trainer->init_path ||
-        !checkpoint_image_is_at(trainer->init_path, &name))
+    if (restoring_find_init(trainer, NULL) < 0 || !trainer->files.init_path ||
+        !checkpoint_image_is_at(trainer->files.init_path, &name))
         return -1;
-    return checkpoint_image_manifest(trainer->init_path, ret_manifest, NULL);
+    return checkpoint_image_manifest(trainer->files.init_path, ret_manifest, NULL);
 }
 
 /* The shards of the checkpoint that this run may go on from, its own or the one that init.path names: every rank reads them from the
@@ -35,7 +35,7 @@ static int64_t recorded_shards(struct trainer *trainer, int *ret_threads)
 {
     *ret_threads = 0;
     struct manifest manifest;
-    const char *own = trainer->checkpoint_directory;
+    const char *own = trainer->files.checkpoint_directory;
     if ((!own || checkpoint_newest_manifest(own, &manifest, NULL) < 0) && read_init_manifest(trainer, &manifest) < 0)
         return 0;
     int64_t shards = manifest.logical_shards;
@@ -68,7 +68,7 @@ static int check_threads(struct trainer *trainer, int recorded, struct error *er
     if (recorded == 0 || chosen || recorded == trainer_threads(trainer) || !job_document_uses_plugin(job) ||
         job->training.determinism == DETERMINISM_RUN || trainer->crew.part == CREW_SERVES)
         return 0;
-    trainer->wanted_threads = recorded;
+    trainer->xla.wanted_threads = recorded;
     return error_set(error, ERROR_DEVICE,
                      "the checkpoint's program ran on %d threads, and this process cannot restart with as many: set "
                      "COXSWAIN_THREADS to that, or training.determinism to Run",
@@ -78,10 +78,10 @@ static int check_threads(struct trainer *trainer, int recorded, struct error *er
 int trainer_open_plan(struct trainer *trainer, struct error *error)
 {
     int threads;
-    trainer->recorded_shards = recorded_shards(trainer, &threads);
+    trainer->resumed.shards = recorded_shards(trainer, &threads);
     if (check_threads(trainer, threads, error) < 0)
         return -1;
-    if (step_plan_batches(trainer->job, trainer_batch_workers(trainer), trainer->recorded_shards, &trainer->plan,
+    if (step_plan_batches(trainer->job, trainer_batch_workers(trainer), trainer->resumed.shards, &trainer->plan,
                           error) < 0)
         return -1;
     return support_check_shards(trainer->job, trainer->plan.logical_shards, error);

@@ -17,8 +17,8 @@ int trainer_open_report(struct trainer *trainer, struct error *error)
 {
     bool evaluates = trainer->crew.part == CREW_EVALUATES; /* it tells its results itself */
     SCOPED_FREE char *board =
-        trainer->checkpoint_directory
-            ? file_path_join(trainer->checkpoint_directory,
+        trainer->files.checkpoint_directory
+            ? file_path_join(trainer->files.checkpoint_directory,
                              evaluates ? CHECKPOINT_TENSORBOARD_EVALUATOR : CHECKPOINT_TENSORBOARD)
             : NULL;
     const struct report_options options = {

@@ -21,7 +21,7 @@ static int map_storages(struct trainer *trainer, struct error *error)
             buffer_append_string(&text, trainer->arguments->storages[i], error) < 0)
             return -1;
     }
-    return storage_map_parse(buffer_text(&text), &trainer->storage, error);
+    return storage_map_parse(buffer_text(&text), &trainer->files.storage, error);
 }
 
 int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
@@ -30,12 +30,13 @@ int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
     const char *told = trainer->arguments->checkpoint_directory ? trainer->arguments->checkpoint_directory
                                                                 : trainer->identity->checkpoint_directory;
     if (told)
-        trainer->checkpoint_directory = memory_copy_string(told);
+        trainer->files.checkpoint_directory = memory_copy_string(told);
     else if (spec->enabled && spec->path == NULL)
         return error_set(error, ERROR_INVALID,
                          "checkpoint.path: is missing, and by hand there is no job's name to take instead; give one");
     else if (spec->enabled)
-        return storage_map_resolve(trainer->storage, spec->storage, spec->path, &trainer->checkpoint_directory, error);
+        return storage_map_resolve(trainer->files.storage, spec->storage, spec->path,
+                                   &trainer->files.checkpoint_directory, error);
     return 0;
 }
 
@@ -43,42 +44,45 @@ int trainer_open_paths(struct trainer *trainer, struct error *error)
 {
     const struct job_document *job = trainer->job;
     if (map_storages(trainer, error) < 0 ||
-        (job->init_path &&
-         storage_map_resolve(trainer->storage, job->init_storage, job->init_path, &trainer->init_path, error) < 0) ||
+        (job->init_path && storage_map_resolve(trainer->files.storage, job->init_storage, job->init_path,
+                                               &trainer->files.init_path, error) < 0) ||
         trainer_resolve_checkpoint(trainer, error) < 0)
         return -1;
     if (job->export_path == NULL)
         return 0;
-    if (storage_map_resolve(trainer->storage, job->export_storage, job->export_path, &trainer->export_path, error) < 0)
+    if (storage_map_resolve(trainer->files.storage, job->export_storage, job->export_path, &trainer->files.export_path,
+                            error) < 0)
         return -1;
-    return trainer->identity->export_s3 ? export_objects_open(trainer->identity->export_s3, trainer->export_path,
-                                                              &trainer->export_objects, error)
+    return trainer->identity->export_s3 ? export_objects_open(trainer->identity->export_s3, trainer->files.export_path,
+                                                              &trainer->files.export_objects, error)
                                         : 0;
 }
 
 /* All ranks read from the newest manifest how a batch is divided (trainer_plan.c). */
 static int copy_manifests(struct trainer *trainer, struct error *error)
 {
-    if (file_make_directories(trainer->checkpoint_directory, error) < 0 ||
-        bucket_open(trainer->identity->checkpoint_s3, trainer->checkpoint_directory, &trainer->bucket, error) < 0)
+    if (file_make_directories(trainer->files.checkpoint_directory, error) < 0 ||
+        bucket_open(trainer->identity->checkpoint_s3, trainer->files.checkpoint_directory, &trainer->files.bucket,
+                    error) < 0)
         return -1;
-    bucket_set_job(trainer->bucket, trainer->identity->job_uid);
-    return bucket_refresh(trainer->bucket, false, error) < 0 ? error_wrap(error, "read the manifests of checkpoints")
-                                                             : 0;
+    bucket_set_job(trainer->files.bucket, trainer->identity->job_uid);
+    return bucket_refresh(trainer->files.bucket, false, error) < 0
+               ? error_wrap(error, "read the manifests of checkpoints")
+               : 0;
 }
 
 int trainer_open_store(struct trainer *trainer, struct error *error)
 {
-    if (trainer->checkpoint_directory == NULL)
+    if (trainer->files.checkpoint_directory == NULL)
         return 0;
     if (!trainer_is_chief(trainer)) {
         if (trainer->identity->checkpoint_s3 && copy_manifests(trainer, error) < 0)
             return -1;
-        trainer->parts = part_writer_new(trainer->checkpoint_directory, trainer->bucket);
+        trainer->files.parts = part_writer_new(trainer->files.checkpoint_directory, trainer->files.bucket);
         return 0;
     }
     const struct checkpoint_options options = {
-        .directory = trainer->checkpoint_directory,
+        .directory = trainer->files.checkpoint_directory,
         .bucket = trainer->identity->checkpoint_s3,
         .job_uid = trainer->identity->job_uid,
         .attempt = trainer->identity->attempt,
@@ -89,5 +93,5 @@ int trainer_open_store(struct trainer *trainer, struct error *error)
         .report_late = saving_report_late,
         .context = trainer,
     };
-    return checkpoint_store_open(&options, &trainer->store, error);
+    return checkpoint_store_open(&options, &trainer->files.store, error);
 }

@@ -22,8 +22,8 @@ static void tell_notice(void *context, const char *text)
 static void before_change(void *context)
 {
     struct trainer *trainer = context;
-    if (trainer->store)
-        checkpoint_fence(trainer->store);
+    if (trainer->files.store)
+        checkpoint_fence(trainer->files.store);
 }
 
 static void leaves_boundary(void *context)
@@ -108,7 +108,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .peers = {.hub = trainer->hub,
                   .seat = trainer->crew.rank,
                   .grace_ms = identity->grace_ms,
-                  .restored_finished = trainer->restored_finished},
+                  .restored_finished = trainer->resumed.finished},
     };
     return strategy_open(&options, &trainer->strategy, error);
 }

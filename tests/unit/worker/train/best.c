@@ -62,21 +62,21 @@ static void set_up(struct scene *scene)
                                       .graph = learner->graph,
                                       .state = learner->state,
                                       .strategy = &scene->strategy,
-                                      .store_begun = true,
-                                      .checkpoint_directory = scene->directory,
-                                      .export_path = memory_format("%s/export.safetensors", scene->directory)};
+                                      .files.store_begun = true,
+                                      .files.checkpoint_directory = scene->directory,
+                                      .files.export_path = memory_format("%s/export.safetensors", scene->directory)};
     cr_assert_eq(report_open(&report, &scene->trainer.report, NULL), 0);
-    open_store(scene->directory, 1, &scene->trainer.store);
+    open_store(scene->directory, 1, &scene->trainer.files.store);
     best_begin(&scene->trainer);
 }
 
 static void tear_down(struct scene *scene)
 {
-    best_free(scene->trainer.best);
-    checkpoint_store_free(scene->trainer.store);
+    best_free(scene->trainer.files.best);
+    checkpoint_store_free(scene->trainer.files.store);
     report_free(scene->trainer.report);
     learner_close(&scene->learner);
-    free(scene->trainer.export_path);
+    free(scene->trainer.files.export_path);
     file_remove_directory(scene->directory, NULL);
 }
 
@@ -150,8 +150,8 @@ static void save(struct scene *scene, int64_t step)
         .name = "w", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
     const struct manifest manifest = {.step = step, .workers = 1, .logical_shards = 1};
     enum checkpoint_start start;
-    cr_assert_eq(checkpoint_save(scene->trainer.store, &manifest, &tensor, 1, &start, NULL), 0);
-    cr_assert_eq(checkpoint_wait(scene->trainer.store, NULL), 0);
+    cr_assert_eq(checkpoint_save(scene->trainer.files.store, &manifest, &tensor, 1, &start, NULL), 0);
+    cr_assert_eq(checkpoint_wait(scene->trainer.files.store, NULL), 0);
 }
 
 /* A worker that is asked to leave does not wait for the best values once the checkpoint is complete. */
@@ -226,8 +226,8 @@ Test(best, tells_which_evaluation_it_keeps_also_after_a_restart, .timeout = 60)
     best_wait(&scene.trainer);
     file_calls.fsync = fsync;
     expect_told(report, 2, 1);
-    best_free(scene.trainer.best);
-    scene.trainer.best = NULL;
+    best_free(scene.trainer.files.best);
+    scene.trainer.files.best = NULL;
     cr_assert_eq(report_open(&options, &other, NULL), 0);
     scene.trainer.report = other;
     best_begin(&scene.trainer);
@@ -291,7 +291,7 @@ Test(best, a_chief_that_was_superseded_while_it_wrote_changes_no_export, .timeou
     file_calls.fsync = sync_after_the_other;
     expect_stale_export(&scene);
     file_calls.fsync = fsync;
-    cr_expect_neq(access(scene.trainer.export_path, F_OK), 0);
+    cr_expect_neq(access(scene.trainer.files.export_path, F_OK), 0);
     tear_down(&scene);
 }
 
@@ -319,7 +319,7 @@ static void export_sevens(void)
     for (int64_t i = 0; i < trainer->state.layout.elements; i++)
         sevens[i] = 7;
     const struct export export = {.layout = &trainer->state.layout, .parameters = sevens, .names = EXPORT_OWN_NAMES};
-    cr_assert_eq(export_write(&export, trainer->export_path, NULL, &error), 0, "%s", error.message);
+    cr_assert_eq(export_write(&export, trainer->files.export_path, NULL, &error), 0, "%s", error.message);
 }
 
 Test(best, the_later_of_two_exports_to_one_file_writes_it_whole, .timeout = 60)
@@ -331,6 +331,6 @@ Test(best, the_later_of_two_exports_to_one_file_writes_it_whole, .timeout = 60)
     file_calls.write = write_after_the_other;
     expect_stale_export(&scene);
     file_calls.write = write;
-    cr_expect_eq(value_in(scene.trainer.export_path), 7);
+    cr_expect_eq(value_in(scene.trainer.files.export_path), 7);
     tear_down(&scene);
 }

@@ -50,11 +50,11 @@ static void set_up(struct scene *scene)
     scene->trainer = (struct trainer){.identity = &identity,
                                       .job = &job,
                                       .plan.total_steps = LAST,
-                                      .checkpoint_directory = scene->directory,
-                                      .export_path = scene->path,
-                                      .store = test_open(scene->directory, 1)};
-    cr_assert_eq(checkpoint_store_begin(scene->trainer.store, true, &error), 0, "%s", error.message);
-    cr_assert_eq(test_save(scene->trainer.store, LAST, &error), 0, "%s", error.message);
+                                      .files.checkpoint_directory = scene->directory,
+                                      .files.export_path = scene->path,
+                                      .files.store = test_open(scene->directory, 1)};
+    cr_assert_eq(checkpoint_store_begin(scene->trainer.files.store, true, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(scene->trainer.files.store, LAST, &error), 0, "%s", error.message);
     cr_assert_eq(file_write(scene->path, "of another job", 14, &error), 0, "%s", error.message);
     begin(scene, &identity);
 }
@@ -78,7 +78,7 @@ static bool is_complete(const struct scene *scene)
 
 static void tear_down(struct scene *scene)
 {
-    checkpoint_store_free(scene->trainer.store);
+    checkpoint_store_free(scene->trainer.files.store);
     report_free(scene->trainer.report);
 }
 
@@ -119,7 +119,7 @@ Test(completion_record, another_jobs_record_and_one_of_another_step_say_nothing,
     scene.trainer.identity = &another;
     cr_expect_not(is_complete(&scene));
     scene.trainer.identity = &identity;
-    cr_assert_eq(test_save(scene.trainer.store, LAST + 1, &error), 0, "%s", error.message);
+    cr_assert_eq(test_save(scene.trainer.files.store, LAST + 1, &error), 0, "%s", error.message);
     cr_expect_not(is_complete(&scene), "the record is of the step before");
     tear_down(&scene);
 }
@@ -130,7 +130,7 @@ Test(completion_record, a_last_checkpoint_alone_does_not_complete_a_job, .timeou
     static struct scene scene;
     struct status_document last;
     set_up(&scene);
-    scene.trainer.export_path = NULL;
+    scene.trainer.files.export_path = NULL;
     cr_expect_not(is_complete(&scene));
     saving_complete(&scene.trainer, NULL);
     cr_assert(saving_is_complete(&scene.trainer, &last));

@@ -57,7 +57,7 @@ static void set_up(struct scene *scene)
                                       .device = learner->devices[0].device,
                                       .validation = learner->dataset,
                                       .state = learner->state,
-                                      .checkpoint_directory = scene->directory};
+                                      .files.checkpoint_directory = scene->directory};
     cr_assert_eq(report_open(&report, &scene->trainer.report, NULL), 0);
     cr_assert_eq(device_stream_new(scene->trainer.device, &scene->trainer.stream, &error), 0, "%s", error.message);
     cr_assert_eq(checkpoint_store_open(&options, &scene->store, &error), 0, "%s", error.message);

@@ -11,8 +11,8 @@ static bool can_abandon(struct strategy_spec strategy, unsigned size, unsigned r
     const struct job_document job = {.strategy = strategy, .checkpoint.save_on_preemption = true};
     const struct trainer trainer = {.job = &job,
                                     .crew = {.size = size, .rank = rank},
-                                    .store = rank == 0 ? store : NULL,
-                                    .parts = rank == 0 ? NULL : (struct part_writer *)store};
+                                    .files.store = rank == 0 ? store : NULL,
+                                    .files.parts = rank == 0 ? NULL : (struct part_writer *)store};
     return leaving_can_abandon(&trainer);
 }
 

@@ -162,7 +162,7 @@ static int64_t run_to_pause(int64_t pause_step, int *ret_result, enum exit_code 
                               .job = &job,
                               .crew = {.seats = seats, .size = 2, .least = 2, .expected = 2, .rank = 1},
                               .validation = &none,
-                              .checkpoint_directory = directory,
+                              .files.checkpoint_directory = directory,
                               .plan = {.total_steps = 5, .evaluate_every = 6},
                               .strategy = &strategy};
     strategy.options.calls.context = &trainer;

@@ -512,7 +512,7 @@ static struct memory_plan plan_server(const char *host, unsigned workers, bool s
                                        .servers = servers,
                                        .server_count = 2,
                                        .part = CREW_SERVES},
-                              .checkpoint_directory = saves ? directory : NULL};
+                              .files.checkpoint_directory = saves ? directory : NULL};
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &trainer.device, NULL), 0);
     cr_assert_eq(memory_budget_plan(&trainer, &job, &plans, &error), 0, "%s", error.message);
     device_close(trainer.device);

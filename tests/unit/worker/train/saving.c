@@ -39,16 +39,16 @@ Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 6
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     struct strategy strategy = {.operations = &shared_operations, .world = {.rank = 1, .size = 2}};
     const struct trainer trainer = {
-        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory, NULL)};
+        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .files.parts = part_writer_new(directory, NULL)};
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
     held_disk_hold();
-    cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);
+    cr_assert_eq(part_writer_save(trainer.files.parts, &key, &tensor, 1, NULL), 0);
     cr_expect_eq(saving_votes(&trainer), 0);
     held_disk_let_go();
-    cr_assert_eq(part_writer_wait(trainer.parts, NULL), 0);
+    cr_assert_eq(part_writer_wait(trainer.files.parts, NULL), 0);
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
     held_disk_end();
-    part_writer_free(trainer.parts);
+    part_writer_free(trainer.files.parts);
     file_remove_directory(directory, NULL);
 }
 
@@ -70,14 +70,14 @@ Test(saving, a_rank_whose_part_could_not_be_written_has_not_saved_it, .timeout =
     const struct checkpoint_part_key key = {.rank = 1};
     struct strategy strategy = {.operations = &shared_operations, .world = {.rank = 1, .size = 2}};
     struct trainer trainer = {
-        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory, NULL)};
+        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .files.parts = part_writer_new(directory, NULL)};
     struct error error = ERROR_INIT;
     file_calls.write = write_to_full_disk;
-    cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);
+    cr_assert_eq(part_writer_save(trainer.files.parts, &key, &tensor, 1, NULL), 0);
     cr_expect_eq(saving_finish(&trainer, &error), -1);
     cr_expect_eq(error.kind, ERROR_NO_SPACE, "%s", error.message);
     file_calls.write = write;
-    part_writer_free(trainer.parts);
+    part_writer_free(trainer.files.parts);
     file_remove_directory(directory, NULL);
 }
 
@@ -106,22 +106,22 @@ Test(saving, a_wait_for_a_rank_ends_with_the_save_that_all_agree_on_and_with_the
     char directory[] = "/tmp/coxswain-saving-XXXXXX";
     cr_assert(mkdtemp(directory));
     struct strategy strategy = {.operations = &failing_operations, .world = {.size = 2}};
-    struct trainer trainer = {.crew = {.size = 2}, .strategy = &strategy, .store_begun = true};
+    struct trainer trainer = {.crew = {.size = 2}, .strategy = &strategy, .files.store_begun = true};
     const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 1};
     const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
     const struct strategy_result held = {.checkpoint_held_by = 1}, agreed = {.checkpoint = true};
-    cr_assert_eq(checkpoint_store_open(&options, &trainer.store, NULL), 0);
+    cr_assert_eq(checkpoint_store_open(&options, &trainer.files.store, NULL), 0);
     cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
     cr_assert_eq(saving_consider(&trainer, &held, NULL), 0);
-    cr_expect_neq(trainer.held_ns, 0);
+    cr_expect_neq(trainer.saves.held_ns, 0);
     cr_assert_eq(saving_consider(&trainer, &agreed, NULL), 0);
-    cr_expect_eq(trainer.held_ns, 0, "a save that failed");
+    cr_expect_eq(trainer.saves.held_ns, 0, "a save that failed");
     cr_assert_eq(saving_consider(&trainer, &held, NULL), 0);
-    cr_expect_neq(trainer.held_ns, 0);
+    cr_expect_neq(trainer.saves.held_ns, 0);
     cr_assert_eq(saving_begin(&trainer, NULL), 0);
-    cr_expect_eq(trainer.held_ns, 0, "a crew that formed anew");
+    cr_expect_eq(trainer.saves.held_ns, 0, "a crew that formed anew");
     report_free(trainer.report);
-    checkpoint_store_free(trainer.store);
+    checkpoint_store_free(trainer.files.store);
     file_remove_directory(directory, NULL);
 }
 
@@ -133,13 +133,13 @@ Test(saving, a_step_that_is_reached_again_is_saved_again, .timeout = 60)
     struct strategy strategy = {.operations = &shared_operations, .world = {.size = 2}};
     const struct job_document job = {.checkpoint = {.every_steps = 10, .every_seconds = FIELD_UNSET}};
     struct trainer trainer = {
-        .job = &job, .crew = {.size = 2}, .strategy = &strategy, .store_begun = true, .checkpoint_step = 20};
+        .job = &job, .crew = {.size = 2}, .strategy = &strategy, .files.store_begun = true, .saves.step = 20};
     const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 1};
-    cr_assert_eq(checkpoint_store_open(&options, &trainer.store, NULL), 0);
+    cr_assert_eq(checkpoint_store_open(&options, &trainer.files.store, NULL), 0);
     trainer.state.progress.step = 10;
     cr_assert_eq(saving_begin(&trainer, NULL), 0);
     trainer.state.progress.step = 19;
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
-    checkpoint_store_free(trainer.store);
+    checkpoint_store_free(trainer.files.store);
     file_remove_directory(directory, NULL);
 }
