@@ -14,4 +14,11 @@
 #define IS_SANITIZED false
 #endif
 
+/* One thread: the thread sanitizer has nothing to look for. */
+#ifdef __SANITIZE_THREAD__
+#define SKIP_ONE_THREAD() cr_skip_test("one thread computes long under the thread sanitizer")
+#else
+#define SKIP_ONE_THREAD() ((void)0)
+#endif
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/scope.h"
+#include "tests/unit/sanitized.h"
 #include "worker/model/program.h"
 
 static struct graph *open_graph(const struct model_spec *model, struct device **ret_device)
@@ -76,6 +77,7 @@ static void check_functions(const struct graph *graph, enum precision precision)
 
 Test(lowering, presets_become_functions)
 {
+    SKIP_ONE_THREAD();
     static const enum preset names[] = {PRESET_MLP,      PRESET_LENET,     PRESET_RESNET20,
                                         PRESET_RESNET50, PRESET_GPT_BYTES, PRESET_GPT2_124M};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -10,6 +10,7 @@
 
 #include "common/buffer.h"
 #include "common/job/job_document.h"
+#include "tests/unit/sanitized.h"
 #include "worker/device/backend.h"
 #include "worker/model/layer_cost.h"
 
@@ -229,6 +230,7 @@ Test(partition, a_gelu_that_a_product_makes_stays_with_it)
 /* A product a thousand times as large as its neighbours is the slowest under any load of the machine. */
 Test(partition, a_layer_that_is_measured_to_be_slow_has_a_stage_of_its_own)
 {
+    SKIP_ONE_THREAD();
     struct error error = ERROR_INIT;
     struct model model = {.spec = {.input_shape = {8}, .input_rank = 1}};
     const int64_t units[] = {8, 4096, 4096, 8, 8};
