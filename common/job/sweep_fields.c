@@ -162,7 +162,8 @@ static const struct field algorithm_fields[] = {
      .fallback = "Random",
      .description =
          "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
-         "each trial draws every parameter independently. TPE: as Random at first, then the parameters are "
+         "each trial draws every parameter independently, and values that an earlier trial had are drawn again. TPE: "
+         "as Random at first, then the parameters are "
          "drawn together, where the trials so far had good results. PBT: trials run in generations, and each goes on "
          "from the checkpoint of a trial of the generation before; the worst trials are replaced by copies of the best "
          "with other values."},
@@ -340,7 +341,8 @@ static const struct field spec_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(1, SWEEP_TRIALS_MAX),
      .description =
-         "Number of trials in all. With Grid it is an upper limit, and the default is every point of the grid. With "
+         "Number of trials in all. It is an upper limit where the parameters have fewer combinations of values: with "
+         "Grid the default is all of them, and with Random and TPE none is tried twice. With "
          "TPE, PBT or earlyStopping it is at most 1000. "
          "A sweep whose trials are all over goes on if it is raised."},
     {.name = "maxFailedTrials",
@@ -437,8 +439,10 @@ static const struct field record_fields[] = {
          "With TPE and PBT: its values of the parameters, in their order, with commas between them; of values the "
          "position in "
          "the list, from 0; empty where a parameter is not tried, because of its when. They are drawn once and written "
-         "here before the trial is created. With Grid and Random the "
-         "values follow from the spec and the number; cox sweep get shows them."),
+         "here before the trial is created. With Random only those that were drawn again, because an earlier trial had "
+         "the "
+         "same. All other values of Random, and those of Grid, follow from the spec and the number; cox sweep get "
+         "shows them."),
 };
 static OBJECT_TYPE(record_type, "Result of a trial", record_fields, .size = sizeof(struct trial_record));
 

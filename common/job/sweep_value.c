@@ -115,13 +115,22 @@ int64_t sweep_point_count(const struct training_sweep *sweep)
     return points_from(&point, 0);
 }
 
+int64_t sweep_trial_limit(const struct training_sweep *sweep)
+{
+    int64_t points = sweep->algorithm.type == SWEEP_PBT ? 0 : sweep_point_count(sweep);
+    return points == 0 || points > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX : points;
+}
+
 int64_t sweep_trial_count(const struct training_sweep *sweep)
 {
-    int64_t most = sweep->max_trials == FIELD_UNSET ? SWEEP_TRIALS_MAX : sweep->max_trials;
-    if (sweep->algorithm.type != SWEEP_GRID)
-        return most;
-    int64_t points = sweep_point_count(sweep);
-    return points < most ? points : most;
+    int64_t limit = sweep_trial_limit(sweep);
+    return sweep->max_trials != FIELD_UNSET && sweep->max_trials < limit ? sweep->max_trials : limit;
+}
+
+bool sweep_is_exhausted(const struct training_sweep *sweep)
+{
+    int64_t limit = sweep_trial_limit(sweep);
+    return sweep->algorithm.type != SWEEP_GRID && limit < sweep->max_trials && sweep->status.result_count >= limit;
 }
 
 /* Chooses the value of a parameter in the point of that number among those that have the values chosen before. Returns its number among
@@ -147,10 +156,11 @@ static int64_t choose(struct point *point, unsigned parameter, int64_t number)
     return number;
 }
 
-static struct json *grid_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
+struct json *sweep_point_value(const struct training_sweep *sweep, unsigned parameter, int64_t number)
 {
     struct point point = point_of(sweep);
-    int64_t count = sweep_point_count(sweep), number = count > 0 ? trial % count : 0;
+    int64_t count = sweep_point_count(sweep);
+    number = count > 0 ? number % count : 0;
     if (count == 0 || parameter >= point.count)
         return json_new_null();
     for (unsigned i = 0; i <= parameter; i++)
@@ -193,11 +203,15 @@ static struct json *random_value(const struct sweep_parameter *parameter, double
     return choice(parameter, (int64_t)(drawn * count));
 }
 
+struct json *sweep_random_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial, uint64_t number)
+{
+    return random_value(&sweep->parameters[parameter], sweep_draw(sweep, parameter, trial, number));
+}
+
 struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
 {
-    if (sweep->algorithm.type != SWEEP_GRID)
-        return random_value(&sweep->parameters[parameter], sweep_draw(sweep, parameter, trial, 0));
-    return grid_value(sweep, parameter, trial);
+    return sweep->algorithm.type == SWEEP_GRID ? sweep_point_value(sweep, parameter, trial)
+                                               : sweep_random_value(sweep, parameter, trial, 0);
 }
 
 /* ---------------------------------------------------------------- as recorded */
@@ -205,6 +219,12 @@ struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned para
 bool sweep_values_are_recorded(const struct training_sweep *sweep)
 {
     return sweep->algorithm.type == SWEEP_TPE || sweep->algorithm.type == SWEEP_PBT;
+}
+
+bool sweep_has_record(const struct training_sweep *sweep, int64_t trial)
+{
+    return sweep->algorithm.type != SWEEP_GRID && trial < sweep->status.result_count &&
+           sweep->status.results[trial].values;
 }
 
 bool sweep_recorded_number(const struct training_sweep *sweep, unsigned parameter, int64_t trial, double *ret_number)
@@ -240,7 +260,7 @@ struct json *sweep_trial_value(const struct training_sweep *sweep, unsigned para
     SCOPED_JSON *value = condition < 0 ? NULL : sweep_trial_value(sweep, (unsigned)condition, trial);
     if (!sweep_applies(sweep, parameter, value))
         return NULL;
-    if (!sweep_values_are_recorded(sweep))
+    if (!sweep_values_are_recorded(sweep) && !sweep_has_record(sweep, trial))
         return sweep_drawn_value(sweep, parameter, trial);
     if (!sweep_recorded_number(sweep, parameter, trial, &number))
         return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Determines the values that a trial of a sweep has for the sweep's parameters. With Grid and Random they follow from the spec and the
- * trial's number. With TPE the operator draws them from the results of other trials and records them in the sweep's status. The operator
- * builds trials with these functions, and `cox` shows trials whose jobs are gone.
+ * trial's number. With TPE the operator draws them from the results of other trials and records them in the sweep's status; with Random
+ * it records the values of a trial that it drew again because an earlier trial had the same. The operator builds trials with these
+ * functions, and `cox` shows trials whose jobs are gone.
  */
 #ifndef COXSWAIN_JOB_SWEEP_VALUE_H
 #define COXSWAIN_JOB_SWEEP_VALUE_H
@@ -12,8 +13,13 @@
 /* Returns how many points the grid of the parameters has, at most SWEEP_TRIALS_MAX + 1; 0: a parameter has infinitely many values.
  * Points that differ only in parameters that do not apply there (sweep_applies) count as one point. */
 int64_t sweep_point_count(const struct training_sweep *sweep);
-/* Returns how many trials the sweep has in all. */
+/* Returns how many trials the sweep can have: every point of the grid once. With PBT, and where the points are too many to count, it is
+ * SWEEP_TRIALS_MAX. */
+int64_t sweep_trial_limit(const struct training_sweep *sweep);
+/* Returns how many trials the sweep has in all: maxTrials, or fewer if that is more than it can have. */
 int64_t sweep_trial_count(const struct training_sweep *sweep);
+/* Returns whether a sweep other than a Grid has started all trials that it can have, and maxTrials asks for more. */
+bool sweep_is_exhausted(const struct training_sweep *sweep);
 
 /* Returns the number of the earlier parameter that the `when` of a parameter names; -1: it has no `when`, or one that is not sound. */
 int sweep_condition_of(const struct training_sweep *sweep, unsigned parameter);
@@ -27,9 +33,15 @@ double sweep_draw(const struct training_sweep *sweep, unsigned parameter, int64_
  * parameter is not tried there. With any other algorithm it is drawn at random, even if the parameter is not tried in this trial. Numbers
  * of a range are rounded to six digits, if that leaves them in the range. Free with json_free. */
 struct json *sweep_drawn_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial);
+/* Returns the value of the draw at random of that number for the same trial. sweep_drawn_value has number 0. */
+struct json *sweep_random_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial, uint64_t number);
+/* Returns the value at a point of the grid, counted from 0; NULL: the parameter is not tried there. */
+struct json *sweep_point_value(const struct training_sweep *sweep, unsigned parameter, int64_t number);
 
-/* Returns whether the values of trials are recorded in the status: they follow from results, not from the spec alone. */
+/* Returns whether the values of all trials are recorded in the status: they follow from results, not from the spec alone. */
 bool sweep_values_are_recorded(const struct training_sweep *sweep);
+/* Returns whether the status has the values of this trial. */
+bool sweep_has_record(const struct training_sweep *sweep, int64_t trial);
 /* Gets the number that the status has recorded for a trial's parameter: the value or, for a parameter with a list `values`, the value's
  * position in that list. Returns false if none is recorded. */
 bool sweep_recorded_number(const struct training_sweep *sweep, unsigned parameter, int64_t trial, double *ret_number);

@@ -115,8 +115,7 @@ struct trial_record {
         step; /* after which the objective of a trial that is stopped or paused was measured; FIELD_UNSET: it is neither */
     const char *rungs; /* with early stopping: the values that it had at each rung (early_stopping.h); NULL: none yet */
     int64_t parent;    /* with PBT: the trial from whose checkpoint this one goes on; FIELD_UNSET: it begins anew */
-    const char
-        *values; /* with TPE and PBT: of all parameters, as suggestion_record writes them; NULL: none are known */
+    const char *values; /* of all parameters, as suggestion_record writes them; NULL: not recorded */
 };
 
 struct sweep_best {

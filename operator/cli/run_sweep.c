@@ -149,11 +149,11 @@ static void say_resume(const struct run_place *place, const struct training_swee
 /* Returns the setting to raise so that a sweep that ended at a limit goes on; NULL: there is none. */
 static const char *find_limit(const struct training_sweep *sweep)
 {
-    int64_t all = sweep_trial_count(sweep);
+    int64_t all = sweep_trial_count(sweep), most = sweep_trial_limit(sweep);
     const char *budget = "spec.budget.workerHours=N";
-    const char *trials =
-        all == sweep->max_trials ? "spec.maxTrials=N" : NULL; /* NULL: all points of the grid were tried */
-    bool cut_short = sweep->has_budget && sweep->status.result_count < all; /* by the budget */
+    const char *trials = sweep->max_trials != FIELD_UNSET && sweep->max_trials < most ? "spec.maxTrials=N"
+                                                                                      : NULL; /* NULL: all were tried */
+    bool cut_short = sweep->has_budget && sweep->status.result_count < all;                   /* by the budget */
     const struct {
         enum sweep_condition end;
         const char *reason, *setting;

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/job/enum_words.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_value.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/text_table.h"
@@ -334,6 +335,10 @@ void sweep_print_result(const struct training_sweep *sweep, struct buffer *out)
         buffer_format(out, "%s is complete: ", sweep->name);
         print_ends(sweep, out);
     }
+    if (sweep_is_exhausted(sweep))
+        buffer_format(
+            out, "  The parameters have no other combination of values, so it ended before maxTrials %" PRId64 ".\n",
+            sweep->max_trials);
     if (!best->trial)
         return;
     buffer_format(out, "  best         %s: %s %s\n", best->trial, sweep->objective.metric, best->objective);

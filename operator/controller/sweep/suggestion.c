@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "common/buffer.h"
+#include "common/extremes.h"
 #include "common/job/sweep_value.h"
 #include "common/memory.h"
 #include "operator/controller/sweep/population.h"
 #include "operator/controller/sweep/tpe.h"
 
 #define NUMBER_TEXT_MAX 40
+#define REDRAWS 64
+#define FIRST_REDRAW (TPE_CANDIDATES + 1) /* the numbers below are those of TPE's draws */
 #define RECORD_MAX (SWEEP_PARAMETERS_MAX * NUMBER_TEXT_MAX)
 
 /* ---------------------------------------------------------------- from earlier trials */
@@ -93,15 +96,10 @@ static void clear_untried(const void *context, double *point)
     }
 }
 
-static bool is_recorded(const struct training_sweep *sweep, int64_t trial)
-{
-    return trial < sweep->status.result_count && sweep->status.results[trial].values;
-}
-
 /* Returns the point that TPE proposes for a trial; NULL: its values are drawn in another way, or recorded. Free with free(). */
 static double *learned_point(const struct training_sweep *sweep, int64_t trial)
 {
-    if (sweep->algorithm.type != SWEEP_TPE || is_recorded(sweep, trial) ||
+    if (sweep->algorithm.type != SWEEP_TPE || sweep_has_record(sweep, trial) ||
         judged_count(sweep) < sweep->algorithm.startup_trials)
         return NULL;
     const struct trial_record *records = sweep->status.results;
@@ -115,7 +113,7 @@ static double *learned_point(const struct training_sweep *sweep, int64_t trial)
         spaces[i] = space_of(&sweep->parameters[i]);
     for (unsigned i = 0; i < results; i++) {
         double *point = points + count * parameters;
-        if (!is_recorded(sweep, i))
+        if (!sweep_has_record(sweep, i))
             continue;
         recorded_point(sweep, spaces, i, point);
         trials[count++] = (struct tpe_trial){
@@ -128,36 +126,44 @@ static double *learned_point(const struct training_sweep *sweep, int64_t trial)
     return point;
 }
 
-/* `point` is the learned one, or NULL. */
-static struct json *learned_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial,
-                                  const double *point)
+/* ---------------------------------------------------------------- all algorithms */
+
+/* How the values of a trial are chosen that the status does not have. */
+struct draw {
+    const double *point; /* TPE's proposal; NULL: at random */
+    uint64_t number;     /* of the draws at random for the same trial */
+    bool enumerates;     /* with the values at a point of the grid instead */
+    int64_t grid_point;
+};
+
+static struct json *chosen_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial,
+                                 const struct draw *draw)
 {
-    struct json *recorded = sweep_trial_value(sweep, parameter, trial);
+    struct json *recorded = sweep_has_record(sweep, trial) ? sweep_trial_value(sweep, parameter, trial) : NULL;
     if (recorded)
         return recorded;
     if (population_is_used(sweep))
         return population_value(sweep, parameter, trial);
-    if (point && !isnan(point[parameter]))
-        return value_at(&sweep->parameters[parameter], point[parameter]);
-    return sweep_drawn_value(sweep, parameter, trial);
+    if (draw->point && !isnan(draw->point[parameter]))
+        return value_at(&sweep->parameters[parameter], draw->point[parameter]);
+    if (draw->enumerates)
+        return sweep_point_value(sweep, parameter, draw->grid_point);
+    return draw->number > 0 ? sweep_random_value(sweep, parameter, trial, draw->number)
+                            : sweep_drawn_value(sweep, parameter, trial);
 }
 
-/* ---------------------------------------------------------------- all algorithms */
-
-static struct json *value_in(const struct training_sweep *sweep, unsigned parameter, int64_t trial, const double *point)
+static struct json *value_in(const struct training_sweep *sweep, unsigned parameter, int64_t trial,
+                             const struct draw *draw)
 {
     int condition = sweep_condition_of(sweep, parameter);
-    SCOPED_JSON *value = condition < 0 ? NULL : value_in(sweep, (unsigned)condition, trial, point);
-    if (!sweep_applies(sweep, parameter, value))
-        return NULL;
-    return sweep_values_are_recorded(sweep) ? learned_value(sweep, parameter, trial, point)
-                                            : sweep_drawn_value(sweep, parameter, trial);
+    SCOPED_JSON *value = condition < 0 ? NULL : value_in(sweep, (unsigned)condition, trial, draw);
+    return sweep_applies(sweep, parameter, value) ? chosen_value(sweep, parameter, trial, draw) : NULL;
 }
 
 struct json *suggestion_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)
 {
     SCOPED_FREE double *point = learned_point(sweep, trial);
-    return value_in(sweep, parameter, trial, point);
+    return value_in(sweep, parameter, trial, &(struct draw){.point = point});
 }
 
 static int64_t position_in(const struct json *values, const struct json *wanted)
@@ -168,16 +174,93 @@ static int64_t position_in(const struct json *values, const struct json *wanted)
     return position;
 }
 
-char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
+static char *record_of(const struct training_sweep *sweep, int64_t trial, const struct draw *draw)
 {
     SCOPED_BUFFER text = BUFFER_INIT(RECORD_MAX);
-    SCOPED_FREE double *point = learned_point(sweep, trial);
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         const struct json *values = sweep->parameters[i].values;
-        SCOPED_JSON *value = value_in(sweep, i, trial, point);
+        SCOPED_JSON *value = value_in(sweep, i, trial, draw);
         SCOPED_FREE char *number =
             value && values ? memory_format("%" PRId64, position_in(values, value)) : json_scalar_text(value);
         buffer_format(&text, "%s%s", i > 0 ? "," : "", number ? number : "");
     }
     return buffer_take(&text);
+}
+
+/* ---------------------------------------------------------------- no values twice */
+
+/* The records of the trials before one, sorted. */
+struct earlier {
+    char **records;
+    size_t count;
+};
+
+static int by_text(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+static struct earlier earlier_than(const struct training_sweep *sweep, int64_t trial)
+{
+    size_t count = (size_t)int64_min(trial, sweep->status.result_count);
+    struct earlier earlier = {memory_allocate(count + 1, sizeof *earlier.records), count};
+    for (size_t i = 0; i < count; i++)
+        earlier.records[i] = record_of(sweep, (int64_t)i, &(struct draw){.point = NULL});
+    qsort(earlier.records, count, sizeof *earlier.records, by_text);
+    return earlier;
+}
+
+static void earlier_release(struct earlier *earlier)
+{
+    for (size_t i = 0; i < earlier->count; i++)
+        free(earlier->records[i]);
+    free(earlier->records);
+}
+
+static bool has_record(const struct earlier *earlier, char *record)
+{
+    return bsearch(&record, earlier->records, earlier->count, sizeof *earlier->records, by_text) != NULL;
+}
+
+/* Returns whether two trials may get the same values. Two draws from a range of real numbers are hardly ever equal. */
+static bool may_repeat(const struct training_sweep *sweep)
+{
+    for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        if (!parameter->has_when && (parameter->has_uniform || parameter->has_log_uniform))
+            return false;
+    }
+    return sweep->algorithm.type == SWEEP_RANDOM || sweep->algorithm.type == SWEEP_TPE;
+}
+
+/* First come draws at random, then the points of the grid in their order. */
+static struct draw draw_again(int64_t attempt)
+{
+    if (attempt < REDRAWS)
+        return (struct draw){.number = FIRST_REDRAW + (uint64_t)attempt};
+    return (struct draw){.enumerates = true, .grid_point = attempt - REDRAWS};
+}
+
+char *suggestion_record(const struct training_sweep *sweep, int64_t trial)
+{
+    SCOPED_FREE double *point = learned_point(sweep, trial);
+    char *record = record_of(sweep, trial, &(struct draw){.point = point});
+    if (sweep_has_record(sweep, trial) || !may_repeat(sweep))
+        return record;
+    int64_t points = sweep_point_count(sweep), attempts = REDRAWS + (points > SWEEP_TRIALS_MAX ? 0 : points);
+    SCOPED(earlier_release) struct earlier earlier = earlier_than(sweep, trial);
+    bool is_new = !has_record(&earlier, record);
+    for (int64_t attempt = 0; attempt < attempts && !is_new; attempt++) {
+        struct draw draw = draw_again(attempt);
+        free(record);
+        record = record_of(sweep, trial, &draw);
+        is_new = !has_record(&earlier, record);
+    }
+    return record;
+}
+
+bool suggestion_is_to_record(const struct training_sweep *sweep, int64_t trial, const char *record)
+{
+    SCOPED_FREE char *drawn = record_of(sweep, trial, &(struct draw){.point = NULL});
+    return sweep_values_are_recorded(sweep) || (sweep->algorithm.type == SWEEP_RANDOM && strcmp(record, drawn) != 0);
 }

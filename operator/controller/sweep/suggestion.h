@@ -6,6 +6,10 @@
  * also depends on the values and results of other trials, which are in the sweep's status and change
  * while trials end. So sweep_plan.c records the values of a trial in the status before the trial is
  * created (suggestion_record), and suggestion_value returns the recorded values from then on.
+ *
+ * With Random and TPE a trial does not get the values of an earlier one, whatever became of that: it would come to the same result. Values
+ * that an earlier trial had are drawn again at random, up to 64 times, and then enumerated. Only if there are more than SWEEP_TRIALS_MAX
+ * combinations, and all draws were had before, a trial repeats another one.
  */
 #ifndef COXSWAIN_CONTROLLER_SUGGESTION_H
 #define COXSWAIN_CONTROLLER_SUGGESTION_H
@@ -19,5 +23,8 @@ struct json *suggestion_value(const struct training_sweep *sweep, unsigned param
 
 /* Returns the values of all parameters in a trial, for trial_record.values. Free with free(). */
 char *suggestion_record(const struct training_sweep *sweep, int64_t trial);
+/* Returns whether these values of a trial have to be recorded: with TPE and PBT always, with Random only if they were drawn again, since
+ * the status has no room for those of 10,000 trials. */
+bool suggestion_is_to_record(const struct training_sweep *sweep, int64_t trial, const char *record);
 
 #endif

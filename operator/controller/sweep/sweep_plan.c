@@ -157,6 +157,15 @@ static int64_t count_pending(const struct sweep_planning *planning)
     return number;
 }
 
+/* The sweep with what this plan has found and recorded so far. Borrows; do not release it. */
+static struct training_sweep updated_sweep(const struct sweep_planning *planning)
+{
+    struct training_sweep sweep = *planning->sweep;
+    sweep.status.results = planning->results;
+    sweep.status.result_count = (unsigned)planning->started;
+    return sweep;
+}
+
 /* ---------------------------------------------------------------- who goes on */
 
 /* Returns the paused trial that goes on next; -1: none. If otherwise the sweep would end without a trial that has come to its end, it is
@@ -533,13 +542,43 @@ static bool has_too_many_failures(const struct sweep_planning *planning)
     return count(planning, TRIAL_FAILED) > planning->sweep->max_failed_trials;
 }
 
-/* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
-static bool end_sweep(struct sweep_planning *planning)
+static const char *say_exhausted(struct sweep_planning *planning)
+{
+    struct training_sweep sweep = updated_sweep(planning);
+    if (!sweep_is_exhausted(&sweep))
+        return "";
+    return format(planning,
+                  "; the parameters have no other combination of values, so the sweep ends before maxTrials %" PRId64,
+                  sweep.max_trials);
+}
+
+/* Ends a sweep that has nothing left to run. */
+static void finish_with_results(struct sweep_planning *planning)
 {
     int64_t failed = count(planning, TRIAL_FAILED), succeeded = count(planning, TRIAL_SUCCEEDED);
     int64_t stopped = count(planning, TRIAL_STOPPED), paused = count(planning, TRIAL_PAUSED);
     int64_t diverged = count(planning, TRIAL_DIVERGED);
     const struct sweep_best *best = &planning->next->best;
+    if (succeeded == 0) {
+        sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
+                     format(planning, "no trial has succeeded: %" PRId64 " failed%s%s; the events say why", failed,
+                            diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
+                            stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped)));
+        return;
+    }
+    sweep_finish(planning, SWEEP_COMPLETE, planning->budget_used ? "BudgetUsed" : "TrialsDone",
+                 format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s%s%s; the best is %s with %s %s%s",
+                        planning->budget_used ? "the budget of worker time is used; " : "", succeeded,
+                        planning->started, diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
+                        stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
+                        paused == 0 ? "" : format(planning, ", %" PRId64 " stay paused", paused), best->trial,
+                        planning->sweep->objective.metric, best->objective, say_exhausted(planning)));
+}
+
+/* Returns whether the sweep is over, or will be as soon as its trials are suspended. */
+static bool end_sweep(struct sweep_planning *planning)
+{
+    int64_t failed = count(planning, TRIAL_FAILED);
     if (has_too_many_failures(planning)) {
         if (suspend_trials(planning))
             sweep_finish(planning, SWEEP_FAILED, "TooManyFailedTrials",
@@ -560,20 +599,7 @@ static bool end_sweep(struct sweep_planning *planning)
     }
     if (has_trials_left(planning))
         return false;
-    if (succeeded == 0)
-        sweep_finish(planning, SWEEP_FAILED, "NoTrialSucceeded",
-                     format(planning, "no trial has succeeded: %" PRId64 " failed%s%s; the events say why", failed,
-                            diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
-                            stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped)));
-    else
-        sweep_finish(planning, SWEEP_COMPLETE, planning->budget_used ? "BudgetUsed" : "TrialsDone",
-                     format(planning, "%s%" PRId64 " of %" PRId64 " trials succeeded%s%s%s; the best is %s with %s %s",
-                            planning->budget_used ? "the budget of worker time is used; " : "", succeeded,
-                            planning->started,
-                            diverged == 0 ? "" : format(planning, ", %" PRId64 " diverged", diverged),
-                            stopped == 0 ? "" : format(planning, ", %" PRId64 " were stopped early", stopped),
-                            paused == 0 ? "" : format(planning, ", %" PRId64 " stay paused", paused), best->trial,
-                            planning->sweep->objective.metric, best->objective));
+    finish_with_results(planning);
     return true;
 }
 
@@ -587,24 +613,14 @@ static void create_pending(struct sweep_planning *planning)
             act(planning, SWEEP_CREATE_TRIAL, trial);
 }
 
-/* The sweep with what this plan has found and recorded so far. Borrows; do not release it. */
-static struct training_sweep updated_sweep(const struct sweep_planning *planning)
-{
-    struct training_sweep sweep = *planning->sweep;
-    sweep.status.results = planning->results;
-    sweep.status.result_count = (unsigned)planning->started;
-    return sweep;
-}
-
 static void record_values(struct sweep_planning *planning, int64_t trial)
 {
     struct training_sweep sweep = updated_sweep(planning);
-    if (!sweep_values_are_recorded(&sweep))
-        return;
     if (population_is_used(&sweep))
         planning->results[trial].parent = population_parent(&sweep, planning->results, trial);
     SCOPED_FREE char *values = suggestion_record(&sweep, trial);
-    planning->results[trial].values = arena_copy_string(&planning->plan->arena, values);
+    if (suggestion_is_to_record(&sweep, trial, values))
+        planning->results[trial].values = arena_copy_string(&planning->plan->arena, values);
 }
 
 /* A trial whose values make no valid job fails without one. */

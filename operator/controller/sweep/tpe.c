@@ -12,6 +12,13 @@
 #define GOOD_PERCENT 15
 #define GOOD_MAX 25
 
+/* The earlier trials, and what was learned from them. */
+struct evidence {
+    const struct tpe_trial *trials;
+    size_t count;
+    struct parzen *good, *others;
+};
+
 static size_t good_count(const struct tpe_trial *trials, size_t count)
 {
     size_t succeeded = 0, stopped = 0;
@@ -53,20 +60,39 @@ size_t tpe_draw_count(size_t parameters)
     return TPE_CANDIDATES * (parameters + 1);
 }
 
-static void best_candidate(const struct tpe_search *search, const struct parzen *good, const struct parzen *others,
-                           const double *draws, double *ret_point)
+/* Returns whether an earlier trial had just these values. */
+static bool is_repeat(const struct evidence *evidence, const double *candidate, size_t parameters)
+{
+    for (size_t i = 0; i < evidence->count; i++) {
+        const double *point = evidence->trials[i].point;
+        size_t equal = 0;
+        while (equal < parameters &&
+               (point[equal] == candidate[equal] || (isnan(point[equal]) && isnan(candidate[equal]))))
+            equal++;
+        if (equal == parameters)
+            return true;
+    }
+    return false;
+}
+
+/* A candidate that repeats a trial is taken only if all do. */
+static void best_candidate(const struct tpe_search *search, const struct evidence *evidence, const double *draws,
+                           double *ret_point)
 {
     size_t parameters = search->parameters;
     SCOPED_FREE double *candidate = memory_allocate(parameters, sizeof *candidate);
     double best_score = -INFINITY;
+    bool best_repeats = true;
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {
-        parzen_draw(good, draws + i * (parameters + 1), candidate);
+        parzen_draw(evidence->good, draws + i * (parameters + 1), candidate);
         if (search->clear_untried)
             search->clear_untried(search->context, candidate);
-        double score = parzen_log_density(good, candidate) - parzen_log_density(others, candidate);
-        if (i == 0 || score > best_score) {
+        double score = parzen_log_density(evidence->good, candidate) - parzen_log_density(evidence->others, candidate);
+        bool repeats = is_repeat(evidence, candidate, parameters);
+        if (i == 0 || (best_repeats && !repeats) || (best_repeats == repeats && score > best_score)) {
             memcpy(ret_point, candidate, parameters * sizeof *candidate);
             best_score = score;
+            best_repeats = repeats;
         }
     }
 }
@@ -76,9 +102,9 @@ void tpe_suggest(const struct tpe_search *search, const struct tpe_trial *trials
 {
     SCOPED_FREE bool *is_good = memory_allocate(count + 1, sizeof *is_good);
     mark_good(trials, count, is_good);
-    struct parzen *good = estimator_of(search, trials, count, is_good, true);
-    struct parzen *others = estimator_of(search, trials, count, is_good, false);
-    best_candidate(search, good, others, draws, ret_point);
-    parzen_free(good);
-    parzen_free(others);
+    struct evidence evidence = {trials, count, estimator_of(search, trials, count, is_good, true),
+                                estimator_of(search, trials, count, is_good, false)};
+    best_candidate(search, &evidence, draws, ret_point);
+    parzen_free(evidence.good);
+    parzen_free(evidence.others);
 }

@@ -12,6 +12,8 @@
  * A parameter may be tried only in trials in which another one has certain values. A trial without it says nothing about its value. A
  * candidate is compared by those parameters that are tried with its values.
  *
+ * A candidate that has the values of an earlier trial is passed over, unless all candidates have.
+ *
  * A trial that was stopped early, or has diverged, is never good, but is one of the trials of which 15 % are good. Where six of
  * seven trials were stopped, all that have succeeded are good.
  *

@@ -187,6 +187,19 @@ Test(sweep_print, the_result)
     training_sweep_release(&failed);
 }
 
+Test(sweep_print, a_sweep_that_has_tried_all_values_says_so)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\n"
+        "spec: {maxTrials: 40, template: {}, parameters: [{path: a, values: [1, 2]}]}\n"
+        "status: {trials: {total: 2, succeeded: 2}, conditions: [{type: Complete, status: 'True', reason: TrialsDone, "
+        "message: m}], results: [{state: Succeeded}, {state: Succeeded}]}\n");
+    sweep_print_result(&sweep, &out);
+    expect("s is complete: 2 of 2 trials succeeded\n"
+           "  The parameters have no other combination of values, so it ended before maxTrials 40.\n");
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, a_list_of_sweeps)
 {
     SCOPED_JSON *list =

@@ -43,12 +43,13 @@ Test(suggestion, max_trials_cuts_a_grid)
     training_sweep_release(&sweep);
 }
 
-#define CONDITIONAL(algorithm)                                                                                         \
+#define CONDITIONAL(algorithm) CONDITIONAL_WITH(algorithm, "integer: {min: 7, max: 8}")
+#define CONDITIONAL_WITH(algorithm, last)                                                                              \
     SWEEP_HEAD                                                                                                         \
     "  algorithm: {" algorithm "}\n"                                                                                   \
     "  parameters: [{path: a, values: [x, y, z]}, {path: b, integer: {min: 1, max: 2}, when: {parameter: a, values: "  \
     "[x, z]}},\n"                                                                                                      \
-    "    {path: c, values: [true, false], when: {parameter: b, values: [2]}}, {path: d, integer: {min: 7, max: 8}}]\n"
+    "    {path: c, values: [true, false], when: {parameter: b, values: [2]}}, {path: d, " last "}]\n"
 
 /* Parameter b belongs to x and z, c to a b of 2. */
 Test(suggestion, a_grid_leaves_out_what_is_not_tried)
@@ -305,7 +306,8 @@ Test(suggestion, records_that_make_no_sense)
 Test(suggestion, tpe_learns_a_conditional_parameter_from_trials_that_had_it)
 {
     struct learned learned;
-    learned_init(&learned, CONDITIONAL("type: TPE, startupTrials: 5") "  maxTrials: 41\n");
+    learned_init(&learned,
+                 CONDITIONAL_WITH("type: TPE, startupTrials: 5", "uniform: {min: 7, max: 8}") "  maxTrials: 41\n");
     for (int64_t trial = 0; trial < RESULTS_MAX; trial++) {
         SCOPED_FREE char *values = suggestion_record(&learned.sweep, trial);
         bool has_b = values[0] != '1', is_best = strncmp(values, "0,2,", 4) == 0;
@@ -318,6 +320,114 @@ Test(suggestion, tpe_learns_a_conditional_parameter_from_trials_that_had_it)
     for (int i = RESULTS_MAX - 20; i < RESULTS_MAX; i++)
         found += strncmp(learned.results[i].values, "0,2,", 4) == 0;
     cr_expect(found >= 12, "%d of the last 20", found);
+    learned_release(&learned);
+}
+
+/* ---------------------------------------------------------------- no values twice */
+
+/* Records the values of so many trials as a plan does, and returns how many of them are equal to those of an earlier one. */
+static int start_trials(struct learned *learned, int count)
+{
+    char *all[RESULTS_MAX];
+    int repeats = 0;
+    for (int trial = 0; trial < count; trial++) {
+        all[trial] = suggestion_record(&learned->sweep, trial);
+        for (int before = 0; before < trial; before++)
+            repeats += strcmp(all[before], all[trial]) == 0;
+        bool recorded = suggestion_is_to_record(&learned->sweep, trial, all[trial]);
+        add_record(learned, recorded ? all[trial] : NULL, trial % 2 ? "1" : "2");
+    }
+    while (count > 0)
+        free(all[--count]);
+    return repeats;
+}
+
+/* Each of the 14 points once, and what the status has is what the trials' jobs and cox show. */
+Test(suggestion, no_trial_repeats_another_until_all_values_were_tried)
+{
+    static const char *const algorithms[] = {CONDITIONAL("type: Random, seed: 3") "  maxTrials: 100\n",
+                                             CONDITIONAL("type: TPE, startupTrials: 3") "  maxTrials: 100\n"};
+    for (int i = 0; i < 2; i++) {
+        struct learned learned;
+        learned_init(&learned, algorithms[i]);
+        cr_expect_eq(sweep_trial_count(&learned.sweep), 14);
+        cr_expect_eq(start_trials(&learned, 14), 0);
+        cr_expect(sweep_is_exhausted(&learned.sweep));
+        for (int64_t trial = 0; trial < 14; trial++)
+            for (unsigned parameter = 0; parameter < 4; parameter++) {
+                SCOPED_JSON *built = suggestion_value(&learned.sweep, parameter, trial);
+                SCOPED_JSON *shown = sweep_trial_value(&learned.sweep, parameter, trial);
+                cr_expect(built == shown || json_equal(built, shown));
+            }
+        learned_release(&learned);
+    }
+}
+
+/* A restarted operator draws the same; a trial of Random that was not drawn again needs no place in the status. */
+Test(suggestion, values_are_drawn_again_in_the_same_way)
+{
+    struct learned learned, again;
+    int recorded = 0;
+    learned_init(&learned, CONDITIONAL("type: Random, seed: 3") "  maxTrials: 14\n");
+    learned_init(&again, CONDITIONAL("type: Random, seed: 3") "  maxTrials: 14\n");
+    start_trials(&learned, 14);
+    start_trials(&again, 14);
+    for (int i = 0; i < 14; i++) {
+        const char *one = learned.results[i].values, *other = again.results[i].values;
+        cr_expect(one == other || (one && other && strcmp(one, other) == 0));
+        recorded += one != NULL;
+    }
+    cr_expect(recorded > 0 && recorded < 14, "%d of 14", recorded);
+    learned_release(&learned);
+    learned_release(&again);
+}
+
+/* An earlier operator has repeated values. They stay as they are, and the next trial gets new ones. */
+Test(suggestion, repeats_of_an_earlier_operator_stay)
+{
+    struct learned learned;
+    bool has_repeat = false;
+    learned_init(&learned, SWEEP_HEAD "  maxTrials: 40\n  parameters: [{path: a, integer: {min: 1, max: 12}}]\n");
+    cr_assert_eq(sweep_trial_count(&learned.sweep), 12);
+    for (int64_t trial = 0; trial < 8; trial++) {
+        SCOPED_JSON *drawn = sweep_random_value(&learned.sweep, 0, trial, 0);
+        add_record(&learned, NULL, "1");
+        SCOPED_JSON *kept = suggestion_value(&learned.sweep, 0, trial);
+        cr_expect(json_equal(kept, drawn));
+    }
+    SCOPED_FREE char *next = suggestion_record(&learned.sweep, 8);
+    for (int64_t trial = 0; trial < 8; trial++) {
+        SCOPED_JSON *kept = suggestion_value(&learned.sweep, 0, trial);
+        SCOPED_FREE char *text = json_scalar_text(kept);
+        cr_expect_str_neq(text, next);
+        for (int64_t before = 0; before < trial; before++) {
+            SCOPED_JSON *other = suggestion_value(&learned.sweep, 0, before);
+            has_repeat |= json_equal(kept, other);
+        }
+    }
+    cr_expect(has_repeat, "the test says nothing with this seed");
+    learned_release(&learned);
+}
+
+/* There is no grid, but with y a trial has no other value than y. */
+Test(suggestion, values_repeat_only_where_no_others_are_drawn)
+{
+    struct learned learned;
+    learned_init(&learned, SWEEP_HEAD "  maxTrials: 40\n"
+                                      "  parameters: [{path: a, values: [x, y]}, {path: b, uniform: {min: 0, max: 1}, "
+                                      "when: {parameter: a, values: [x]}}]\n");
+    cr_expect_eq(sweep_trial_count(&learned.sweep), 40);
+    cr_expect_eq(start_trials(&learned, RESULTS_MAX), 0);
+    cr_expect_not(sweep_is_exhausted(&learned.sweep));
+    learned_release(&learned);
+}
+
+/* A list has the same value twice, so that there is one point less than it seems. */
+Test(suggestion, two_equal_values_in_a_list_end_no_sweep)
+{
+    struct learned learned;
+    learned_init(&learned, SWEEP_HEAD "  maxTrials: 3\n  parameters: [{path: a, values: [x, x, y]}]\n");
+    cr_expect_eq(start_trials(&learned, 3), 1);
     learned_release(&learned);
 }
 

@@ -218,6 +218,44 @@ Test(sweep_plan, records_values_with_the_promise)
     scene_end(&scene);
 }
 
+#define SMALL                                                                                                          \
+    SWEEP_HEAD "  parallelism: 3\n  maxTrials: 9\n  algorithm: {type: Random}\n"                                       \
+               "  parameters: [{path: coxswain.training.batchSize, values: [10, 20, 30]}]\n"
+
+Test(sweep_plan, tries_each_combination_once)
+{
+    bool tried[3] = {false};
+    SCOPED_JSON *object = yaml_value(SMALL);
+    struct scene scene = {.sweep = sweep_of(object)};
+    plan(&scene);
+    cr_expect_eq(scene.plan.status.trials.total, 3);
+    cr_assert_eq(scene.plan.status.result_count, 3);
+    struct training_sweep started = scene.sweep;
+    started.status = scene.plan.status;
+    for (int64_t trial = 0; trial < 3; trial++) {
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *job = NULL;
+        cr_assert_eq(trial_build(&started, trial, &job, &error), 0, "%s", error.message);
+        tried[json_integer_at(job, "spec.coxswain.training.batchSize", 0) / 10 - 1] = true;
+    }
+    cr_expect(tried[0] && tried[1] && tried[2]);
+    scene_end(&scene);
+}
+
+Test(sweep_plan, ends_when_every_combination_was_tried)
+{
+    SCOPED_JSON *object = yaml_value(SMALL);
+    json_set(object, "status",
+             yaml_value("{best: {trial: s-0, objective: '1'}, results: [" SUCCEEDED SUCCEEDED SUCCEEDED "]}"));
+    struct scene scene = {.sweep = sweep_of(object)};
+    plan(&scene);
+    expect_condition(&scene, SWEEP_COMPLETE, CONDITION_TRUE, "TrialsDone");
+    expect_event(&scene, "TrialsDone",
+                 "3 of 3 trials succeeded; the best is s-0 with validationLoss 1; the parameters have no other "
+                 "combination of values, so the sweep ends before maxTrials 9");
+    scene_end(&scene);
+}
+
 Test(sweep_plan, a_plan_starts_a_few_of_many_trials_and_the_next_one_more)
 {
     SCOPED_JSON *object = yaml_value(

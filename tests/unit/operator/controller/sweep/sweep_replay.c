@@ -8,6 +8,7 @@
  * the status says that it is stopped, and one of which it says so must not run on. With pauses, a trial may be resumed only after the
  * status says that it goes on, and must then come on; a trial that waits at its rungs never passes one; in the end none may wait that is
  * among the best of its rung.
+ * With Random and TPE over few values no two trials may have the same, and the sweep has to end when all were tried.
  * With PBT a parent that is recorded must never change, must have succeeded, and the trial's job must go on from it.
  */
 #include <inttypes.h>
@@ -38,6 +39,14 @@
 #define TPE                                                                                                            \
     SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 6\n  parallelism: 2\n  maxFailedTrials: 6\n"  \
                "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 1000000}}]\n"
+/* No more combinations than trials in all schedules; maxTrials asks for more. */
+#define RANDOM                                                                                                         \
+    SWEEP_HEAD "  algorithm: {type: Random}\n  maxTrials: 100\n  parallelism: 2\n  maxFailedTrials: 6\n"               \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
+#define SMALL_TPE                                                                                                      \
+    SWEEP_HEAD "  algorithm: {type: TPE, startupTrials: 1}\n  maxTrials: 100\n  parallelism: 2\n"                      \
+               "  maxFailedTrials: 6\n"                                                                                \
+               "  parameters: [{path: coxswain.training.batchSize, integer: {min: 11, max: 16}}]\n"
 #define ASHA                                                                                                           \
     SWEEP_HEAD "  algorithm: {type: Grid}\n  parallelism: 2\n  maxFailedTrials: 6\n"                                   \
                "  earlyStopping: {type: ASHA, minSteps: 2, reductionFactor: 2}\n"                                      \
@@ -90,10 +99,12 @@ struct model {
     struct trial_note notes[TRIALS];
     size_t note_count;
     bool calm;
-    bool breeds;  /* PBT: trials go on from others */
-    int bred;     /* trials of all schedules that go on from another member */
-    bool records; /* TPE, PBT: the status has the trials' values */
-    bool stops;   /* trials are stopped early, or paused */
+    bool breeds;                 /* PBT: trials go on from others */
+    int bred;                    /* trials of all schedules that go on from another member */
+    bool records;                /* TPE, PBT: the status has the trials' values */
+    bool exhausts;               /* each trial has another batch size, and together they have all that there are */
+    int64_t batch_sizes[TRIALS]; /* with which a trial was created; 0: it was not */
+    bool stops;                  /* trials are stopped early, or paused */
     bool pauses;
     bool waits;   /* at the rungs */
     int stopped;  /* trials of all schedules that were, or stay paused */
@@ -192,6 +203,14 @@ static void check_values(int64_t trial)
     CHECK(!model.records || built == model.recorded[trial], "a trial is created with other values than those recorded");
 }
 
+/* No two trials have the same values. */
+static void check_batch_size(int64_t trial)
+{
+    model.batch_sizes[trial] = json_integer_at(model.trials[trial], "spec.coxswain.training.batchSize", 0);
+    for (int64_t i = 0; model.exhausts && i < TRIALS; i++)
+        CHECK(i == trial || model.batch_sizes[i] != model.batch_sizes[trial], "two trials have the same values");
+}
+
 static void check_records(int64_t started)
 {
     for (int64_t i = 0; model.records && i < started; i++) {
@@ -263,6 +282,7 @@ static void server_create(int64_t trial)
         CHECK(++model.created[trial] == 1, "a trial is created twice");
         CHECK(trial_build(&sweep, trial, &model.trials[trial], &error) == 0, error.message);
         check_values(trial);
+        check_batch_size(trial);
         check_built(trial);
     }
     for (int i = 0; i < TRIALS; i++)
@@ -633,21 +653,22 @@ static void check_end(void)
 
 static void run_schedule_with(uint64_t seed, const char *spec, bool raises)
 {
-    model =
-        (struct model){.seed = seed,
-                       .random = seed * 2654435769u + 1,
-                       .late = -1,
-                       .sweep = yaml_value(spec),
-                       .records = strcmp(spec, TPE) == 0 || strcmp(spec, MEDIAN) == 0 || strcmp(spec, POPULATION) == 0,
-                       .breeds = strcmp(spec, POPULATION) == 0,
-                       .bred = model.bred,
-                       .stops = strstr(spec, "earlyStopping:") != NULL,
-                       .pauses = strstr(spec, "action: Pause") != NULL,
-                       .waits = strstr(spec, "metric: loss") != NULL,
-                       .stopped = model.stopped,
-                       .raises = raises,
-                       .reopened = model.reopened,
-                       .promoted = model.promoted};
+    model = (struct model){.seed = seed,
+                           .random = seed * 2654435769u + 1,
+                           .late = -1,
+                           .sweep = yaml_value(spec),
+                           .records = strcmp(spec, TPE) == 0 || strcmp(spec, SMALL_TPE) == 0 ||
+                                      strcmp(spec, MEDIAN) == 0 || strcmp(spec, POPULATION) == 0,
+                           .exhausts = strcmp(spec, RANDOM) == 0 || strcmp(spec, SMALL_TPE) == 0,
+                           .breeds = strcmp(spec, POPULATION) == 0,
+                           .bred = model.bred,
+                           .stops = strstr(spec, "earlyStopping:") != NULL,
+                           .pauses = strstr(spec, "action: Pause") != NULL,
+                           .waits = strstr(spec, "metric: loss") != NULL,
+                           .stopped = model.stopped,
+                           .raises = raises,
+                           .reopened = model.reopened,
+                           .promoted = model.promoted};
     set_version();
     if (raises)
         set_limits(2, 0);
@@ -683,7 +704,7 @@ static void run_schedule(uint64_t seed, const char *spec)
 /* All checks of sweeps whose limits are high from the start hold here, too. */
 Test(sweep_replay, a_sweep_goes_on_when_its_limits_are_raised)
 {
-    static const char *const specs[] = {GRID, MEDIAN, WAITING};
+    static const char *const specs[] = {GRID, RANDOM, MEDIAN, WAITING};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         model.reopened = 0;
         for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
@@ -703,6 +724,14 @@ Test(sweep_replay, values_that_follow_from_results_are_drawn_once)
 {
     for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
         run_schedule(seed, TPE);
+}
+
+Test(sweep_replay, no_values_are_tried_twice)
+{
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++) {
+        run_schedule(seed, RANDOM);
+        run_schedule(seed, SMALL_TPE);
+    }
 }
 
 static void expect_stops(const char *spec)

@@ -84,7 +84,7 @@ Test(tpe, a_share_is_good)
         trials[i] = (struct simple_trial){.value = (double)i, .loss = (double)i};
     int best = hits(&space, trials, 11, 0, 1), third = hits(&space, trials, 11, 2, 2);
     cr_expect(best > 95 && third == 0, "%d and %d of 100", best, third);
-    int alone = hits(&space, trials, 6, 0, 0);
+    int alone = hits(&(struct parzen_space){.choices = 6}, trials, 6, 0, 0);
     cr_expect_gt(alone, 95, "%d of 100", alone);
 }
 
@@ -163,4 +163,29 @@ Test(tpe, a_parameter_that_is_not_always_tried)
         found += point[0] == 1 && fabs(point[1] - 0.7) < 0.15;
     }
     cr_expect_gt(found, 80, "%d of 100", found);
+}
+
+/* The best choice was tried, and so is passed over until all were. */
+Test(tpe, a_candidate_that_was_tried_is_passed_over)
+{
+    struct parzen_space space = {.choices = 4};
+    struct simple_trial trials[4];
+    for (size_t i = 0; i < 4; i++)
+        trials[i] = (struct simple_trial){.value = (double)i, .loss = (double)i};
+    cr_expect_eq(hits(&space, trials, 3, 3, 3), 100);
+    cr_expect_gt(hits(&space, trials, 4, 0, 0), 90);
+}
+
+Test(tpe, a_parameter_that_was_not_tried_makes_no_difference)
+{
+    static const double untried = 0;
+    double points[3][2] = {{0, NAN}, {1, 0.25}, {1, 0.5}};
+    struct tpe_trial trials[3];
+    for (size_t i = 0; i < 3; i++)
+        trials[i] = (struct tpe_trial){.point = points[i], .loss = (double)i};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        double point[2];
+        suggest(&(struct tpe_search){pair, 2, clear_second, &untried}, trials, 3, seed, point);
+        cr_expect_eq(point[0], 1);
+    }
 }
