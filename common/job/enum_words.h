@@ -45,6 +45,7 @@
     L(early_stopping_type_words, EARLY_STOPPING_TYPES)                                                                 \
     L(early_stopping_action_words, EARLY_STOPPING_ACTIONS)                                                             \
     L(objective_value_words, OBJECTIVE_VALUES)                                                                         \
+    L(integer_scale_words, INTEGER_SCALES)                                                                             \
     L(sweep_goal_words, SWEEP_GOALS)                                                                                   \
     L(sweep_condition_words, SWEEP_CONDITION_TYPES)
 

@@ -41,6 +41,21 @@ OBJECT_TYPE(sweep_log_range_type, "Range of logarithms", log_range_fields);
 static const struct field integers_fields[] = {
     WHOLE_BOUND("min", sweep_integers, min, "The lowest value."),
     WHOLE_BOUND("max", sweep_integers, max, "The highest value."),
+    {.name = "step",
+     .kind = FIELD_INTEGER,
+     MEMBER(sweep_integers, step),
+     LONE,
+     RANGE(1, INTEGER_MAX),
+     .fallback = "1",
+     .description = "The distance from each value to the next, beginning with min."},
+    {.name = "scale",
+     .kind = FIELD_ENUM,
+     MEMBER(sweep_integers, scale),
+     LONE,
+     .words = integer_scale_words,
+     .fallback = "Linear",
+     .description = "Linear: each value is as likely as the others. Log: as logUniform, as many from 16 to 32 as from "
+                    "32 to 64. A Grid tries every value with either."},
 };
 OBJECT_TYPE(sweep_integers_type, "Range of integers", integers_fields);
 
@@ -93,7 +108,8 @@ static const struct field parameter_fields[] = {
      MEMBER(sweep_parameter, values),
      LONE,
      RANGE(1, SWEEP_VALUES_MAX),
-     .description = "The values to choose from."},
+     .description = "The values to choose from. TPE takes three or more numbers in ascending or descending order for "
+                    "places on a scale, and all others for words without an order."},
     {.name = "uniform",
      .kind = FIELD_OBJECT,
      MEMBER(sweep_parameter, uniform),
@@ -112,7 +128,7 @@ static const struct field parameter_fields[] = {
      MEMBER(sweep_parameter, integer),
      COMPANION(sweep_parameter, has_integer),
      .type = &sweep_integers_type,
-     .description = "In place of values: a whole number from min to max, each as likely as the others."},
+     .description = "In place of values: a whole number from min to max."},
     {.name = "when",
      .kind = FIELD_OBJECT,
      MEMBER(sweep_parameter, when),

@@ -29,6 +29,23 @@ bool sweep_rule_integers(const struct json *self, const struct json *old)
     return json_integer_at(self, "min", 0) <= json_integer_at(self, "max", 0);
 }
 
+static bool is_logarithmic(const struct json *self)
+{
+    return rule_is(self, "scale", "Log");
+}
+
+bool sweep_rule_log_integers(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_logarithmic(self) || json_integer_at(self, "min", 0) >= 1;
+}
+
+bool sweep_rule_integer_step(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_logarithmic(self) || json_integer_at(self, "step", 1) == 1;
+}
+
 bool sweep_rule_target(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -122,10 +139,11 @@ bool sweep_rule_when_earlier(const struct json *self, const struct json *old)
 static bool can_have(const struct json *parameter, const struct json *value)
 {
     const struct json *integer = json_member(parameter, "integer"), *values = json_member(parameter, "values");
+    double number = json_number(value, 0), min = json_number_at(integer, "min", 0);
     if (integer)
-        return json_type(value) == JSON_NUMBER && json_number(value, 0) == floor(json_number(value, 0)) &&
-               json_number(value, 0) >= json_number_at(integer, "min", 0) &&
-               json_number(value, 0) <= json_number_at(integer, "max", 0);
+        return json_type(value) == JSON_NUMBER && number == floor(number) && number >= min &&
+               number <= json_number_at(integer, "max", 0) &&
+               fmod(number - min, json_number_at(integer, "step", 1)) == 0;
     const struct json *known = json_first(values);
     while (known && !json_equal(known, value))
         known = json_next(known);

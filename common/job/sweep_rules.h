@@ -18,6 +18,11 @@ bool sweep_rule_range(const struct json *self, const struct json *old);
 /* integer: min <= max. */
 bool sweep_rule_integers(const struct json *self, const struct json *old);
 
+/* integer with scale Log: min is positive … */
+bool sweep_rule_log_integers(const struct json *self, const struct json *old);
+/* … and step is 1. */
+bool sweep_rule_integer_step(const struct json *self, const struct json *old);
+
 /* `self` is a parameter. */
 
 /* It sets exactly one of path, env and arg … */

@@ -48,19 +48,35 @@ struct point {
     int64_t chosen[SWEEP_PARAMETERS_MAX];
 };
 
+int64_t sweep_integer_step(const struct sweep_parameter *parameter)
+{
+    return parameter->integer.step > 0 ? parameter->integer.step : 1;
+}
+
+int64_t sweep_integer_last(const struct sweep_parameter *parameter)
+{
+    int64_t range = parameter->integer.max - parameter->integer.min;
+    return parameter->integer.max - range % sweep_integer_step(parameter);
+}
+
+/* Of a range. */
+static int64_t integer_count(const struct sweep_parameter *parameter)
+{
+    return (sweep_integer_last(parameter) - parameter->integer.min) / sweep_integer_step(parameter) + 1;
+}
+
 /* How many values a parameter has, at most SWEEP_TRIALS_MAX + 1; 0: infinitely many. */
 static int64_t choices_of(const struct sweep_parameter *parameter)
 {
     if (parameter->has_integer && (parameter->integer.min == FIELD_UNSET || parameter->integer.max == FIELD_UNSET))
         return 0;
-    int64_t count = parameter->has_integer ? parameter->integer.max - parameter->integer.min + 1
-                                           : (int64_t)json_count(parameter->values);
+    int64_t count = parameter->has_integer ? integer_count(parameter) : (int64_t)json_count(parameter->values);
     return count > SWEEP_TRIALS_MAX ? SWEEP_TRIALS_MAX + 1 : count;
 }
 
 static struct json *choice(const struct sweep_parameter *parameter, int64_t index)
 {
-    return parameter->has_integer ? json_new_integer(parameter->integer.min + index)
+    return parameter->has_integer ? json_new_integer(parameter->integer.min + index * sweep_integer_step(parameter))
                                   : json_copy(json_element(parameter->values, (size_t)index));
 }
 
@@ -191,6 +207,11 @@ double sweep_round(const struct sweep_parameter *parameter, double value)
     return range && rounded >= range->min && rounded <= range->max ? rounded : value;
 }
 
+double sweep_integer_log(const struct sweep_parameter *parameter, bool end)
+{
+    return log(end ? (double)parameter->integer.max + 0.5 : (double)parameter->integer.min - 0.5);
+}
+
 static struct json *random_value(const struct sweep_parameter *parameter, double drawn)
 {
     const struct sweep_range *range = range_of(parameter);
@@ -198,8 +219,11 @@ static struct json *random_value(const struct sweep_parameter *parameter, double
         return json_new_number(sweep_round(parameter, range->min * (1 - drawn) + range->max * drawn));
     if (parameter->has_log_uniform)
         return json_new_number(sweep_round(parameter, exp(log(range->min) * (1 - drawn) + log(range->max) * drawn)));
-    double count = parameter->has_integer ? (double)(parameter->integer.max - parameter->integer.min + 1)
-                                          : (double)json_count(parameter->values);
+    if (parameter->has_integer && parameter->integer.scale == INTEGER_LOG) {
+        double low = sweep_integer_log(parameter, false), high = sweep_integer_log(parameter, true);
+        return sweep_value_of_number(parameter, exp(low * (1 - drawn) + high * drawn));
+    }
+    double count = parameter->has_integer ? (double)integer_count(parameter) : (double)json_count(parameter->values);
     return choice(parameter, (int64_t)(drawn * count));
 }
 
@@ -247,9 +271,11 @@ struct json *sweep_value_of_number(const struct sweep_parameter *parameter, doub
     const struct sweep_range *range = range_of(parameter);
     if (range)
         return json_new_number(fmin(fmax(number, range->min), range->max));
-    double last = parameter->has_integer ? (double)(parameter->integer.max - parameter->integer.min)
-                                         : (double)json_count(parameter->values) - 1;
-    double position = floor(parameter->has_integer ? number - (double)parameter->integer.min : number);
+    double last =
+        (double)(parameter->has_integer ? integer_count(parameter) : (int64_t)json_count(parameter->values)) - 1;
+    double distance = parameter->has_integer ? number - (double)parameter->integer.min : number;
+    double position =
+        parameter->has_integer ? round(distance / (double)sweep_integer_step(parameter)) : floor(distance);
     return choice(parameter, (int64_t)fmin(fmax(position, 0), last));
 }
 

@@ -48,6 +48,12 @@ bool sweep_recorded_number(const struct training_sweep *sweep, unsigned paramete
 /* Converts a recorded number back to the parameter's value. If the number is not possible, because a person has edited the status, returns
  * the nearest possible value. */
 struct json *sweep_value_of_number(const struct sweep_parameter *parameter, double number);
+/* Returns the distance between the values of a parameter with `integer`, and its highest value. */
+int64_t sweep_integer_step(const struct sweep_parameter *parameter);
+int64_t sweep_integer_last(const struct sweep_parameter *parameter);
+/* Returns the logarithm at the begin or the `end` of a range of integers with scale Log. The lowest and the highest value have as much room
+ * there as if their neighbours outside the range were values, too. */
+double sweep_integer_log(const struct sweep_parameter *parameter, bool end);
 /* Returns the number nearest to `value` that has six digits and lies in the range of the parameter, otherwise `value`. */
 double sweep_round(const struct sweep_parameter *parameter, double value);
 

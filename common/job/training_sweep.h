@@ -21,6 +21,7 @@
 #define EARLY_STOPPING_TYPES(X)                                                                                        \
     X(EARLY_STOPPING_MEDIAN, "Median") X(EARLY_STOPPING_ASHA, "ASHA") X(EARLY_STOPPING_HYPERBAND, "Hyperband")
 #define EARLY_STOPPING_ACTIONS(X) X(EARLY_STOPPING_STOP, "Stop") X(EARLY_STOPPING_PAUSE, "Pause")
+#define INTEGER_SCALES(X) X(INTEGER_LINEAR, "Linear") X(INTEGER_LOG, "Log")
 #define SWEEP_GOALS(X) X(GOAL_MINIMIZE, "Minimize") X(GOAL_MAXIMIZE, "Maximize")
 #define OBJECTIVE_VALUES(X) X(OBJECTIVE_AUTO, "Auto") X(OBJECTIVE_LAST, "Last") X(OBJECTIVE_BEST, "Best")
 /* In the order in which the status lists them: the first one that is True is the sweep's state. */
@@ -31,6 +32,7 @@
     X(SWEEP_RUNNING, "Running")
 #define X(name, text) name,
 enum sweep_algorithm { SWEEP_ALGORITHMS(X) };
+enum integer_scale { INTEGER_SCALES(X) };
 enum sweep_goal { SWEEP_GOALS(X) };
 enum objective_value { OBJECTIVE_VALUES(X) };
 enum trial_state { SWEEP_TRIAL_STATES(X) };
@@ -58,7 +60,8 @@ struct sweep_range {
 };
 
 struct sweep_integers {
-    int64_t min, max;
+    int64_t min, max, step;
+    enum integer_scale scale;
 };
 
 /* A parameter that is drawn only for trials in which an earlier parameter has one of these values. */

@@ -216,7 +216,9 @@ int ui_sweep_document(const struct json *object, const struct sweep_view *view, 
     struct json *labels = json_set_array(document, "parameters"), *scales = json_set_array(document, "logarithmic");
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
         json_append_string(labels, sweep_parameter_label(sweep, i));
-        json_append(scales, json_new_boolean(sweep->parameters[i].has_log_uniform));
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        bool is_log_integer = parameter->has_integer && parameter->integer.scale == INTEGER_LOG;
+        json_append(scales, json_new_boolean(parameter->has_log_uniform || is_log_integer));
     }
     set_why(document, view, kept, now_ms);
     set_best(document, sweep);

@@ -69,10 +69,10 @@ int64_t population_parent(const struct training_sweep *sweep, const struct trial
 }
 
 /* A neighbour in the list, or the number below or above; at an end the only one that there is. */
-static double neighbour(double number, double first, double last, bool up)
+static double neighbour(double number, double first, double last, double step, bool up)
 {
-    double step = (up && number < last) || number <= first ? 1 : -1;
-    return fmin(fmax(number + step, first), last);
+    bool rises = (up && number < last) || number <= first;
+    return fmin(fmax(number + (rises ? step : -step), first), last);
 }
 
 /* Within the parameter's bounds. */
@@ -88,13 +88,14 @@ static double scale(const struct sweep_parameter *parameter, double number, bool
 static double perturb(const struct sweep_parameter *parameter, double number, bool up)
 {
     if (parameter->values)
-        return neighbour(number, 0, (double)json_count(parameter->values) - 1, up);
+        return neighbour(number, 0, (double)json_count(parameter->values) - 1, 1, up);
     double scaled = scale(parameter, number, up);
     if (scaled == number)
         scaled = scale(parameter, number, !up);
     if (scaled != number || !parameter->has_integer)
         return scaled;
-    return neighbour(number, (double)parameter->integer.min, (double)parameter->integer.max, up);
+    return neighbour(number, (double)parameter->integer.min, (double)sweep_integer_last(parameter),
+                     (double)sweep_integer_step(parameter), up);
 }
 
 struct json *population_value(const struct training_sweep *sweep, unsigned parameter, int64_t trial)

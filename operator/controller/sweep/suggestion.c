@@ -15,22 +15,50 @@
 #include "operator/controller/sweep/tpe.h"
 
 #define NUMBER_TEXT_MAX 40
+#define ORDERED_LEAST 3 /* two values are as far from each other either way */
 #define REDRAWS 64
 #define FIRST_REDRAW (TPE_CANDIDATES + 1) /* the numbers below are those of TPE's draws */
 #define RECORD_MAX (SWEEP_PARAMETERS_MAX * NUMBER_TEXT_MAX)
 
 /* ---------------------------------------------------------------- from earlier trials */
 
-/* In which a value is a number: the logarithm of one of `logUniform`, the position in a list. */
+/* Whether a list has three or more numbers, from the lowest to the highest or the other way round. */
+static bool is_ordered(const struct json *values)
+{
+    int ascending = 0, descending = 0, count = 0;
+    double before = NAN;
+    for (const struct json *value = json_first(values); value; value = json_next(value), count++) {
+        double number = json_type(value) == JSON_NUMBER ? json_number(value, NAN) : NAN;
+        ascending += number > before;
+        descending += number < before;
+        before = number;
+    }
+    return count >= ORDERED_LEAST && (ascending == count - 1 || descending == count - 1);
+}
+
+static bool is_log_integer(const struct sweep_parameter *parameter)
+{
+    return parameter->has_integer && parameter->integer.scale == INTEGER_LOG;
+}
+
+/* In which a value is a number: the logarithm of one of `logUniform` or of an integer with scale Log, the position in a list. Integers
+ * with a step are counted from the lowest one. */
 static struct parzen_space space_of(const struct sweep_parameter *parameter)
 {
     if (parameter->has_uniform)
         return (struct parzen_space){.low = parameter->uniform.min, .high = parameter->uniform.max};
     if (parameter->has_log_uniform)
         return (struct parzen_space){.low = log(parameter->log_uniform.min), .high = log(parameter->log_uniform.max)};
-    if (parameter->has_integer)
-        return (struct parzen_space){
-            .low = (double)parameter->integer.min, .high = (double)parameter->integer.max, .step = 1};
+    if (is_log_integer(parameter))
+        return (struct parzen_space){.low = sweep_integer_log(parameter, false),
+                                     .high = sweep_integer_log(parameter, true)};
+    if (parameter->has_integer) {
+        int64_t min = parameter->integer.min;
+        int64_t steps = (sweep_integer_last(parameter) - min) / sweep_integer_step(parameter);
+        return (struct parzen_space){.low = (double)min, .high = (double)(min + steps), .step = 1};
+    }
+    if (is_ordered(parameter->values))
+        return (struct parzen_space){.high = (double)json_count(parameter->values) - 1, .step = 1};
     return (struct parzen_space){.choices = json_count(parameter->values)};
 }
 
@@ -38,13 +66,25 @@ static struct json *value_at(const struct sweep_parameter *parameter, double pla
 {
     if (parameter->has_uniform || parameter->has_log_uniform)
         place = sweep_round(parameter, parameter->has_log_uniform ? exp(place) : place);
+    else if (is_log_integer(parameter))
+        place = exp(place);
+    else if (parameter->has_integer)
+        place = (double)parameter->integer.min +
+                (place - (double)parameter->integer.min) * (double)sweep_integer_step(parameter);
     return sweep_value_of_number(parameter, place);
 }
 
 /* The number nearest to it that the space has: the status may have been edited. */
 static double place_of(const struct sweep_parameter *parameter, const struct parzen_space *space, double number)
 {
-    double place = parameter->has_log_uniform ? log(fmax(number, parameter->log_uniform.min)) : number;
+    double place = number;
+    if (parameter->has_log_uniform)
+        place = log(fmax(number, parameter->log_uniform.min));
+    else if (is_log_integer(parameter))
+        place = log(fmax(number, (double)parameter->integer.min));
+    else if (parameter->has_integer)
+        place = (double)parameter->integer.min +
+                (number - (double)parameter->integer.min) / (double)sweep_integer_step(parameter);
     if (space->choices > 0)
         return floor(fmin(fmax(place, 0), (double)space->choices - 1));
     return fmin(fmax(space->step > 0 ? floor(place) : place, space->low), space->high);
@@ -83,11 +123,20 @@ static void recorded_point(const struct training_sweep *sweep, const struct parz
             sweep_recorded_number(sweep, i, trial, &number) ? place_of(&sweep->parameters[i], &spaces[i], number) : NAN;
 }
 
-/* Implements tpe_search.clear_untried. */
-static void clear_untried(const void *context, double *point)
+/* The place of the integer that a place between two of them stands for. */
+static double settled_place(const struct sweep_parameter *parameter, double place)
+{
+    SCOPED_JSON *value = value_at(parameter, place);
+    return log(json_number(value, 1));
+}
+
+/* Implements tpe_search.settle. */
+static void settle(const void *context, double *point)
 {
     const struct training_sweep *sweep = context;
     for (unsigned i = 0; i < sweep->parameter_count; i++) {
+        if (is_log_integer(&sweep->parameters[i]))
+            point[i] = settled_place(&sweep->parameters[i], point[i]);
         int condition = sweep_condition_of(sweep, i);
         bool is_known = condition >= 0 && !isnan(point[condition]);
         SCOPED_JSON *value = is_known ? value_at(&sweep->parameters[condition], point[condition]) : NULL;
@@ -122,7 +171,7 @@ static double *learned_point(const struct training_sweep *sweep, int64_t trial)
     for (size_t i = 0; i < tpe_draw_count(parameters); i++)
         draws[i] = sweep_draw(sweep, (unsigned)(i % (parameters + 1)), trial, i / (parameters + 1) + 1);
     double *point = memory_allocate(parameters, sizeof *point);
-    tpe_suggest(&(struct tpe_search){spaces, parameters, clear_untried, sweep}, trials, count, draws, point);
+    tpe_suggest(&(struct tpe_search){spaces, parameters, settle, sweep}, trials, count, draws, point);
     return point;
 }
 

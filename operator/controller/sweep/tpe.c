@@ -85,8 +85,8 @@ static void best_candidate(const struct tpe_search *search, const struct evidenc
     bool best_repeats = true;
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {
         parzen_draw(evidence->good, draws + i * (parameters + 1), candidate);
-        if (search->clear_untried)
-            search->clear_untried(search->context, candidate);
+        if (search->settle)
+            search->settle(search->context, candidate);
         double score = parzen_log_density(evidence->good, candidate) - parzen_log_density(evidence->others, candidate);
         bool repeats = is_repeat(evidence, candidate, parameters);
         if (i == 0 || (best_repeats && !repeats) || (best_repeats == repeats && score > best_score)) {

@@ -33,8 +33,9 @@
 struct tpe_search {
     const struct parzen_space *spaces;
     size_t parameters;
-    /* Sets the parameters to NAN that are not tried with the values of the others; NULL: all are always tried. */
-    void (*clear_untried)(const void *context, double *point);
+    /* Makes a candidate a point that a trial can have: sets the parameters to NAN that are not tried with the values of the others, and
+     * those that have only some of the numbers of their range to one of these. NULL: every candidate is one. */
+    void (*settle)(const void *context, double *point);
     const void *context;
 };
 

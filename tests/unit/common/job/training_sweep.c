@@ -108,11 +108,13 @@ Test(training_sweep, hyperband_has_trials_for_every_bracket)
          "  parameters:\n"                                                                                             \
          "  - {path: optimizer, values: [SGD, AdamW]}\n"                                                               \
          "  - {env: DEPTH, integer: {min: 1, max: 3}}\n"                                                               \
-         "  - {path: rate, uniform: {min: 0, max: 1}}\n"
+         "  - {path: rate, uniform: {min: 0, max: 1}}\n"                                                               \
+         "  - {path: width, integer: {min: 16, max: 64, step: 16}}\n"
 
 Test(training_sweep, conditions_of_parameters)
 {
-    static const char *const good[] = {"{parameter: optimizer, values: [SGD]}", "{parameter: DEPTH, values: [2, 3]}"};
+    static const char *const good[] = {"{parameter: optimizer, values: [SGD]}", "{parameter: DEPTH, values: [2, 3]}",
+                                       "{parameter: width, values: [16, 48]}"};
     static const char *const bad[][2] = {
         {"{parameter: optimiser, values: [SGD]}", "names a parameter that does not exist"},
         {"{parameter: momentum, values: [1]}", "must name a parameter that is earlier"},
@@ -122,6 +124,7 @@ Test(training_sweep, conditions_of_parameters)
         {"{parameter: DEPTH, values: [1.5]}", "never has"},
         {"{parameter: DEPTH, values: ['1']}", "never has"},
         {"{parameter: rate, values: [0.5]}", "never has"},
+        {"{parameter: width, values: [24]}", "never has"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         SCOPED_FREE char *yaml = memory_format(CHOSEN "  - {path: momentum, values: [1], when: %s}\n", good[i]);
@@ -188,9 +191,11 @@ Test(training_sweep, size_of_a_grid)
     SCOPED_JSON *conditional = manifest_value(
         "parameters: [{path: a, values: [1, 2, 3]}, {path: b, values: [x, y], when: {parameter: a, values: [2, 3]}}, "
         "{path: c, integer: {min: 1, max: 5}, when: {parameter: b, values: [y]}}, {path: d, values: [1, 2]}]\n");
+    SCOPED_JSON *steps = manifest_value("parameters: [{integer: {min: 10, max: 39, step: 10}}]\n");
     SCOPED_JSON *broken = manifest_value("parameters: [5, {integer: {min: 1}}, {values: 7, when: {parameter: 3}}]\n");
     cr_expect_eq(sweep_grid_size(spec), 24);
     cr_expect_eq(sweep_grid_size(conditional), (1 + 2 * (1 + 5)) * 2);
+    cr_expect_eq(sweep_grid_size(steps), 3);
     cr_expect_eq(sweep_grid_size(broken), 0);
     cr_expect_eq(sweep_grid_size(endless), 0);
     cr_expect_eq(sweep_grid_size(huge), SWEEP_TRIALS_MAX + 1);

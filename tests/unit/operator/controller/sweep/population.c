@@ -105,6 +105,8 @@ Test(population, copies_have_other_values)
     expect_copies(PBT(BATCH), "50", 40, 60);
     expect_copies(PBT(MOMENTUM), "1", 0.5, 0.9);
     expect_copies(PBT("{path: coxswain.training.batchSize, integer: {min: 1, max: 1000000}}"), "2", 1, 3);
+    expect_copies(PBT("{path: coxswain.training.batchSize, integer: {min: 16, max: 1000, step: 16}}"), "64", 48, 80);
+    expect_copies(PBT("{path: coxswain.training.batchSize, integer: {min: 16, max: 1000, step: 16}}"), "32", 16, 48);
 }
 
 /* Whatever is drawn, a copy of a parent at a bound moves away from it. */

@@ -323,6 +323,108 @@ Test(suggestion, tpe_learns_a_conditional_parameter_from_trials_that_had_it)
     learned_release(&learned);
 }
 
+/* ---------------------------------------------------------------- numbers in an order */
+
+/* Of 100 seeds, how many have their next trial at the places 9 to 13 of 20 values, when the even places had a loss by their distance
+ * from place 11. */
+static int near_the_best(const char *values)
+{
+    struct learned learned;
+    int found = 0;
+    SCOPED_FREE char *yaml = memory_format(SWEEP_HEAD "  maxTrials: 40\n  algorithm: {type: TPE, startupTrials: 5}\n"
+                                                      "  parameters: [{path: a, %s}]\n",
+                                           values);
+    learned_init(&learned, yaml);
+    for (int place = 0; place < 20; place += 2) {
+        char record[16], loss[16];
+        bool is_list = learned.sweep.parameters[0].values != NULL;
+        snprintf(record, sizeof record, "%d", is_list ? place : 8 * (place + 1));
+        snprintf(loss, sizeof loss, "%d", abs(place - 11));
+        add_record(&learned, record, loss);
+    }
+    for (learned.sweep.algorithm.seed = 0; learned.sweep.algorithm.seed < 100; learned.sweep.algorithm.seed++) {
+        SCOPED_FREE char *record = suggestion_record(&learned.sweep, 10);
+        double number = strtod(record, NULL), place = learned.sweep.parameters[0].values ? number : number / 8 - 1;
+        cr_assert(place == floor(place) && place >= 0 && place < 20, "%s", record);
+        found += place >= 9 && place <= 13;
+    }
+    learned_release(&learned);
+    return found;
+}
+
+#define NUMBERS "1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, "
+
+Test(suggestion, tpe_takes_numbers_in_an_order_for_places_on_a_scale)
+{
+    int ordered = near_the_best("values: [" NUMBERS "524288]");
+    int shuffled = near_the_best("values: [" NUMBERS "0]"), words = near_the_best("values: [" NUMBERS "x]");
+    int steps = near_the_best("integer: {min: 8, max: 167, step: 8}");
+    cr_expect(ordered > 70 && steps > 70, "%d and %d of 100", ordered, steps);
+    cr_expect(shuffled < 60 && words < 60, "%d and %d of 100", shuffled, words);
+}
+
+Test(suggestion, integers_with_a_step)
+{
+    struct training_sweep grid = sweep_from(SWEEP_HEAD "  algorithm: {type: Grid}\n  parameters: [{path: a, integer: "
+                                                       "{min: 10, max: 39, step: 10}}]\n");
+    struct training_sweep random = sweep_from(SWEEP_HEAD "  maxTrials: 4\n  parameters: [{path: a, integer: "
+                                                         "{min: 10, max: 39, step: 10}}]\n");
+    int counts[3] = {0};
+    cr_assert_eq(sweep_trial_count(&grid), 3);
+    for (int64_t trial = 0; trial < 300; trial++) {
+        SCOPED_JSON *value = suggestion_value(&random, 0, trial);
+        int64_t number = json_integer(value, 0);
+        cr_assert(number % 10 == 0 && number >= 10 && number <= 30, "%ld", (long)number);
+        counts[number / 10 - 1]++;
+    }
+    expect_text(&grid, 0, 2, "30");
+    cr_expect(counts[0] > 70 && counts[1] > 70 && counts[2] > 70);
+    training_sweep_release(&grid);
+    training_sweep_release(&random);
+}
+
+#define LOG_INTEGER(algorithm, max)                                                                                    \
+    SWEEP_HEAD "  maxTrials: 40\n  algorithm: {" algorithm "}\n  parameters: [{path: a, integer: {min: 1, max: " max   \
+               ", scale: Log}}]\n"
+
+Test(suggestion, integers_on_a_logarithmic_scale)
+{
+    struct training_sweep sweep = sweep_from(LOG_INTEGER("type: Random", "1000"));
+    int below = 0, first = 0;
+    for (int64_t trial = 0; trial < 1000; trial++) {
+        SCOPED_JSON *value = suggestion_value(&sweep, 0, trial);
+        int64_t number = json_integer(value, 0);
+        cr_assert(number >= 1 && number <= 1000);
+        below += number <= 22; /* the middle between log(0.5) and log(1000.5) */
+        first += number == 1;
+    }
+    cr_expect(below > 440 && below < 560, "%d of 1000 in the lower half of the logarithms", below);
+    cr_expect(first > 100 && first < 190, "%d of 1000 are 1", first);
+    training_sweep_release(&sweep);
+}
+
+/* All candidates are integers, so that those which were tried are known. */
+Test(suggestion, tpe_draws_integers_on_a_logarithmic_scale)
+{
+    struct learned learned;
+    learned_init(&learned, LOG_INTEGER("type: TPE, startupTrials: 3", "1000000"));
+    for (int64_t trial = 0; trial < RESULTS_MAX; trial++) {
+        SCOPED_FREE char *record = suggestion_record(&learned.sweep, trial);
+        char loss[32];
+        double number = strtod(record, NULL);
+        cr_assert(number == floor(number) && number >= 1 && number <= 1000000, "%s", record);
+        for (int64_t before = 0; before < trial; before++)
+            cr_assert_str_neq(learned.results[before].values, record);
+        snprintf(loss, sizeof loss, "%g", fabs(log(number / 64)));
+        add_record(&learned, record, loss);
+    }
+    int found = 0;
+    for (int i = RESULTS_MAX - 10; i < RESULTS_MAX; i++)
+        found += strtod(learned.results[i].objective, NULL) < 2;
+    cr_expect_geq(found, 7, "%d of the last 10 lie near 64", found);
+    learned_release(&learned);
+}
+
 /* ---------------------------------------------------------------- no values twice */
 
 /* Records the values of so many trials as a plan does, and returns how many of them are equal to those of an earlier one. */
