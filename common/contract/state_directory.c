@@ -176,7 +176,7 @@ enum state_holder state_directory_holder(const char *path)
 {
     SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
     SCOPED_CLOSE int lock = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (lock < 0)
+    if (lock < 0 || !is_locked(lock, START_AT, SHARE_AT))
         return STATE_FREE;
     return is_locked(lock, START_AT, 1)   ? STATE_STARTING
            : is_locked(lock, PODS_AT, 1)  ? STATE_RUNNING

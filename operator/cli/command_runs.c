@@ -70,7 +70,7 @@ static int64_t *measure(const struct run_list *list)
 static void print_names(const struct run_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (!*list->entries[i].trouble)
+        if (!list->entries[i].trouble)
             puts(list->entries[i].label);
 }
 
@@ -89,7 +89,7 @@ static size_t tell_troubles(const struct run_list *list, const char *title)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (!*list->entries[i].trouble)
+        if (!list->entries[i].trouble)
             continue;
         SCOPED_FREE char *trouble = printable(list->entries[i].trouble);
         fprintf(stderr, "%s: %s\n", title, trouble);
@@ -267,7 +267,7 @@ static size_t ended_runs(const char *title, const struct run_list *list, const s
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
-        if (!*entry->trouble && entry->record.state != RUN_RUNNING && has_time(title, entry))
+        if (!entry->trouble && entry->record.state != RUN_RUNNING && has_time(title, entry))
             entries[count++] = entry;
     }
     qsort(entries, count, sizeof *entries, newest_first);

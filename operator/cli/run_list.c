@@ -2,6 +2,7 @@
 #include "operator/cli/run_list.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "common/memory.h"
 #include "common/nearest_word.h"
 #include "operator/cli/paths.h"
+#include "operator/kube/hash_map.h"
 
 #define NESTING_MAX 2 /* cox demo keeps its runs one level below the others */
 
@@ -31,32 +33,66 @@ static void explain(struct run_entry *entry, const struct error *cause)
 {
     SCOPED_FREE char *shown = path_for_people(entry->directory);
     if (cause->kind == ERROR_NOT_FOUND)
-        snprintf(entry->trouble, sizeof entry->trouble,
-                 "%s: it has no " STATE_RUN ": its run ended before it started a job, or was made by an older cox; "
-                 "`cox runs delete %s` deletes it",
-                 shown, shown);
+        entry->trouble = memory_format("%s: it has no " STATE_RUN
+                                       ": its run ended before it started a job, or was made by an older cox; "
+                                       "`cox runs delete %s` deletes it",
+                                       shown, shown);
     else
-        snprintf(entry->trouble, sizeof entry->trouble, "%s", cause->message);
+        entry->trouble = memory_copy_string(cause->message);
 }
+
+/* `before`: the entries of an earlier reading by their directories; NULL: there was none. */
+struct reading {
+    struct run_list *list;
+    const struct hash_map *before;
+};
 
 static struct run_entry *add(struct run_list *list, const char *path)
 {
-    char *whole = realpath(path, NULL);
     list->entries = memory_resize(list->entries, list->count + 1, sizeof *list->entries);
     struct run_entry *entry = &list->entries[list->count++];
-    *entry = (struct run_entry){.directory = whole ? whole : memory_copy_string(path)};
+    *entry = (struct run_entry){.directory = memory_copy_string(path)};
     run_record_init(&entry->record);
     return entry;
 }
 
-static void add_run(struct run_list *list, const char *path)
+/* Copies the record from the earlier reading, unless its file has changed since. */
+static bool take_over(const struct reading *reading, struct run_entry *entry)
 {
-    struct run_entry *entry = add(list, path);
+    struct run_entry *before = reading->before ? hash_map_get(reading->before, entry->directory) : NULL;
+    if (!before || before->trouble || before->file != entry->file ||
+        before->file_time.tv_sec != entry->file_time.tv_sec || before->file_time.tv_nsec != entry->file_time.tv_nsec)
+        return false;
+    entry->record = before->record;
+    if (before->record.volumes)
+        entry->record.volumes = json_copy(before->record.volumes);
+    entry->state_in_file = entry->record.state = before->state_in_file;
+    entry->is_same = true;
+    return true;
+}
+
+static void read_record(const struct reading *reading, struct run_entry *entry)
+{
     struct error cause = ERROR_INIT;
+    struct stat about;
+    SCOPED_FREE char *file = memory_format("%s/" STATE_RUN, entry->directory);
+    if (stat(file, &about) == 0) {
+        entry->file = about.st_ino;
+        entry->file_time = about.st_mtim;
+        if (take_over(reading, entry))
+            return;
+    }
+    if (run_record_read(entry->directory, &entry->record, &cause) < 0)
+        explain(entry, &cause);
+    entry->state_in_file = entry->record.state;
+}
+
+static void add_run(const struct reading *reading, const char *path)
+{
+    struct run_entry *entry = add(reading->list, path);
     enum state_holder holder = state_directory_holder(path);
     entry->in_use = holder != STATE_FREE;
-    if (run_record_read(path, &entry->record, &cause) < 0)
-        explain(entry, &cause);
+    read_record(reading, entry);
     if (entry->record.state == RUN_RUNNING && (holder == STATE_FREE || holder == STATE_READING))
         entry->record.state = RUN_INTERRUPTED;
 }
@@ -65,8 +101,7 @@ static void add_foreign(struct run_list *list, const char *path)
 {
     struct run_entry *entry = add(list, path);
     SCOPED_FREE char *shown = path_for_people(entry->directory);
-    snprintf(entry->trouble, sizeof entry->trouble, "%s: it is not a state directory of cox run, and is not deleted",
-             shown);
+    entry->trouble = memory_format("%s: it is not a state directory of cox run, and is not deleted", shown);
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -77,7 +112,7 @@ static int visible(const struct dirent *entry)
 }
 
 /* Returns how many runs were found; -1 if the folder cannot be read. */
-static int add_below(struct run_list *list, const char *folder, unsigned nesting)
+static int add_below(const struct reading *reading, const char *folder, unsigned nesting)
 {
     struct dirent **names;
     int count = scandir(folder, &names, visible, alphasort), found = 0;
@@ -87,11 +122,11 @@ static int add_below(struct run_list *list, const char *folder, unsigned nesting
         bool is_directory = lstat(path, &about) == 0 && S_ISDIR(about.st_mode);
         int below = 1;
         if (is_directory && state_directory_is_one(path))
-            add_run(list, path);
+            add_run(reading, path);
         else if (is_directory)
-            below = nesting + 1 < NESTING_MAX ? add_below(list, path, nesting + 1) : 0;
+            below = nesting + 1 < NESTING_MAX ? add_below(reading, path, nesting + 1) : 0;
         if (is_directory && below <= 0 && nesting == 0 && strcmp(names[i]->d_name, RUN_DEMO_FOLDER) != 0)
-            add_foreign(list, path);
+            add_foreign(reading->list, path);
         found += is_directory && below > 0;
         free(names[i]);
     }
@@ -109,31 +144,67 @@ static const char *below_folder(const char *folder, const char *directory)
     return slash ? slash + 1 : directory;
 }
 
+static int by_name(const void *left, const void *right)
+{
+    return strcmp((*(struct run_entry *const *)left)->record.name, (*(struct run_entry *const *)right)->record.name);
+}
+
+static bool same_name(const struct run_entry *left, const struct run_entry *right)
+{
+    return strcmp(left->record.name, right->record.name) == 0;
+}
+
+/* `folder`: without symbolic links. */
 static void label(struct run_list *list, const char *folder)
 {
-    SCOPED_FREE char *whole = realpath(folder, NULL);
+    struct run_entry **sorted = memory_allocate(list->count + 1, sizeof *sorted);
+    for (size_t i = 0; i < list->count; i++)
+        sorted[i] = &list->entries[i];
+    qsort(sorted, list->count, sizeof *sorted, by_name);
     for (size_t i = 0; i < list->count; i++) {
-        struct run_entry *entry = &list->entries[i];
-        bool is_one = *entry->record.name;
-        for (size_t j = 0; j < list->count && is_one; j++)
-            is_one = j == i || strcmp(list->entries[j].record.name, entry->record.name) != 0;
-        entry->label =
-            memory_copy_string(is_one ? entry->record.name : below_folder(whole ? whole : folder, entry->directory));
+        struct run_entry *entry = sorted[i];
+        bool is_one = *entry->record.name && (i == 0 || !same_name(entry, sorted[i - 1])) &&
+                      (i + 1 == list->count || !same_name(entry, sorted[i + 1]));
+        entry->label = memory_copy_string(is_one ? entry->record.name : below_folder(folder, entry->directory));
     }
+    free(sorted);
+}
+
+/* `folder` as for run_list_read. */
+static int read_list(const char *folder, const struct reading *reading, struct error *error)
+{
+    SCOPED_FREE char *named = folder ? memory_copy_string(folder) : run_list_folder();
+    SCOPED_FREE char *own = realpath(named, NULL);
+    if (!own && !folder && errno == ENOENT)
+        return 0;
+    if (own && state_directory_is_one(own))
+        add_run(reading, own);
+    else if (!own || add_below(reading, own, 0) < 0)
+        return error_set_errno(error, "read %s", named);
+    label(reading->list, own);
+    return 0;
 }
 
 int run_list_read(const char *folder, struct run_list *list, struct error *error)
 {
-    SCOPED_FREE char *own = folder ? memory_copy_string(folder) : run_list_folder();
-    struct stat about;
-    if (stat(own, &about) < 0 && !folder)
-        return 0;
-    if (state_directory_is_one(own))
-        add_run(list, own);
-    else if (add_below(list, own, 0) < 0)
-        return error_set_errno(error, "read %s", own);
-    label(list, own);
-    return 0;
+    const struct reading reading = {.list = list};
+    return read_list(folder, &reading, error);
+}
+
+int run_list_read_again(struct run_list *list, struct error *error)
+{
+    struct run_list again = {.count = 0};
+    struct hash_map before;
+    hash_map_init(&before);
+    for (size_t i = 0; i < list->count; i++)
+        hash_map_set(&before, list->entries[i].directory, &list->entries[i]);
+    const struct reading reading = {.list = &again, .before = &before};
+    int result = read_list(NULL, &reading, error);
+    hash_map_release(&before, NULL);
+    run_list_release(result == 0 ? list : &again);
+    if (result == 0)
+        *list = again;
+    return result;
 }
 
 void run_list_release(struct run_list *list)
@@ -142,6 +213,7 @@ void run_list_release(struct run_list *list)
         run_record_release(&list->entries[i].record);
         free(list->entries[i].directory);
         free(list->entries[i].label);
+        free(list->entries[i].trouble);
     }
     free(list->entries);
     *list = (struct run_list){.count = 0};

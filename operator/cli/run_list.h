@@ -7,6 +7,8 @@
 #define COXSWAIN_CLI_RUN_LIST_H
 
 #include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "operator/cli/manifest.h"
 #include "operator/cli/run_record.h"
@@ -19,7 +21,12 @@ struct run_entry {
     char *label;     /* by which commands name it: the job's name, or, where several have that, the directory's */
     struct run_record record; /* its state takes into account whether the directory is in use */
     bool in_use;              /* a control plane uses it: that of a running `cox run`, or of a `cox ui` that shows it */
-    char trouble[ERROR_MESSAGE_MAX]; /* why there is no record; "": there is one */
+    char *trouble;            /* why there is no record; NULL: there is one */
+    bool is_same;             /* run_list_read_again: the record is the one that was read before */
+    /* How run_list_read_again recognises that: the file of the record, and the state in it. */
+    ino_t file;
+    struct timespec file_time;
+    enum run_state state_in_file;
 };
 
 /* By name of their directories. Zero it first; release with run_list_release. */
@@ -35,6 +42,9 @@ char *run_list_directory_of(const struct manifest *manifest);
 
 /* `folder`: a state directory, or a folder of them; NULL: run_list_folder. A default folder that does not exist has no runs. */
 int run_list_read(const char *folder, struct run_list *list, struct error *error);
+/* Reads the list of the default folder again. Records are read only from files that are new or have changed. After a failure the list is
+ * as it was. */
+int run_list_read_again(struct run_list *list, struct error *error);
 void run_list_release(struct run_list *list);
 
 /* Returns the run with that label, job's name, or path of a state directory. ERROR_NOT_FOUND suggests another name; ERROR_INVALID if

@@ -89,7 +89,7 @@ void run_print_table(const struct run_list *list, const int64_t *bytes, bool wid
         text_table_add(&table, titles[i]);
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
-        if (*entry->trouble)
+        if (entry->trouble)
             continue;
         text_table_add(&table, entry->label);
         text_table_add(&table, entry->record.is_sweep ? "Sweep" : "Job");
@@ -110,8 +110,8 @@ struct json *run_list_json(const struct run_list *list, const int64_t *bytes)
     struct json *rows = json_new_array();
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
-        struct json *row = json_append(rows, *entry->trouble ? json_new_object() : run_record_json(&entry->record));
-        if (*entry->trouble) {
+        struct json *row = json_append(rows, entry->trouble ? json_new_object() : run_record_json(&entry->record));
+        if (entry->trouble) {
             json_set_string(row, "name", entry->label);
             json_set_string(row, "state", run_state_word(RUN_UNKNOWN));
         }
@@ -119,7 +119,7 @@ struct json *run_list_json(const struct run_list *list, const int64_t *bytes)
         json_set_string(row, "directory", entry->directory);
         json_set_boolean(row, "inUse", entry->in_use);
         json_set_integer(row, "bytes", bytes[i]);
-        if (*entry->trouble)
+        if (entry->trouble)
             json_set_string(row, "trouble", entry->trouble);
     }
     return rows;

@@ -151,10 +151,10 @@ function takeList(answer) {
     synced = answer.synced;
     kept = answer.kept;
     runs = Boolean(answer.runs);
-    if (answer.whole) unlisted = answer.unlisted || 0;
     lost = false;
     tellConnection(answer.trouble || "");
-    const changed = answer.whole || answer.rows.length > 0 || answer.gone.length > 0;
+    const changed = answer.whole || unlisted !== (answer.unlisted || 0) || answer.rows.length > 0 || answer.gone.length > 0;
+    unlisted = answer.unlisted || 0;
     if (view && view.listChanged) {
         if (changed) view.listChanged();
         else view.timePassed();

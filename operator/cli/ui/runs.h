@@ -19,8 +19,7 @@ struct ui_runs *ui_runs_new(struct event_loop *loop);
 /* Ends the control planes that were started. */
 void ui_runs_free(struct ui_runs *runs);
 
-/* Appends the list as ui_list_write does (list.h), with "runs": true: all rows if they have changed since `version`, otherwise none. A row
- * has "run", by which ui_runs_open finds the run. Reads the directories at most once a second. */
+/* Appends the list of runs (run_rows_write). */
 int ui_runs_write(struct ui_runs *runs, uint64_t version, struct buffer *out, struct error *error);
 
 /* The runs own both pointers, until the next call of ui_runs_open, ui_runs_close or ui_runs_work. */

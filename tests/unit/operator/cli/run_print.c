@@ -48,7 +48,7 @@ Test(run_print, the_table_has_a_line_for_each_run_with_a_record)
     entries[0].record.step = 5;
     entries[1].record.step = entries[1].record.total_steps = 9;
     entries[1].record.loss = 0.5;
-    snprintf(entries[2].trouble, sizeof entries[2].trouble, "it is damaged");
+    entries[2].trouble = (char *)"it is damaged";
     struct run_list list = {entries, 3};
     SCOPED_BUFFER out = BUFFER_INIT(4096);
     run_print_table(&list, bytes, true, 1060000, &out);
@@ -63,7 +63,7 @@ Test(run_print, each_element_for_programs_has_a_name_and_a_state)
     struct run_entry entries[] = {entry_of("one", RUN_RUNNING), entry_of("", RUN_UNKNOWN)};
     int64_t bytes[] = {10, 0};
     entries[1].label = (char *)"default-bad";
-    snprintf(entries[1].trouble, sizeof entries[1].trouble, "it is damaged");
+    entries[1].trouble = (char *)"it is damaged";
     struct run_list list = {entries, 2};
     SCOPED_JSON *rows = run_list_json(&list, bytes);
     const struct json *one = json_first(rows), *bad = json_next(one);
