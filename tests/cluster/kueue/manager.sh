@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2154 # $root and $work are the caller's, CLUSTER and KUBECONFIG are from tests/cluster/with
 #
 # The real Kueue manager beside the control plane of tests/cluster/with: its definitions and webhooks from the pinned module,
-# pointed at a port of this machine, with certificates of the cluster's authority.
+# pointed at a port of this machine, with certificates of the cluster's authority. The API server asks it for the order of its queues
+# (visibility.kueue.x-k8s.io).
 
 # shellcheck source=tests/cluster/pki.sh
 . "$root/tests/cluster/pki.sh"
@@ -39,16 +40,44 @@ kueue_objects() {
     kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f -
 }
 
+# kueue_port HOST: at which nobody answers
+kueue_port() {
+    local port
+    while :; do
+        port=$((RANDOM % 20000 + 10000))
+        (: <>"/dev/tcp/$1/$port") 2>/dev/null || break
+    done
+    echo "$port"
+}
+
+# kueue_queues_served HOST PORT: the aggregated API of its queues
+kueue_queues_served() {
+    kubectl create -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Service
+metadata: {name: visibility-server, namespace: kueue-system}
+spec: {type: ExternalName, externalName: "$1", ports: [{port: $2}]}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta2.visibility.kueue.x-k8s.io}
+spec:
+  group: visibility.kueue.x-k8s.io
+  version: v1beta2
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {name: visibility-server, namespace: kueue-system, port: $2}
+YAML
+}
+
 # kueue_start PROGRAM MODULE CONFIGURATION: answers once the manager takes Workloads. CONFIGURATION: more lines of Kueue's. The caller may
 # set gates (feature gates, a comma before each)
 kueue_start() {
-    local host port folder=$CLUSTER/pki/kueue
+    local host port queues_port folder=$CLUSTER/pki/kueue
     server=$(sed -n 's#^ *cluster: {server: "\([^"]*\)".*#\1#p' "$KUBECONFIG")
     host=${server#https://} host=${host%:*}
-    while :; do
-        port=$((RANDOM % 20000 + 10000))
-        (: <>"/dev/tcp/$host/$port") 2>/dev/null || break
-    done
+    port=$(kueue_port "$host") queues_port=$(kueue_port "$host")
     identity kueue /O=system:masters/CN=kueue
     certificate kueue-webhook /CN=kueue-webhook "subjectAltName=IP:$host"
     mkdir -p "$folder"
@@ -64,18 +93,30 @@ webhook: {host: $host, port: $port, certDir: $folder}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 integrations: {frameworks: [batch/job], externalFrameworks: [TrainingJob.v1beta1.coxswain.dev]}
-featureGates: {VisibilityOnDemand: false${gates:-}}
+visibilityServer: {bindAddress: $host, bindPort: $queues_port}
+${gates:+featureGates: {${gates#, }\}}
 $3
 YAML
     kubectl create namespace kueue-system >/dev/null
     kueue_objects "$2/config/components/crd" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
-    # Without a cert-controller the manager reads certificates for its metrics from a fixed path in /etc: so it gets an /etc of its own.
+    # Without a cert-controller the manager reads certificates from fixed paths, /etc/kueue/metrics/certs and /visibility: so it gets a root
+    # of its own, with nothing but these, the cluster's folder and the program.
+    mkdir -p "$CLUSTER/root"
     # shellcheck disable=SC2016 # for the inner shell
-    setpriv --pdeathsig KILL -- "$root/tests/cluster/keep" "$CLUSTER" kueue unshare -rm sh -c '
-        mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s "$1" /etc/kueue/metrics/certs && shift &&
-            exec setpriv --pdeathsig KILL -- "$@"' sh "$folder" \
+    setpriv --pdeathsig KILL -- "$root/tests/cluster/keep" "$CLUSTER" kueue unshare -rm sh -ec '
+        cluster=$1 certificates=$2 tools=${3%/*}
+        shift 2
+        mount -t tmpfs none "$cluster/root"
+        cd "$cluster/root"
+        mkdir -p etc/kueue/metrics tmp "./$cluster" "./$tools"
+        ln -s "$certificates" etc/kueue/metrics/certs
+        ln -s "$certificates" visibility
+        mount --bind "$tools" "./$tools"
+        mount --bind "$cluster" "./$cluster"
+        exec setpriv --pdeathsig KILL -- chroot . "$@"' sh "$CLUSTER" "$folder" \
         "$1" --config "$CLUSTER/kueue.yaml" --kubeconfig "$CLUSTER/kueue.kubeconfig" &
     kueue_objects "$2/config/components/webhook" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
+    kueue_queues_served "$host" "$queues_port" || return
     until_true 120 kueue_answers "$host" "$port"
 }
 

@@ -116,6 +116,8 @@ until_true 60 why_is second "second waits for its queue to admit it: *insufficie
 verdict $? "cox why has Kueue's words about a job without room" "$why"
 pods_are second 0
 verdict $? "which has no pods" "$(k get pods)"
+until_true 60 why_is second "*; it is number 1 in its LocalQueue and number 1 in the ClusterQueue*"
+verdict $? "and its place in the queue" "$why; $(kubectl get apiservice v1beta2.visibility.kueue.x-k8s.io -o 'jsonpath={.status}')"
 
 # ---------------------------------------------------------------- a lost pod
 lost=$(current first 1)
