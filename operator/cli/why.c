@@ -462,13 +462,21 @@ static bool a_pod_keeps_it(const struct why_input *input, const struct json *pod
            is_unschedulable(pod, out) || is_being_made(input, pod, out) || is_not_ready(input, pod, out);
 }
 
-/* Those that the crew has, then those that it must be rid of. */
+/* In which order pods are looked at: those that the crew has; of these those for which there is room, but not for the rest of the gang
+ * (so Volcano says); those that it must be rid of. */
+static int turn_of(const struct json *pod)
+{
+    if (!pod_is_current(pod))
+        return 2;
+    return is(pod_condition(pod, "PodScheduled"), "reason", "Schedulable") ? 1 : 0;
+}
+
 static bool pods_keep_it(const struct why_input *input, struct buffer *out)
 {
-    for (int current = 1; current >= 0; current--)
+    for (int turn = 0; turn <= 2; turn++)
         for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod)) {
             bool over = is(pod, "status.phase", "Succeeded") || is(pod, "status.phase", "Failed");
-            if (!over && pod_is_current(pod) == (current == 1) && a_pod_keeps_it(input, pod, out))
+            if (!over && turn_of(pod) == turn && a_pod_keeps_it(input, pod, out))
                 return true;
         }
     return false;

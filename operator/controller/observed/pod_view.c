@@ -141,6 +141,15 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->adoptable = view->member && !owner_is_any(pod) && is_told_its_labels(pod);
 }
 
+/* Returns the message of the scheduler that has found no node for the pod. Volcano has one for all pods of a gang that does not fit; those
+ * that would fit have the reason Schedulable. */
+static const char *scheduler_refusal(const struct json *pod)
+{
+    const struct json *scheduled = condition(pod, "PodScheduled");
+    bool would_fit = strcmp(json_string_at(scheduled, "reason", ""), "Schedulable") == 0;
+    return would_fit ? "" : json_string_at(scheduled, "message", "");
+}
+
 static void read_status(const struct json *pod, struct pod_view *view)
 {
     view->phase = phase_parse(json_string_at(pod, "status.phase", ""));
@@ -149,7 +158,7 @@ static void read_status(const struct json *pod, struct pod_view *view)
     view->message = json_string_at(pod, "status.message", "");
     view->ready = condition_true(pod, "Ready");
     view->scheduled = condition_true(pod, "PodScheduled") || view->phase >= POD_RUNNING;
-    view->unschedulable = view->scheduled ? "" : json_string_at(condition(pod, "PodScheduled"), "message", "");
+    view->unschedulable = view->scheduled ? "" : scheduler_refusal(pod);
     view->gated = !view->scheduled && json_count(json_at(pod, "spec.schedulingGates")) > 0;
     view->disruption_target = condition_true(pod, "DisruptionTarget");
     view->disrupted_by =

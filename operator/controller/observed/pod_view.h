@@ -39,7 +39,7 @@ struct pod_view {
     const char *waiting_reason, *waiting_message; /* "ImagePullBackOff", … */
     const char *end_reason, *termination_message; /* "OOMKilled", "StartError", … */
     const char *memory_limit;                     /* as written */
-    const char *unschedulable;                    /* the scheduler's message */
+    const char *unschedulable;                    /* the scheduler's message, if it has found no node; "" */
     const char *node;                             /* "": it has none */
     const char *avoided;                          /* the nodes that its affinity excludes, with commas between them */
     const char *disrupted_by; /* of its condition DisruptionTarget: "DeletionByTaintManager", …; "": it has none */

@@ -135,6 +135,26 @@ static bool is_to_come(const struct planning *planning, const struct slot *slot)
     return slot->occupant || slot->wanted || planning->finishing != FINISHING_WAITS;
 }
 
+/* Says so. The message is that of the first pod for which there is no node. */
+static bool some_have_no_node(struct planning *planning)
+{
+    bool some = false;
+    const char *refusal = "";
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        const struct pod_view *pod = slot->occupant;
+        if (slot->done || (pod && pod->scheduled) || !is_to_come(planning, slot))
+            continue;
+        some = true;
+        if (pod && *refusal == '\0')
+            refusal = pod->unschedulable;
+    }
+    if (some)
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, *refusal ? "Unschedulable" : "Pending",
+                      *refusal ? refusal : "pods are being created and scheduled");
+    return some;
+}
+
 static void update_scheduled(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
@@ -151,16 +171,8 @@ static void update_scheduled(struct planning *planning)
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, planning->hold_reason, planning->hold_message);
         return;
     }
-    for (size_t i = 0; i < planning->crew.slot_count; i++) {
-        const struct slot *slot = &planning->crew.slots[i];
-        const struct pod_view *pod = slot->occupant;
-        if (slot->done || (pod && pod->scheduled) || !is_to_come(planning, slot))
-            continue;
-        bool refused = pod && *pod->unschedulable;
-        condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, refused ? "Unschedulable" : "Pending",
-                      refused ? pod->unschedulable : "pods are being created and scheduled");
+    if (some_have_no_node(planning))
         return;
-    }
     const char *growth = status_terminal(planning->next) ? NULL : queue_growth_waits(planning);
     if (growth)
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "GrowthQueued", growth);

@@ -258,6 +258,18 @@ Test(why, a_pod)
            "whether its node n1 is alive");
 }
 
+Test(why, a_pod_of_a_gang_for_which_there_is_no_node_before_those_that_would_fit)
+{
+    expect(JOB("", PENDING),
+           "[{'metadata':{'name':'digits-worker-0-1','labels':{'coxswain.dev/current':'true'}},'status':{'phase':"
+           "'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Schedulable','message':'Pod "
+           "ml/digits-worker-0-1 can possibly be assigned to n1'}]}},"
+           "{'metadata':{'name':'digits-worker-1-1','labels':{'coxswain.dev/current':'true'}},'status':{'phase':"
+           "'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'0/3 "
+           "nodes are unavailable: 3 Insufficient cpu.'}]}}]",
+           "[]", "digits waits for a node for pod digits-worker-1-1: 0/3 nodes are unavailable: 3 Insufficient cpu");
+}
+
 Test(why, the_newest_event_about_a_pod)
 {
     expect(JOB("", PENDING), "[" POD("},'status':{'phase':'Pending'}") "]",

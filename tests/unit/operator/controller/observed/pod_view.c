@@ -61,6 +61,21 @@ Test(pod_view, a_pod_with_scheduling_gates_is_gated_until_they_are_gone)
     }
 }
 
+Test(pod_view, volcano_finds_a_node_for_some_pods_of_a_gang_that_does_not_fit)
+{
+    static const char *const reasons[] = {"Schedulable", "Unschedulable"};
+    for (int i = 0; i < 2; i++) {
+        SCOPED_FREE char *text =
+            memory_format("{\"status\":{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":"
+                          "\"False\",\"reason\":\"%s\",\"message\":\"words\"}]}}",
+                          reasons[i]);
+        SCOPED_FREE struct pod_record *record = record_of(text);
+        struct pod_view view = pod_record_view(record, &(struct pod_room){0});
+        cr_expect_str_eq(view.unschedulable, i == 0 ? "" : "words");
+        cr_expect_not(view.scheduled);
+    }
+}
+
 #define LABELS(name, uid, incarnation)                                                                                 \
     "\"name\":\"" name "\",\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"" uid           \
     "\",\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"3\",\"coxswain.dev/incarnation\":\"" incarnation     \

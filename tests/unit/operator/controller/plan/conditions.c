@@ -25,6 +25,18 @@ Test(conditions, a_crew_that_waits_says_so_in_the_chiefs_words)
                      "waiting for worker 1: its state comes from worker 0");
 }
 
+Test(conditions, what_the_scheduler_says_of_any_pod_stands_there)
+{
+    for (int i = 0; i < 2; i++) {
+        scene.pods[i].ready = scene.pods[i].scheduled = false;
+        scene.pods[i].phase = POD_PENDING;
+    }
+    expect_plan("Scheduled:False=Pending");
+    scene.pods[1].unschedulable = "0/3 nodes are available";
+    expect_plan("Scheduled:False=Unschedulable (though worker 0 would find one)");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "0/3 nodes are available");
+}
+
 Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
 {
     scene.job.status.progress.examples_per_second = "5123.4";
