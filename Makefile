@@ -490,7 +490,7 @@ GPU_PROFILE ?= gpt2-124m
 gpu-profile: $(BUILD)/tests/gpu-bench ## with CUDA=1: where a step's time goes, by operation and shape, with TFLOP/s (GPU_PROFILE=resnet50)
 	@$< $(GPU_PROFILE) 0 0.9 profile
 
-.PHONY: check-cluster check-nodes check-classes check-kueue check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
+.PHONY: check-cluster check-nodes check-classes check-kueue check-schedulers check-s3 check-chart check-e2e check-e2e-smoke check-images check-workflows
 check-cluster: all $(BUILD)/tests/corpus-expand ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
@@ -502,6 +502,9 @@ check-classes: all ## what check-cluster has of training classes
 
 check-kueue: all ## jobs in the queues of the real Kueue manager, built from its Go module
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/cluster/kueue/test_kueue.sh tests/cluster/kueue/test_multikueue.sh
+
+check-schedulers: all ## gangs that the real schedulers of Volcano and the scheduler plugins place, built from their Go modules
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/cluster/schedulers/test_gangs.sh
 
 check-e2e: ## on two real nodes (root): images from the Dockerfile, chart, jobs; pods, operators, nodes and API server lost
 	@BUILD=$(abspath $(BUILD)) tests/e2e/check
