@@ -199,7 +199,8 @@ program_start kwok
 ((flaps == 3))
 verdict $? "a node flaps, which Kubernetes' controllers see" "$flaps of 3; $(kubectl describe node "$node" | tail -n 5)"
 expect steady readySummary 1/1 && [[ $(current steady 0) == "$kept" && $(status_of steady restarts.total) =~ ^0?$ ]]
-verdict $? "that costs its pod nothing" "$(k get pods -o wide; status_of steady restarts)"
+verdict $? "that costs its pod nothing" "$(k get pods -o wide; status_of steady restarts; k get pod "$kept" -o 'jsonpath={.spec.tolerations}{.status.conditions}'
+    k get events --field-selector reason=TaintManagerEviction)"
 [[ -z $(status_of steady controllerState.nodeFailures) ]]
 verdict $? "and the node is not blamed" "$(status_of steady controllerState)"
 k delete tj steady --wait=false >/dev/null
