@@ -50,7 +50,7 @@ def check_entry(entry: Entry, exported: jax.export.Exported, examples_are_alone:
     different = first_difference(entry, call(*entry.arguments), wanted)
     if different is not None:
         raise ExportError(
-            f"{entry.name}: {different} of the exported function differs from the original: does the loss function "
+            f"{entry.name}: {different} of the exported function differs from the original: does it "
             f"use random numbers without the seed key, or change something outside it?"
         )
     if len(entry.arguments) < 5 or len(entry.arguments[3]) < 2 or not examples_are_alone:

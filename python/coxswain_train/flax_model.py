@@ -27,6 +27,7 @@ def export_flax(
     example_target: ArrayLike,
     *,
     batch: int,
+    initialise: Callable[[nnx.Rngs], Any] | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
@@ -39,6 +40,9 @@ def export_flax(
     Variables of the type nnx.Param are trained. All others are state and must be float32, such as the running statistics of batch
     normalisations. The keys of random numbers are neither: at each call they are derived from the step's seed and the key's number
     among the module's. The module's train() and eval() switch dropout and statistics. It is not changed.
+
+    `initialise` is a function of nnx.Rngs that makes such a module. The program then has no weights: a job starts from the module that
+    is made with nnx.Rngs(training.seed).
     """
     structure, *parts = nnx.split(model, nnx.Param, nnx.RngState, ...)
     parameters, generators, state = parts
@@ -73,6 +77,12 @@ def export_flax(
         output, new = run(parameters, state, input, key, training)
         return loss(output, target), output.argmax(-1) == target if classes else None, new
 
+    def first_values(key: Any) -> Any:
+        assert initialise is not None
+        _, *parts = nnx.split(initialise(nnx.Rngs(key)), nnx.Param, nnx.RngState, ...)
+        first, _, kept = parts
+        return (first, kept) if jax.tree.leaves(state) else first
+
     export_jax(
         folder,
         step,
@@ -84,6 +94,7 @@ def export_flax(
         classes=classes,
         predict=predict,
         scores="logits" if targets.ndim == 1 and classes and getattr(loss, "__name__", "") == LOGIT_LOSS else None,
+        initialise=None if initialise is None else first_values,
         vocabularies=vocabularies,
         platforms=platforms,
     )

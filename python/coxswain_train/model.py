@@ -16,7 +16,7 @@ from coxswain_train.error import ExportError
 from coxswain_train.weights import Path
 
 if TYPE_CHECKING:
-    from coxswain_train.program import Inputs, Loss, Predict, Tree
+    from coxswain_train.program import Initialise, Inputs, Loss, Predict, Tree
 
 # A framework's module, and its class of models. Keras is first: with PyTorch as its backend, its models are PyTorch's, too.
 FRAMEWORKS = {"keras": ("keras", "Model"), "torch": ("torch.nn", "Module"), "flax": ("flax.nnx", "Module")}
@@ -55,6 +55,7 @@ def export(
     classes: int | None = None,
     predict: Predict | None = None,
     scores: str | None = None,
+    initialise: Initialise | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None: ...
@@ -68,6 +69,7 @@ def export(
     *,
     batch: int,
     channels_first: bool = False,
+    initialise: Callable[[Any], Any] | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None: ...

@@ -32,7 +32,7 @@ NAME_MAX = 95  # bytes
 INPUTS_MAX = 16
 INPUT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 VOCABULARY_MAX = 2**31 - 1
-FILES = {"lossAndGradients": "loss_and_gradients", "evaluate": "evaluate", "predict": "predict"}
+FILES = {"lossAndGradients": "loss_and_gradients", "evaluate": "evaluate", "predict": "predict", "initialise": "initialise"}
 # What XLA compiles itself. Other custom calls are functions of jaxlib, which the worker does not have.
 CUSTOM_CALLS = {"ApproxTopK", "Sharding"}
 
@@ -40,6 +40,7 @@ Tree = Any  # a pytree of float32 arrays
 Inputs = Any  # one array of examples, or a dict or tuple of such arrays, which may hold others
 Loss = Callable[[Tree, Tree, Any, jax.Array, jax.Array, bool], tuple[jax.Array, jax.Array | None, Tree]]
 Predict = Callable[[Tree, Tree, Any], jax.Array]
+Initialise = Callable[[jax.Array], Any]  # parameters, or a tuple of parameters and state
 Arrays = list[Any]
 
 
@@ -181,6 +182,7 @@ def export_jax(
     classes: int | None = None,
     predict: Predict | None = None,
     scores: str | None = None,
+    initialise: Initialise | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
@@ -199,7 +201,13 @@ def export_jax(
 
     `predict(parameters, state, input)` returns the output, [batch, ...] of float32 or int32. If it is a float for each of the
     classes of an example's one target, `scores` may say what: "logits" or "probabilities". Then the worker's --predict names the
-    most probable classes. The files of `platforms` ("cpu", "cuda", "tpu") differ only
+    most probable classes.
+
+    `initialise(seed_key)` returns parameters like `parameters`, or, if there is state, a tuple of such parameters and state. The program then
+    has no weights: a job starts from what this function gives for jax.random.key(training.seed), so that jobs with other seeds start
+    elsewhere. The values of `parameters` and `state` only serve to check the export.
+
+    The files of `platforms` ("cpu", "cuda", "tpu") differ only
     where JAX lowers an operation in another way; the first one's are those that the program names.
     """
     first_parameters, first_state = named_tensors(parameters, "parameter"), named_tensors(state, "state")
@@ -278,12 +286,23 @@ def export_jax(
     ]
     if predict is not None:
         entries.append(Entry("predict", output, (*values, inputs), ["output"]))
+    if initialise is not None:
+        entries.append(
+            Entry(
+                "initialise",
+                initialising(initialise, first_parameters, first_state),
+                (np.array([0, 1], np.uint32),),
+                [*first_parameters, *first_state],
+            )
+        )
     local = jax.export.default_export_platform()
     artifacts = {(entry.name, platform): export_entry(entry, platform) for entry in entries for platform in platforms}
     for entry in entries:
         exported = artifacts.get((entry.name, local)) or export_entry(entry, local)
         # Statistics of a batch, and so the gradients, may depend on all its examples.
         check_entry(entry, exported, examples_are_alone=entry.name == "evaluate" or not first_state)
+        if entry.name == "initialise":
+            check_seed(exported)
     document: dict[str, Any] = {
         "format": FORMAT if "input" in described else FORMAT_INPUTS,
         "batch": batch,
@@ -292,11 +311,41 @@ def export_jax(
         **described,
         "target": {"type": targets.dtype.name, "shape": list(targets.shape[1:])} | ({"classes": classes} if classes else {}),
         "entries": {entry.name: {"file": FILES[entry.name] + ".mlirbc"} for entry in entries},
-        "weights": "weights.safetensors",
     }
+    if initialise is None:
+        document["weights"] = "weights.safetensors"
     if predict is not None:
         document["entries"]["predict"]["output"] = output_field(artifacts["predict", platforms[0]].out_avals[0], targets, classes, scores)
     write_program(Path(folder), document, artifacts, platforms, {**first_parameters, **first_state})
+
+
+def initialising(function: Initialise, parameters: dict[str, Any], state: dict[str, Any]) -> Callable[..., Any]:
+    """Returns the function of two words that gives the first values of all parameters, then of all state."""
+
+    def first_values(seed: Any) -> Any:
+        made = function(jax.random.wrap_key_data(seed, impl="threefry2x32"))
+        if state and not (isinstance(made, tuple) and len(made) == 2):
+            raise ExportError("there is state, so initialise must return a tuple of parameters and state")
+        first_parameters, first_state = made if state else (made, None)
+        return like(first_parameters, parameters, "parameter"), like(first_state, state, "state")
+
+    def like(tree: Tree, wanted: dict[str, Any], kind: str) -> Arrays:
+        got = named_tensors(tree, f"initialise: {kind}")
+        for name in got.keys() | wanted.keys():
+            shapes = [list(np.shape(of[name])) if name in of else "missing" for of in (got, wanted)]
+            if shapes[0] != shapes[1]:
+                raise ExportError(f"{kind} {name} is {shapes[0]} in what initialise returns, but {shapes[1]} in what is exported")
+        return [got[name] for name in wanted]
+
+    return first_values
+
+
+def check_seed(exported: jax.export.Exported) -> None:
+    """Refuses a function that gives the same values for two seeds, so that a sweep over seeds would train one model again and again."""
+    call = jax.jit(exported.call)
+    first, other = (jax.tree.leaves(call(np.array([0, seed], np.uint32))) for seed in (1, 2))
+    if all(np.array_equal(a, b) for a, b in zip(first, other, strict=True)):
+        raise ExportError("initialise gives the same values for two seeds: draw them with the key that it gets")
 
 
 def output_field(output: Any, targets: NDArray[Any], classes: int | None, scores: str | None) -> dict[str, Any]:
@@ -340,8 +389,9 @@ def write_program(
             file = f"{FILES[name]}.{platform}.mlirbc"
             entry.setdefault("platforms", {})[platform] = file
         (folder / file).write_bytes(exported.mlir_module_serialized)
-    arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
-    (folder / document["weights"]).write_bytes(save(arrays))
+    if "weights" in document:
+        arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
+        (folder / document["weights"]).write_bytes(save(arrays))
     text = json.dumps(document, indent=2) + "\n"
     shapes_in_lines = re.sub(r"\[[\d,\s]*\]", lambda shape: "".join(shape[0].split()).replace(",", ", "), text)
     (folder / "program.json").write_text(shapes_in_lines)

@@ -178,3 +178,16 @@ def test_a_module_itself(tmp_path: pathlib.Path) -> None:
 def test_mistakes_with_a_module(tmp_path: pathlib.Path, loss: Any, target: Any, message: str) -> None:
     with pytest.raises(ExportError, match=message):
         export(tmp_path, Digits(nnx.Rngs(0)), loss, np.ones((4, 4), "f"), target, batch=4)
+
+
+def test_a_module_is_made_from_the_seed(tmp_path: pathlib.Path) -> None:
+    losses = optax.losses.softmax_cross_entropy_with_integer_labels
+    values, classes = random.random((4, 4), np.float32), np.array([0, 2, 1, 2], "i")
+    export(tmp_path, Digits(nnx.Rngs(0)), losses, values, classes, batch=4, initialise=Digits)
+    exported, made = Program(tmp_path), Digits(nnx.Rngs(9))
+    assert "weights" not in exported.document
+    first = exported.initialise(9)
+    assert first.keys() == exported.shapes("parameters").keys() | exported.shapes("state").keys()
+    np.testing.assert_allclose(first["first.kernel"], made.first.kernel[...], rtol=1e-6)
+    np.testing.assert_allclose(first["out.kernel"], made.out.kernel[...], rtol=1e-6)
+    assert (first["norm.var"] == 1).all() and (first["norm.mean"] == 0).all()

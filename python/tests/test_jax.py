@@ -229,6 +229,26 @@ def test_a_file_for_each_platform(tmp_path: pathlib.Path) -> None:
     assert len(program.run("evaluate", INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f"))) == 2
 
 
+def drawn(key: Any) -> Any:
+    keys = jax.random.split(key)
+    hidden = {"kernel": jax.random.normal(keys[0], (WIDTH, HIDDEN)), "bias": jnp.zeros(HIDDEN)}
+    return {"hidden": hidden, "out": [jax.random.uniform(keys[1], (HIDDEN, CLASSES))]}, {"norm": {"mean": jnp.full(HIDDEN, 0.25)}}
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**40 + 5])
+def test_first_values_are_those_of_the_key(tmp_path: pathlib.Path, seed: int) -> None:
+    program = exported(tmp_path, initialise=drawn)
+    assert "weights" not in program.document and not (tmp_path / "weights.safetensors").exists()
+    assert program.document["entries"]["initialise"] == {"file": "initialise.mlirbc"}
+    with jax.enable_x64(True):
+        key = jax.random.key(seed, impl="threefry2x32")
+    parameters, state = drawn(key)
+    wanted = {"hidden.bias": parameters["hidden"]["bias"], "hidden.kernel": parameters["hidden"]["kernel"], "out.0": parameters["out"][0], "norm.mean": state["norm"]["mean"]}
+    assert_close(program.initialise(seed), wanted, 1e-6)
+    total, _ = program.run("evaluate", INPUT[:BATCH], TARGET[:BATCH], np.ones(BATCH, "f"))
+    assert np.isfinite(total)
+
+
 def mean_loss(*arguments: Any) -> Any:
     losses, hits, state = loss(*arguments)
     return losses.mean(), hits, state
@@ -236,6 +256,16 @@ def mean_loss(*arguments: Any) -> Any:
 
 def no_new_state(*arguments: Any) -> Any:
     return *loss(*arguments)[:2], {}
+
+
+def no_state(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+    return losses_of(outputs(parameters, STATE, input), target), None, state
+
+
+def unseeded(key: Any) -> Any:
+    parameters, state = drawn(key)
+    parameters["hidden"]["kernel"] += np.random.default_rng().random(dtype=np.float32)
+    return parameters, state
 
 
 def factorised(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
@@ -298,6 +328,11 @@ def infinite(*arguments: Any) -> Any:
         ({"predict": lambda *_: jnp.zeros((4, 0))}, r"predict returns \[4, 0\]; at most 8 dimensions"),
         ({"predict": lambda *_: jnp.zeros(4, bool)}, "predict returns bool, but must return float32 or int32"),
         ({"predict": lambda *_: jnp.zeros((4, 2)), "scores": "logits"}, "one for each class of one target"),
+        ({"initialise": lambda key: drawn(key)[0]}, "initialise must return a tuple of parameters and state"),
+        ({"initialise": lambda key: (drawn(key)[0], {})}, r"state norm.mean is missing in what initialise returns, but \[7\]"),
+        ({"initialise": drawn, "state": {"norm": {"mean": np.zeros((), "f")}}, "function": no_state}, r"norm.mean is \[7\] in what initialise"),
+        ({"initialise": lambda key: (PARAMETERS, STATE)}, "initialise gives the same values for two seeds"),
+        ({"initialise": unseeded}, "initialise: hidden.kernel of the exported function differs from the original"),
         ({"predict": outputs, "scores": "odds"}, 'must be "logits" or "probabilities"'),
     ],
 )

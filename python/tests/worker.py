@@ -17,19 +17,27 @@ Array = NDArray[Any]
 class Program:
     def __init__(self, folder: pathlib.Path) -> None:
         self.document = json.loads((folder / "program.json").read_text())
-        self.weights = load_file(folder / self.document["weights"])
         self.folder = folder
+        self.weights = load_file(folder / self.document["weights"]) if "weights" in self.document else self.initialise(1)
 
     def shapes(self, kind: str) -> dict[str, list[int]]:
         return {tensor["name"]: tensor["shape"] for tensor in self.document[kind]}
 
+    def initialise(self, seed: int) -> dict[str, Array]:
+        """Returns the first values of parameters and state for a seed."""
+        words = np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
+        names = [name for kind in ("parameters", "state") for name in self.shapes(kind)]
+        return dict(zip(names, self.call("initialise", words), strict=True))
+
     def run(self, entry: str, *further: Array) -> list[Array]:
         """Calls a function with the first values of all parameters and state, then `further`."""
+        return self.call(entry, *(self.weights[name] for kind in ("parameters", "state") for name in self.shapes(kind)), *further)
+
+    def call(self, entry: str, *values: Array) -> list[Array]:
         client = jax.extend.backend.get_backend("cpu")
         artifact = (self.folder / self.document["entries"][entry]["file"]).read_bytes()
         executable = client.compile_and_load(artifact, client.devices()[:1])
-        tensors = [self.weights[name] for kind in ("parameters", "state") for name in self.shapes(kind)]
-        arguments = [jax.device_put(value, client.devices()[0]) for value in (*tensors, *further)]
+        arguments = [jax.device_put(value, client.devices()[0]) for value in values]
         results = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
         return [np.asarray(result[0]) for result in results]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes are either a program's document with all tensors inside its layout, inputs with names that fill an example,
- * and an output whose scores are one for each class, or an error.
+ * an output whose scores are one for each class, and a start if there are weights, or an error.
  */
 #include <stdlib.h>
 
@@ -40,6 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (output != NULL && (output->rank > OUTPUT_RANK_MAX || output->elements != elements || elements < 1))
         abort();
     if (output != NULL && output->meaning != OUTPUT_VALUES && elements != format->classes)
+        abort();
+    if (program_weights(program) != NULL && !program_has_start(program))
         abort();
     program_free(program);
     return 0;

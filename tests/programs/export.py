@@ -3,6 +3,8 @@
 
     export.py mlp FOLDER BATCH      a JAX function, 28x28 digits
     export.py wide FOLDER BATCH     the same, of many parameters at odd places
+    export.py seeded FOLDER BATCH   the same, which draws its first weights from the job's seed
+    export.py start WEIGHTS SEED    how far these weights are from those that JAX itself draws with this seed
     export.py keras FOLDER BATCH    a Keras model with convolutions, batch normalisation and dropout
     export.py towers FOLDER BATCH   a recommender of three inputs: a user, an item and a price
     export.py towers-data           the arrays that it learns from, users.npy, items.npy, prices.npy and bought.npy, and as
@@ -78,7 +80,18 @@ def example(batch):
     return images, random.integers(0, CLASSES, batch).astype(np.int32)
 
 
-def export_mlp(folder, batch, width=WIDTH):
+def drawn(key):
+    keys, first = jax.random.split(key), first_parameters()
+    kernels = {name: jax.random.normal(key, first[name]["kernel"].shape) * 0.05 for key, name in zip(keys, first)}
+    return {name: {"kernel": kernel, "bias": first[name]["bias"]} for name, kernel in kernels.items()}
+
+
+def print_start(weights, seed):
+    wanted = jax.tree.leaves(drawn(jax.random.key(seed)))
+    print(max(float(jnp.abs(a - b).max()) for a, b in zip(jax.tree.leaves(coxswain_train.load(weights, first_parameters())), wanted)))
+
+
+def export_mlp(folder, batch, width=WIDTH, initialise=None):
     images, classes = example(batch)
     coxswain_train.export(
         folder,
@@ -89,6 +102,7 @@ def export_mlp(folder, batch, width=WIDTH):
         batch=batch,
         classes=CLASSES,
         predict=most_probable,
+        initialise=initialise,
         platforms=PLATFORMS,
     )
 
@@ -444,6 +458,10 @@ def print_losses(images_path, labels_path, steps, rate):
 if __name__ == "__main__":
     if sys.argv[1] == "mlp":
         export_mlp(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "seeded":
+        export_mlp(sys.argv[2], int(sys.argv[3]), initialise=drawn)
+    elif sys.argv[1] == "start":
+        print_start(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "towers":
         export_towers(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "towers-data":

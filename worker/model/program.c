@@ -28,8 +28,8 @@
 _Static_assert(EXAMPLE_RANK_MAX == XLA_RANK_MAX - 1, "a call's argument has one dimension more than an example");
 
 /* In the order of enum program_use. */
-enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_PREDICT, ENTRY_COUNT };
-static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate", "predict"};
+enum entry { ENTRY_TRAIN, ENTRY_EVALUATE, ENTRY_PREDICT, ENTRY_INITIALISE, ENTRY_COUNT };
+static const char *const entry_names[ENTRY_COUNT] = {"lossAndGradients", "evaluate", "predict", "initialise"};
 
 struct program {
     struct json *document; /* NULL: the program is of layers */
@@ -40,6 +40,7 @@ struct program {
     struct xla_value inputs[EXAMPLE_INPUTS_MAX], target, output; /* of a whole call */
     struct output_format output_format;
     bool predicts; /* there is an output */
+    bool initialises;
     int64_t batch;
     unsigned uses;
     const char *platform; /* that the artifacts were read for; NULL: the program is of layers and has none */
@@ -284,6 +285,7 @@ static int parse_document(struct program *program, struct error *error)
         return wrong(error, "batch", "from 1 to 65536 examples");
     if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0 || parse_output(program, error) < 0)
         return -1;
+    program->initialises = json_at(program->document, "entries.initialise") != NULL;
     if (2 * program->layout.tensor_count + program->format.input_count + 7 > XLA_VALUES_MAX)
         return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": too many tensors");
     return 0;
@@ -410,7 +412,10 @@ static int read_artifacts(struct program *program, const char *folder, struct er
     SCOPED_BUFFER path = BUFFER_INIT(PATH_MAX);
     char member[80];
     if (program->uses == PROGRAM_USES_ALL)
-        program->uses = PROGRAM_TRAINS | PROGRAM_EVALUATES | (program->predicts ? PROGRAM_PREDICTS : 0);
+        program->uses =
+            PROGRAM_TRAINS | PROGRAM_EVALUATES | PROGRAM_INITIALISES | (program->predicts ? PROGRAM_PREDICTS : 0);
+    if (!program->initialises || program_weights(program) != NULL)
+        program->uses &= ~(unsigned)PROGRAM_INITIALISES;
     if (is_used(program, ENTRY_PREDICT) && !program->predicts)
         return wrong(error, OUTPUT, "the form of what predict gives; export the program with such a function");
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
@@ -483,6 +488,16 @@ int64_t program_batch(const struct program *program)
     return program->batch;
 }
 
+unsigned program_uses(const struct program *program)
+{
+    return program->uses;
+}
+
+bool program_has_start(const struct program *program)
+{
+    return program->initialises || program_weights(program) != NULL;
+}
+
 const char *program_weights(const struct program *program)
 {
     return json_string_at(program->document, "weights", NULL);
@@ -513,7 +528,9 @@ static int try_out(struct program *program, struct error *error)
     if (is_used(program, ENTRY_EVALUATE) && program_run(program, &call, error) < 0)
         return -1;
     call.outputs = outputs;
-    return is_used(program, ENTRY_PREDICT) ? program_run(program, &call, error) : 0;
+    if (is_used(program, ENTRY_PREDICT) && program_run(program, &call, error) < 0)
+        return -1;
+    return is_used(program, ENTRY_INITIALISE) ? program_initialise(program, 0, parameters, error) : 0;
 }
 
 void program_set_environment(int threads)
@@ -561,10 +578,12 @@ static int blame(const struct program *program, enum entry entry, struct error *
 static int64_t result_bytes(const struct program *program, enum entry entry)
 {
     int64_t said = xla_executable_memory(program->executables[entry]).results;
-    int64_t elements = entry == ENTRY_TRAIN     ? program->layout.elements
-                       : entry == ENTRY_PREDICT ? xla_value_elements(&program->output)
-                                                : 0;
-    return said > 0 ? said : elements * (int64_t)sizeof(float);
+    const int64_t elements[ENTRY_COUNT] = {
+        [ENTRY_TRAIN] = program->layout.elements,
+        [ENTRY_PREDICT] = xla_value_elements(&program->output),
+        [ENTRY_INITIALISE] = program->layout.elements,
+    };
+    return said > 0 ? said : elements[entry] * (int64_t)sizeof(float);
 }
 
 /* The bytes of the examples of one call: inputs and targets. */
@@ -970,4 +989,32 @@ int program_run(struct program *program, const struct program_call *call, struct
 bool program_overlaps(const struct program *program)
 {
     return !xla_client_shares_memory(program->client);
+}
+
+/* The executable's only argument is kept for it. */
+static int run_initialise(struct program *program, const struct xla_kept *seed, float *ret_values, struct error *error)
+{
+    SCOPED_FREE struct xla_value *results = memory_allocate(program->layout.tensor_count, sizeof *results);
+    unsigned count = append_tensors(program, ret_values, results);
+    struct xla_run *run = NULL;
+    int result = xla_run_new(program->executables[ENTRY_INITIALISE], seed, NULL, 0, &run, error) < 0 ||
+                         xla_run_start(run, error) < 0 || xla_run_finish(run, results, count, error) < 0
+                     ? -1
+                     : 0;
+    xla_run_free(run);
+    return result;
+}
+
+int program_initialise(struct program *program, uint64_t seed, float *ret_values, struct error *error)
+{
+    uint32_t words[2] = {(uint32_t)(seed >> 32), (uint32_t)seed};
+    const struct xla_value value = {.type = XLA_UINT32, .rank = 1, .shape = {2}, .data = words};
+    struct xla_kept *kept = NULL;
+    if (program->executables[ENTRY_INITIALISE] == NULL)
+        return error_set(error, ERROR_INTERNAL, "internal error: a program is run before it is compiled");
+    int result = xla_kept_new(program->client, 0, &value, 1, &kept, error);
+    if (result == 0)
+        result = run_initialise(program, kept, ret_values, error);
+    xla_kept_free(kept);
+    return result < 0 ? error_wrap(error, "program %s", entry_names[ENTRY_INITIALISE]) : 0;
 }

@@ -4,7 +4,8 @@
  * names (docs/programs.md), or they are written from the job's layers (lowering.h). The trainer opens it; a graph then runs
  * it through XLA (graph_options.program), and code that uses the graph sees no difference.
  *
- * A program may have functions to train, to evaluate and to predict. A process reads and compiles only those that it uses.
+ * A program may have functions to train, to evaluate, to predict and to compute the first values of its parameters. A process reads and
+ * compiles only those that it uses.
  *
  * Life cycle: program_open reads the document, or program_from_layers translates a model; program_open_engine opens the PJRT
  * plugin; program_compile or program_load makes the functions ready, once, before the first pass; program_free last, after the
@@ -33,11 +34,12 @@ struct xla_kept;
 struct xla_options;
 
 /* The functions of a program; a set of them is the sum of these bits. */
-enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS = 4 };
-#define PROGRAM_USES_MAX 7
+enum program_use { PROGRAM_TRAINS = 1, PROGRAM_EVALUATES = 2, PROGRAM_PREDICTS = 4, PROGRAM_INITIALISES = 8 };
+#define PROGRAM_USES_MAX 15
 #define PROGRAM_USES_ALL 0 /* all that the program has */
 
-/* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`. If the document names files for
+/* Reads and checks program.json in `folder`, and reads the files of the functions in the set `uses`, from which PROGRAM_INITIALISES is left
+ * out if the program has no such function, or has weights to start from. If the document names files for
  * `platform` ("cpu", "tpu", "cuda"; it must outlive the program), these are read; if not, the files that it names first. ERROR_INVALID says
  * which member of program.json is wrong and what it should be. */
 int program_open(const char *folder, unsigned uses, const char *platform, struct program **ret_program,
@@ -59,6 +61,10 @@ const struct example_format *program_example_format(const struct program *progra
 int64_t program_batch(const struct program *program);
 /* Returns the format of the results of the function that predicts; NULL if the program has no such function. */
 const struct output_format *program_output_format(const struct program *program);
+/* Returns the functions that program_open has read. */
+unsigned program_uses(const struct program *program);
+/* Returns whether the program says with which values its parameters start: it has weights, or a function that computes them. */
+bool program_has_start(const struct program *program);
 /* Returns the name, relative to the folder, of the safetensors file with the initial values; NULL if there is none. */
 const char *program_weights(const struct program *program);
 
@@ -125,5 +131,9 @@ void program_pending_free(struct program_pending *pending);
 bool program_overlaps(const struct program *program);
 /* Frees the parameters that calls have kept on a device; *kept is NULL afterwards. Before the program is freed. */
 void program_drop_kept(struct xla_kept **kept);
+
+/* Computes the first values of parameters and state from a seed: program_layout()->elements. The program must have been opened for
+ * PROGRAM_INITIALISES, and compiled. */
+int program_initialise(struct program *program, uint64_t seed, float *ret_values, struct error *error);
 
 #endif

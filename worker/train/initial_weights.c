@@ -252,3 +252,16 @@ int initial_weights_load(struct training_state *state, const struct parameter_la
     free(loading.origins);
     return result;
 }
+
+int initial_weights_compute(struct training_state *state, struct program *program, struct error *error)
+{
+    float *values = state->host.parameters;
+    if (program_initialise(program, (uint64_t)state->progress.seed, values, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < state->layout.tensor_count; i++) {
+        const struct parameter_tensor *tensor = &state->layout.tensors[i];
+        if (finite_values_check(values + tensor->offset, 0, tensor->elements, error) < 0)
+            return error_wrap(error, "program initialise: %s", tensor->name);
+    }
+    return training_state_to_device(state, error);
+}

@@ -129,6 +129,8 @@ static void tell_source(const struct ps_chief *chief, const struct recovery_sour
         report_say(chief->trainer->report, "resumes from the checkpoint of step %lld", (long long)source->step);
     else if (init)
         report_say(chief->trainer->report, "starts from the weights in %s", init);
+    else if (restoring_initialises(chief->trainer))
+        report_say(chief->trainer->report, RESTORING_INITIALISES, (long long)chief->trainer->job->training.seed);
 }
 
 static void warn_of_losses(const struct ps_chief *chief, const struct recovery_source *source,

@@ -20,6 +20,17 @@
 
 /* ---------------------------------------------------------------- starting */
 
+static int load_file(const struct trainer *trainer, struct training_state *state, struct error *error)
+{
+    struct safetensors_file file;
+    int result = safetensors_open(trainer->files.init_path, &file, error);
+    if (result == 0) {
+        result = initial_weights_load(state, graph_layout(trainer->graph), &file, error);
+        safetensors_close(&file);
+    }
+    return result < 0 ? error_wrap(error, "init.path %s", trainer->files.init_path) : 0;
+}
+
 static int start_afresh(struct trainer *trainer, struct variables *variables, struct error *error)
 {
     const struct parameter_layout *layout = graph_layout(trainer->graph);
@@ -28,19 +39,15 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
     if (training_state_init(&state, trainer->device, layout, &none, trainer->job->training.seed, error) < 0)
         return -1;
     int result = 0;
-    if (trainer->files.init_path) {
-        struct safetensors_file file;
-        result = safetensors_open(trainer->files.init_path, &file, error);
-        if (result == 0) {
-            result = initial_weights_load(&state, layout, &file, error);
-            safetensors_close(&file);
-        }
-    }
+    if (trainer->files.init_path)
+        result = load_file(trainer, &state, error);
+    else if (restoring_initialises(trainer))
+        result = initial_weights_compute(&state, trainer->xla.program, error);
     const struct ticket_set nothing = {0};
     if (result == 0)
         variables_start(variables, state.host.parameters, &nothing, 0);
     training_state_release(&state);
-    return result < 0 ? error_wrap(error, "init.path %s", trainer->files.init_path) : 0;
+    return result;
 }
 
 /* A tensor of the model under the name it has in a checkpoint; `slot` NULL: the parameter itself. */

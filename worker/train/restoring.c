@@ -10,6 +10,7 @@
 #include "worker/checkpoint/bucket.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/model/program.h"
 #include "worker/train/finished_examples.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/resumed_order.h"
@@ -77,6 +78,22 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     if (result < 0)
         return error_wrap(error, "init.path %s", trainer->files.init_path);
     report_say(trainer->report, "starts from the weights in %s", trainer->files.init_path);
+    return 0;
+}
+
+bool restoring_initialises(const struct trainer *trainer)
+{
+    return trainer->files.init_path == NULL && trainer->xla.program != NULL &&
+           !program_is_of_layers(trainer->xla.program);
+}
+
+static int start_from_seed(struct trainer *trainer, struct error *error)
+{
+    if (!restoring_initialises(trainer))
+        return 0; /* training_state_init has drawn them */
+    if (initial_weights_compute(&trainer->state, trainer->xla.program, error) < 0)
+        return -1;
+    report_say(trainer->report, RESTORING_INITIALISES, (long long)trainer->state.progress.seed);
     return 0;
 }
 
@@ -202,7 +219,7 @@ static int start_from_init(struct trainer *trainer, struct error *error)
     if (restoring_open_init(trainer, &found, &image, error) < 0)
         return -1;
     if (!found)
-        return trainer->files.init_path ? start_from_file(trainer, error) : 0;
+        return trainer->files.init_path ? start_from_file(trainer, error) : start_from_seed(trainer, error);
     int result = take_state(trainer, &image, RESTORING_FORK_ADVICE, error);
     if (result == 0)
         report_say(trainer->report, RESTORING_FORKS, (long long)image.manifest.step, trainer->files.init_path);

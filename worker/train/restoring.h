@@ -18,7 +18,11 @@
  * checkpoint does not fit. */
 #define RESTORING_FORKS "goes on from step %lld of another job, the checkpoint %s"
 #define RESTORING_FORK_ADVICE "a job can go on only from one of the same model and optimizer"
+/* Says which first values the job's program has computed (argument: the seed). */
+#define RESTORING_INITIALISES "starts from the program's initialise with training.seed %lld"
 
+/* Returns whether the job's program computes the first values of a run that starts without a checkpoint. */
+bool restoring_initialises(const struct trainer *trainer);
 /* Fills the trainer's state. For strategy_calls.restore. */
 int restoring_state(void *trainer, struct error *error);
 /* Opens the newest whole checkpoint if the job has a store. If there is none, *ret_found is false;

@@ -58,6 +58,15 @@ static unsigned tpus_for(const struct trainer *trainer, unsigned uses)
     return trainer->identity->pjrt_cpu_devices > 0 || (trainer->identity->pjrt_plugin == NULL && here.length > 0);
 }
 
+/* Returns what this process computes of a program. First values are computed where the state is; servers compute nothing else. */
+static unsigned uses_of(const struct trainer *trainer)
+{
+    bool serves = trainer->crew.part == CREW_SERVES;
+    bool has_state = serves || (trainer->crew.part == CREW_TRAINS && !trainer_serves_parameters(trainer));
+    unsigned first = has_state && trainer->files.init_path == NULL ? PROGRAM_INITIALISES : 0;
+    return first | (serves && first != 0 ? 0 : PROGRAM_TRAINS | PROGRAM_EVALUATES);
+}
+
 int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct error *error)
 {
     const struct model_spec *model = &trainer->job->model;
@@ -71,8 +80,9 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
         program_open(folder, uses, xla_options_platform(&options), &trainer->xla.program, error) < 0 ||
         take_weights(trainer, folder, error) < 0)
         return error_wrap(error, "model.program");
-    if (trainer->crew.part != CREW_SERVES &&
-        compilation_run(trainer, folder, uses, &options, trainer_threads(trainer), error) < 0)
+    bool computes =
+        trainer->crew.part != CREW_SERVES || (program_uses(trainer->xla.program) & PROGRAM_INITIALISES) != 0;
+    if (computes && compilation_run(trainer, folder, uses, &options, trainer_threads(trainer), error) < 0)
         return -1;
     program_drop_artifacts(trainer->xla.program);
     return 0;
@@ -80,7 +90,13 @@ int trainer_open_program_for(struct trainer *trainer, unsigned uses, struct erro
 
 int trainer_open_program(struct trainer *trainer, struct error *error)
 {
-    return trainer_open_program_for(trainer, PROGRAM_TRAINS | PROGRAM_EVALUATES, error);
+    if (trainer_open_program_for(trainer, uses_of(trainer), error) < 0)
+        return -1;
+    if (trainer->xla.program == NULL || trainer->files.init_path != NULL || program_has_start(trainer->xla.program))
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "model.program: program.json has neither weights nor entries.initialise, so that its parameters "
+                     "have no first values; export it with one of them, or set init.path");
 }
 
 /* A call takes a logical shard, and the shards are those of the checkpoint that the run goes on from. */

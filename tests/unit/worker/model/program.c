@@ -133,6 +133,33 @@ static const struct lie lies[] = {
      "entries.predict.output.scores: must be left out, unless"},
 };
 
+Test(program, a_start_is_weights_or_a_function_that_computes_them)
+{
+    static const struct {
+        const char *from, *to;
+        bool starts;
+    } changes[] = {
+        {"", "", true},
+        {"\"weights\"", "\"others\"", false},
+        {"\"weights\"", "\"initialise\"", false},
+        {"\"entries\":{", "\"entries\":{\"initialise\":{\"file\":\"i\"},", true},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        struct program *program;
+        struct error error = ERROR_INIT;
+        char text[2048];
+        const char *place = strstr(GOOD, changes[i].from);
+        cr_assert_not_null(place);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - GOOD), GOOD, changes[i].to,
+                 place + strlen(changes[i].from));
+        if (i == 3) /* not the weights */
+            memcpy(strstr(text, "weights"), "nothing", 7);
+        cr_assert_eq(program_parse(text, strlen(text), &program, &error), 0, "%s", error.message);
+        cr_expect_eq(program_has_start(program), changes[i].starts, "%s", changes[i].to);
+        program_free(program);
+    }
+}
+
 Test(program, a_document_without_predict_has_no_output)
 {
     struct program *program;

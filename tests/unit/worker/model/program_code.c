@@ -36,6 +36,7 @@ static struct xla_memory memory_of_next[3];
 static unsigned next_memory;
 static unsigned device_of_last;   /* call */
 static char artifact_of_last[16]; /* compilation */
+static uint32_t seed_of_last[2];  /* of a run whose only argument is kept */
 
 int xla_client_open(const struct xla_options *options, struct xla_client **ret_client, struct error *error)
 {
@@ -119,7 +120,9 @@ struct xla_memory xla_executable_memory(const struct xla_executable *executable)
 int xla_kept_new(struct xla_client *client, unsigned device, const struct xla_value *arguments, unsigned argument_count,
                  struct xla_kept **ret_kept, struct error *error)
 {
-    (void)client, (void)arguments, (void)error;
+    (void)client, (void)error;
+    if (argument_count == 1 && arguments[0].type == XLA_UINT32 && xla_value_elements(&arguments[0]) == 2)
+        memcpy(seed_of_last, arguments[0].data, sizeof seed_of_last);
     *ret_kept = memory_allocate(1, sizeof **ret_kept);
     **ret_kept = (struct xla_kept){.device = device, .count = argument_count};
     kept++;
@@ -169,7 +172,10 @@ int xla_run_start(struct xla_run *run, struct error *error)
 
 int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error)
 {
-    (void)results, (void)result_count, (void)error;
+    (void)error;
+    for (unsigned i = 0; i < result_count && result_count == 3; i++) /* what initialises: parameters, then state */
+        for (int64_t value = 0; value < xla_value_elements(&results[i]); value++)
+            ((float *)results[i].data)[value] = (float)(i + 1);
     note('F', run);
     return 0;
 }
@@ -498,4 +504,62 @@ Test(program_code, results_are_counted_also_where_the_plugin_does_not_say)
 {
     struct xla_memory nothing = {0};
     cr_expect_eq(call_bytes(nothing, nothing), (3 + 18 + 1) * 4 + COPIES);
+}
+
+#define STARTS                                                                                                         \
+    "{\"format\":\"coxswain-program/1\",\"batch\":4,"                                                                  \
+    "\"parameters\":[{\"name\":\"kernel\",\"shape\":[6,3]},{\"name\":\"scale\",\"shape\":[]}],"                        \
+    "\"state\":[{\"name\":\"mean\",\"shape\":[3]}],"                                                                   \
+    "\"input\":{\"type\":\"float32\",\"shape\":[6]},\"target\":{\"type\":\"int32\",\"shape\":[],\"classes\":3},"       \
+    "\"entries\":{\"evaluate\":{\"file\":\"code\"},\"initialise\":{\"file\":\"start\"}}"
+
+/* Opens a program with that document in a folder of its own. */
+static struct program *open_to_start(const char *document, unsigned uses)
+{
+    char folder[] = "/tmp/program-XXXXXX";
+    struct program *program;
+    struct error error = ERROR_INIT;
+    cr_assert_not_null(mkdtemp(folder));
+    write_file(folder, "program.json", document);
+    write_file(folder, "code", "artifact");
+    write_file(folder, "start", "first values");
+    cr_assert_eq(program_open(folder, uses, "cpu", &program, &error), 0, "%s", error.message);
+    remove_file(folder, "program.json");
+    remove_file(folder, "code");
+    remove_file(folder, "start");
+    rmdir(folder);
+    return program;
+}
+
+Test(program_code, a_program_computes_its_first_values_from_the_seed)
+{
+    float values[3 + 18 + 1];
+    struct error error = ERROR_INIT;
+    struct program *program = open_to_start(STARTS "}", PROGRAM_EVALUATES | PROGRAM_INITIALISES);
+    cr_expect_eq(program_uses(program), PROGRAM_EVALUATES | PROGRAM_INITIALISES);
+    cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0);
+    cr_expect_eq(program_initialise(program, 1, values, &error), -1, "before it is compiled");
+    error = (struct error)ERROR_INIT;
+    cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
+    cr_expect_str_eq(artifact_of_last, "first values");
+    cr_assert_eq(program_initialise(program, ((uint64_t)7 << 32) + 9, values, &error), 0, "%s", error.message);
+    cr_expect(seed_of_last[0] == 7 && seed_of_last[1] == 9, "%u %u", seed_of_last[0], seed_of_last[1]);
+    cr_expect_eq(values[0], 3, "state is first in the layout, and last among the results");
+    cr_expect_eq(values[3], 1);
+    cr_expect_eq(values[3 + 18], 2);
+    cr_expect_eq(kept, 0);
+    program_free(program);
+}
+
+Test(program_code, weights_go_before_the_function_that_computes_them)
+{
+    struct program *program = open_to_start(STARTS ",\"weights\":\"w\"}", PROGRAM_EVALUATES | PROGRAM_INITIALISES);
+    cr_expect_eq(program_uses(program), PROGRAM_EVALUATES);
+    program_free(program);
+    program = open_to_start(STARTS ",\"weights\":\"w\"}", PROGRAM_INITIALISES);
+    cr_expect_eq(program_uses(program), 0);
+    program_free(program);
+    program = open_program();
+    cr_expect_eq(program_uses(program), PROGRAM_TRAINS | PROGRAM_EVALUATES);
+    program_free(program);
 }
