@@ -33,6 +33,8 @@
 #define LABEL_INDEX "coxswain.dev/index"
 #define LABEL_ATTEMPT "coxswain.dev/attempt"
 #define LABEL_INCARNATION "coxswain.dev/incarnation"
+/* On pods of a job with several slices of TPUs: the slice, from 0. */
+#define LABEL_SLICE "coxswain.dev/slice"
 /* "true" on the one pod of a role and index that the Service selects. Removed before the pod's
  * successor is created. */
 #define LABEL_CURRENT "coxswain.dev/current"
@@ -52,6 +54,8 @@
 
 /* Kubernetes' label of nodes by which affinities and topologies name them. */
 #define LABEL_HOST_NAME "kubernetes.io/hostname"
+/* Google Kubernetes Engine's label of nodes. A slice of several hosts is a node pool of its own. */
+#define LABEL_NODE_POOL "cloud.google.com/gke-nodepool"
 
 /* Standard labels, so that dashboards group our pods. */
 #define LABEL_APP_NAME "app.kubernetes.io/name"             /* "coxswain" */

@@ -159,6 +159,14 @@ static const struct field devices_fields[] = {
          "The extended resource by which a pod asks for a device, also one that has "
          "resource claims. Default: nvidia.com/gpu for GPU, google.com/tpu for TPU, and none if the container has "
          "resource claims, which then bring the devices."},
+    {.name = "slices",
+     .kind = FIELD_INTEGER,
+     MEMBER(devices_spec, slices),
+     LONE,
+     RANGE(1, 256),
+     .description =
+         "TPU, jax: how many slices of TPUs the workers have, the same number of hosts in each; the first workers have "
+         "the first slice. The slices are joined by the data center's network (multislice). Default: one."},
     {.name = "plugin",
      .kind = FIELD_STRING,
      MEMBER(devices_spec, plugin),

@@ -158,6 +158,7 @@ struct devices_spec {
     enum device_type type;
     int64_t count;             /* per worker */
     const char *resource_name; /* extended resource that a device is asked for by; NULL: the usual one of its type */
+    int64_t slices;            /* of TPUs, into which the workers of a foreign job are divided; FIELD_UNSET: one */
     const char *plugin;        /* path of the PJRT plugin for XLA; NULL: as the image says, for programs and TPUs */
 };
 

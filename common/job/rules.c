@@ -398,6 +398,14 @@ static bool jax_is_not_elastic(const struct json *self, const struct json *old)
     return !rule_has(self, "jax") || !is_elastic(self);
 }
 
+static bool tpu_slices(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t slices = rule_integer(self, "devices.slices", 1);
+    return !rule_has(self, "devices.slices") || (rule_has(self, "jax") && rule_is(self, "devices.type", "TPU") &&
+                                                 slices > 0 && worker_count(self) % slices == 0);
+}
+
 /* An elastic worker's TF_CONFIG names the servers and itself alone. */
 static bool tensorflow_elastic(const struct json *self, const struct json *old)
 {
@@ -1058,6 +1066,14 @@ const struct rule rules[] = {
      .holds = jax_is_not_elastic,
      .cel = "!has(self.jax) || !" ELASTIC,
      .message = "a JAX crew keeps its size; leave minReplicas and maxReplicas out"},
+    {.name = "TpuSlices",
+     .about = &training_job_spec_type,
+     .field = "devices.slices",
+     .holds = tpu_slices,
+     .cel = "!has(self.devices.slices) || (has(self.jax) && self.devices.type == 'TPU' && "
+            "self.workers.replicas % self.devices.slices == 0)",
+     .message = "is for jobs of jax with devices.type TPU, and must divide workers.replicas, since all slices have the "
+                "same number of hosts"},
     {.name = "EvaluatorStrategy",
      .about = &training_job_spec_type,
      .field = "evaluator",

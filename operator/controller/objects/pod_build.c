@@ -15,6 +15,7 @@
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_build.h"
 #include "operator/controller/objects/environment_list.h"
+#include "operator/controller/objects/environment_tpu.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/hang_hook.h"
 #include "operator/controller/objects/object_storage.h"
@@ -384,6 +385,11 @@ static struct json *metadata_base(const struct json *template)
     return metadata;
 }
 
+static int64_t slice_of(const struct training_job *job, enum role role, int64_t index)
+{
+    return crew_rank(job, role, index) / environment_tpu_hosts(job);
+}
+
 static void set_metadata(struct json *metadata, const struct training_job *job, enum role role, int64_t index)
 {
     SCOPED_FREE char *name = pod_name(job, role, index);
@@ -394,6 +400,8 @@ static void set_metadata(struct json *metadata, const struct training_job *job, 
     child_label_number(labels, LABEL_INDEX, index);
     child_label_number(labels, LABEL_ATTEMPT, job->status.attempt);
     child_label_number(labels, LABEL_INCARNATION, job->status.incarnation);
+    if (environment_tpu_slices(job) > 1 && crew_has_rank(role))
+        child_label_number(labels, LABEL_SLICE, slice_of(job, role, index));
     json_set_string(labels, LABEL_CURRENT, "true");
     json_set_string(labels, LABEL_KUBEFLOW_REPLICA_TYPE, role_name(role));
     child_label_number(labels, LABEL_KUBEFLOW_REPLICA_INDEX, index);
@@ -456,6 +464,37 @@ static void avoid_nodes(struct json *pod, const struct pod_builder *builder)
                 add_avoided(term, builder);
 }
 
+/* Adds a term to `affinity`: near pods, or away from them, that are of this job and whose slice is (`operator` In), or is
+ * not (NotIn), this one. */
+static void add_slice_term(struct json *affinity, const struct training_job *job, const char *operator, int64_t slice)
+{
+    struct json *terms = json_set_array(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+    struct json *term = json_append(terms, json_new_object());
+    struct json *selector = json_set_object(term, "labelSelector");
+    json_set_string(json_set_object(selector, "matchLabels"), LABEL_JOB_UID, job->uid);
+    struct json *expressions = json_set_array(selector, "matchExpressions");
+    struct json *exists = json_append(expressions, json_new_object());
+    json_set_string(exists, "key", LABEL_SLICE);
+    json_set_string(exists, "operator", "Exists");
+    struct json *expression = json_append(expressions, json_new_object());
+    SCOPED_FREE char *number = memory_format("%" PRId64, slice);
+    json_set_string(expression, "key", LABEL_SLICE);
+    json_set_string(expression, "operator", operator);
+    json_append_string(json_set_array(expression, "values"), number);
+    json_set_string(term, "topologyKey", LABEL_NODE_POOL);
+}
+
+/* Keeps the hosts of a slice in one node pool, and other slices out of it. A slice of one host is a node by itself. */
+static void gather_slice(struct json *spec, const struct training_job *job, enum role role, int64_t index)
+{
+    if (environment_tpu_slices(job) == 1 || environment_tpu_hosts(job) == 1 || !crew_has_rank(role))
+        return;
+    struct json *affinity = json_set_object(spec, "affinity");
+    int64_t slice = slice_of(job, role, index);
+    add_slice_term(json_set_object(affinity, "podAffinity"), job, "In", slice);
+    add_slice_term(json_set_object(affinity, "podAntiAffinity"), job, "NotIn", slice);
+}
+
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error)
 {
@@ -478,6 +517,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     set_fixed(spec, job, role, index);
     queue_place(pod, role, builder->placement);
     avoid_nodes(pod, builder);
+    gather_slice(spec, job, role, index);
     gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;

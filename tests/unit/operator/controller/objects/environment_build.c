@@ -146,6 +146,18 @@ Test(environment, hosts_of_a_tpu_slice)
            "TPU_WORKER_ID=1\nTPU_WORKER_HOSTNAMES=" HOST("worker", "0") "," HOST("worker", "1") "\n");
 }
 
+/* Six hosts in three slices: each knows the hosts of its own, and where all slices meet. */
+Test(environment, several_tpu_slices)
+{
+    expect(JAX "\"workers\":{\"replicas\":6},\"devices\":{\"type\":\"TPU\",\"count\":4,\"slices\":3}", ROLE_WORKER, 3,
+           ALL("worker", "3") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("worker", "0") //
+           ":8476\nJAX_NUM_PROCESSES=6\nJAX_PROCESS_ID=3\nCOORDINATOR_ADDRESS=" HOST("worker", "0")     //
+           "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=6\nPROCESS_ID=3\n"
+           "TPU_WORKER_ID=1\nTPU_WORKER_HOSTNAMES=" HOST("worker", "2") "," HOST("worker", "3") //
+           "\nMEGASCALE_COORDINATOR_ADDRESS=" HOST("worker", "0") "\nMEGASCALE_PORT=8081\n"
+                                                                  "MEGASCALE_NUM_SLICES=3\nMEGASCALE_SLICE_ID=1\n");
+}
+
 /* A pod of our own worker is a slice by itself, whatever the crew. */
 Test(environment, tpus_of_our_own_worker)
 {
@@ -207,6 +219,7 @@ Test(environment, names_that_hold_the_crew_together)
     cr_expect(environment_is_reserved(FRAMEWORK_COXSWAIN, "COXSWAIN_JOB"));
     cr_expect(environment_is_reserved(FRAMEWORK_JAX, "JAX_PROCESS_ID"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "TPU_WORKER_ID"));
+    cr_expect(environment_is_reserved(FRAMEWORK_JAX, "MEGASCALE_SLICE_ID"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_PYTORCH, "TF_CONFIG"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_TENSORFLOW, "RANK"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_PYTORCH, "PET_NPROC_PER_NODE"));

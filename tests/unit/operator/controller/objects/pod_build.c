@@ -482,6 +482,40 @@ Test(pod_build, a_worker_with_tpus_may_write_to_tmp)
     cr_assert_null(json_at(container_of(pod, "trainer"), "securityContext.readOnlyRootFilesystem"));
 }
 
+#define SLICE_TERM(operator, slice)                                                                                    \
+    "{\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"labelSelector\":{\"matchLabels\":{\"" LABEL_JOB_UID       \
+    "\":\"u-1\"},\"matchExpressions\":[{\"key\":\"" LABEL_SLICE "\",\"operator\":\"Exists\"},{\"key\":\"" LABEL_SLICE  \
+    "\",\"operator\":\""                                                                                               \
+    operator"\",\"values\":[\"" slice "\"]}]},\"topologyKey\":\"cloud.google.com/gke-nodepool\"}]}"
+
+static struct json *of_slices(int64_t slices, int64_t index)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse("{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","
+              "\"jax\":{},\"devices\":{\"type\":\"TPU\",\"count\":4},\"workers\":{\"replicas\":4}}}");
+    struct error error = ERROR_INIT;
+    job.document.devices.slices = slices;
+    struct json *pod = build(&job, index, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    return pod;
+}
+
+Test(pod_build, the_hosts_of_a_slice_share_a_node_pool)
+{
+    SCOPED_JSON *pod = of_slices(2, 3);
+    SCOPED_JSON *near = json_of(SLICE_TERM("In", "1")), *away = json_of(SLICE_TERM("NotIn", "1"));
+    cr_expect_str_eq(label_of(pod, LABEL_SLICE), "1");
+    cr_expect(json_equal(json_at(pod, "spec.affinity.podAffinity"), near));
+    cr_expect(json_equal(json_at(pod, "spec.affinity.podAntiAffinity"), away));
+    SCOPED_JSON *lone = of_slices(4, 3);
+    cr_expect_str_eq(label_of(lone, LABEL_SLICE), "3");
+    cr_expect_null(json_at(lone, "spec.affinity"), "a slice of one host may be anywhere");
+    SCOPED_JSON *whole = of_slices(FIELD_UNSET, 3);
+    cr_expect_null(json_at(whole, "spec.affinity"));
+    cr_expect(json_member(json_at(whole, "metadata.labels"), LABEL_SLICE) == NULL);
+}
+
 Test(pod_build, object_storage_is_fetched_before_the_trainer_starts)
 {
     SCOPED(training_job_release)
