@@ -11,11 +11,13 @@
 
 #define SECONDS_MAX 32
 
-/* -1: unknown. An operator of an earlier release writes whole seconds, of which a short trial has none. */
+/* -1: unknown. Conditions have whole seconds, as has all that an operator of an earlier release writes; a short trial has none. */
 static double seconds_of(const struct trial_line *line)
 {
-    bool known = line->start_ms != FIELD_UNSET && line->end_ms != FIELD_UNSET && line->end_ms > line->start_ms;
-    return known ? (double)(line->end_ms - line->start_ms) / 1000 : -1;
+    if (line->start_ms == FIELD_UNSET || line->end_ms == FIELD_UNSET)
+        return -1;
+    int64_t taken_ms = line->end_ms - line->start_ms - line->suspended_ms;
+    return taken_ms > 0 ? (double)taken_ms / 1000 : -1;
 }
 
 /* ---------------------------------------------------------------- CSV */

@@ -248,13 +248,30 @@ static void add_number(struct text_table *table, int64_t number)
     text_table_add(table, number >= 0 ? text : NULL);
 }
 
-static void add_trial(const struct sweep_view *view, const struct trial_line *line, struct text_table *table)
+/* The step after which the objective was measured, if that was before the trial's end. */
+static int64_t early_step(const struct trial_line *line)
+{
+    return line->stopped || line->paused ? line->step : -1;
+}
+
+static bool has_early_steps(const struct sweep_view *view)
+{
+    for (size_t i = 0; i < view->count; i++)
+        if (early_step(view->trials[i]) >= 0)
+            return true;
+    return false;
+}
+
+static void add_trial(const struct sweep_view *view, const struct trial_line *line, bool has_steps,
+                      struct text_table *table)
 {
     add_number(table, line->number);
     text_table_add(table, line->state);
     for (unsigned i = 0; i < view->sweep->parameter_count; i++)
         text_table_add(table, i < line->value_count ? line->values[i] : NULL);
     text_table_add(table, line->objective);
+    if (has_steps)
+        add_number(table, early_step(line));
     if (sweep_has_parents(view->sweep))
         add_number(table, sweep_view_parent(view, line));
     text_table_add(table, sweep_view_is_best(view, line) ? "best" : NULL);
@@ -264,18 +281,20 @@ void sweep_print_table(const struct sweep_view *view, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
     SCOPED(text_table_release) struct text_table table;
-    bool has_parents = sweep_has_parents(sweep);
-    text_table_init(&table, sweep->parameter_count + 4 + has_parents);
+    bool has_parents = sweep_has_parents(sweep), has_steps = has_early_steps(view);
+    text_table_init(&table, sweep->parameter_count + 4 + has_parents + has_steps);
     text_table_add(&table, "TRIAL");
     text_table_add(&table, "STATE");
     for (unsigned i = 0; i < sweep->parameter_count; i++)
         text_table_add(&table, sweep_parameter_label(sweep, i));
     text_table_add(&table, sweep->objective.metric);
+    if (has_steps)
+        text_table_add(&table, "STEP");
     if (has_parents)
         text_table_add(&table, "FROM");
     text_table_add(&table, NULL);
     for (size_t i = 0; i < view->count; i++)
-        add_trial(view, view->trials[i], &table);
+        add_trial(view, view->trials[i], has_steps, &table);
     text_table_print(&table, out);
 }
 

@@ -28,16 +28,28 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Adds a line for each trial that is over or paused and has none. `has_job`: of each trial. */
-static void add_result_lines(struct sweep_view *view, const bool *has_line, const bool *has_job)
+/* Only the job knows when the trial began and since when it is suspended. */
+static void take_times(struct trial_line *line, const struct trial_line *job)
+{
+    line->has_job = job != NULL;
+    if (!job)
+        return;
+    line->start_ms = job->start_ms;
+    line->end_ms = job->end_ms;
+    line->suspended_ms = job->suspended_ms;
+}
+
+/* Adds a line for each trial that is over or paused and has none. `jobs`: the line of each trial's job; NULL: it has none. */
+static void add_result_lines(struct sweep_view *view, const struct trial_line *const *lines,
+                             const struct trial_line *const *jobs)
 {
     const struct sweep_status *status = &view->sweep->status;
     view->own = memory_allocate(status->result_count + 1, sizeof *view->own);
     for (unsigned i = 0; i < status->result_count; i++) {
-        if (has_line[i] || status->results[i].state == TRIAL_RUNNING)
+        if (lines[i] || status->results[i].state == TRIAL_RUNNING)
             continue;
         struct trial_line *line = trial_line_of_result(view->sweep, i);
-        line->has_job = has_job[i];
+        take_times(line, jobs[i]);
         view->own[view->own_count++] = line;
         sweep_view_add(view, line);
     }
@@ -60,23 +72,23 @@ static void drop_held_back(struct sweep_view *view)
     view->count = kept;
 }
 
-/* Sets an element for each of the results for which the view has a line. */
-static void mark_lines(const struct sweep_view *view, bool *marks)
+/* Gets the line that the view has for each of the results. */
+static void find_lines(const struct sweep_view *view, const struct trial_line **ret_lines)
 {
     for (size_t i = 0; i < view->count; i++)
         if (view->trials[i]->number >= 0 && view->trials[i]->number < view->sweep->status.result_count)
-            marks[view->trials[i]->number] = true;
+            ret_lines[view->trials[i]->number] = view->trials[i];
 }
 
 void sweep_view_complete(struct sweep_view *view)
 {
     unsigned results = view->sweep->status.result_count;
-    SCOPED_FREE bool *has_line = memory_allocate(results + 1, sizeof *has_line);
-    SCOPED_FREE bool *has_job = memory_allocate(results + 1, sizeof *has_job);
-    mark_lines(view, has_job);
+    SCOPED_FREE const struct trial_line **lines = memory_allocate(results + 1, sizeof *lines);
+    SCOPED_FREE const struct trial_line **jobs = memory_allocate(results + 1, sizeof *jobs);
+    find_lines(view, jobs);
     drop_held_back(view);
-    mark_lines(view, has_line);
-    add_result_lines(view, has_line, has_job);
+    find_lines(view, lines);
+    add_result_lines(view, lines, jobs);
     if (view->count > 0)
         qsort(view->trials, view->count, sizeof *view->trials, compare);
 }

@@ -41,6 +41,13 @@ static int64_t time_at(const struct json *job, const char *path)
     return ms;
 }
 
+static int64_t suspended_since(const struct json *job)
+{
+    int64_t ms = FIELD_UNSET;
+    clock_parse(json_string_at(job_condition(job, "Suspended"), "lastTransitionTime", ""), &ms);
+    return ms;
+}
+
 /* Whether a parameter is tried in the trial, whose values of those before it are in the line. */
 static bool is_tried(const struct training_sweep *sweep, unsigned parameter, const struct trial_line *line)
 {
@@ -80,7 +87,8 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     line->total_steps = json_integer_at(job, "status.progress.totalSteps", -1);
     line->seconds_left = json_integer_at(job, "status.progress.secondsRemaining", -1);
     line->start_ms = time_at(job, "status.startTime");
-    line->end_ms = time_at(job, "status.completionTime");
+    line->end_ms = job_condition_true(job, "Suspended") ? suspended_since(job) : time_at(job, "status.completionTime");
+    line->suspended_ms = json_integer_at(job, "status.controllerState.suspendedMilliseconds", 0);
     read_values(sweep, json_member(job, "spec"), line);
     return line;
 }

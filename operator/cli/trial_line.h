@@ -21,7 +21,8 @@ struct trial_line {
     bool stopped, paused;                    /* by the sweep: only its results say so */
     bool has_job;                            /* its job exists */
     int64_t step, total_steps, seconds_left; /* -1: unknown */
-    int64_t start_ms, end_ms;                /* FIELD_UNSET: unknown */
+    int64_t start_ms, end_ms; /* FIELD_UNSET: unknown; end_ms: when it was over, or since when it is suspended */
+    int64_t suspended_ms;     /* how long it was suspended before */
     struct arena arena;
 };
 

@@ -46,6 +46,34 @@ Test(sweep_export, seconds_of_short_trials)
     training_sweep_release(&sweep);
 }
 
+/* A job that is paused knows since when; an earlier pause does not count. */
+Test(sweep_export, seconds_of_trials_that_were_held_back)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC "status: {results: [{state: Paused, objective: '2', step: 20}, {state: Stopped, objective: "
+                            "'3', step: 10}, {state: Paused, objective: '4', step: 10}]}\n");
+    struct trial_line *paused =
+        trial_of(&sweep, 0, "0.5", "one",
+                 "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: '2026-11-20T14:01:00Z'}], "
+                 "startTime: '2026-11-20T14:00:00.250000Z', controllerState: {suspendedMilliseconds: 20500}}");
+    struct trial_line *stopped =
+        trial_of(&sweep, 1, "0.5", "one",
+                 "{conditions: [{type: Suspended, status: 'True', lastTransitionTime: '2026-11-20T14:00:30Z'}], "
+                 "startTime: '2026-11-20T14:00:00Z'}");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    SCOPED_BUFFER out = BUFFER_INIT(65536);
+    sweep_view_add(&view, paused);
+    sweep_view_add(&view, stopped);
+    sweep_view_complete(&view);
+    cr_assert_eq(sweep_export_csv(&view, &out, NULL), 0);
+    cr_expect_not_null(strstr(buffer_text(&out), ",2,39.250,false\n"), "%s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), ",3,30.000,false\n"), "%s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), ",4,,false\n"), "its job is gone: %s", buffer_text(&out));
+    trial_line_free(paused);
+    trial_line_free(stopped);
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_export, json_with_numbers_as_numbers)
 {
     struct scene scene;

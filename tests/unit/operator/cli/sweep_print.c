@@ -108,7 +108,9 @@ Test(sweep_print, paused_trials_are_counted_and_not_listed)
     SCOPED_BUFFER block = BUFFER_INIT(65536);
     sweep_view_complete(&view);
     sweep_print_table(&view, &out);
+    cr_expect_not_null(strstr(buffer_text(&out), "validationLoss   STEP\n"), "%s", buffer_text(&out));
     cr_expect_not_null(strstr(buffer_text(&out), "1       Paused"), "%s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), "2                20\n"), "%s", buffer_text(&out));
     sweep_print_block(&view, SWEEP_NOW, 80, &block);
     cr_expect_not_null(strstr(buffer_text(&block), "0/2 done, 1 running, 1 paused"), "%s", buffer_text(&block));
     cr_expect_null(strstr(buffer_text(&block), "trial 1"), "%s", buffer_text(&block));

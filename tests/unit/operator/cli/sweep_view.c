@@ -161,3 +161,21 @@ Test(sweep_view, a_label_is_short_unless_two_would_be_the_same)
         cr_expect_str_eq(sweep_parameter_label(&sweep, i), labels[i]);
     training_sweep_release(&sweep);
 }
+
+/* The page draws the axis of a parameter as its values are drawn. */
+Test(sweep_view, the_page_knows_which_parameters_are_logarithmic)
+{
+    SCOPED_JSON *object = sweep_json("metadata: {name: s, namespace: n}\n"
+                                     "spec: {maxTrials: 6, template: {}, parameters: [{path: a, uniform: {min: 1, max: "
+                                     "2}}, {path: b, logUniform: {min: 1, max: 2}}, {path: c, integer: {min: 1, max: "
+                                     "9}}, {path: d, integer: {min: 1, max: 9, scale: Log}}]}\n");
+    struct training_sweep sweep;
+    SCOPED_JSON *document = NULL;
+    cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    cr_assert_eq(ui_sweep_document(object, &view, false, SWEEP_NOW, &document, NULL), 0);
+    const struct json *scales = json_member(document, "logarithmic");
+    for (size_t i = 0; i < 4; i++)
+        cr_expect_eq(json_boolean(json_element(scales, i), false), i % 2 == 1);
+    training_sweep_release(&sweep);
+}
