@@ -207,7 +207,7 @@ static bool is_allowed(const char *title, const struct json *violations)
 }
 
 /* `sweep` NULL: a job is printed. */
-static void print_head(const struct request *request, const struct json *sweep, bool has_data, bool has_runs)
+static void print_head(const struct request *request, const struct json *job, const struct json *sweep, bool has_data)
 {
     SCOPED_BUFFER text = BUFFER_INIT(MESSAGE_MAX);
     const char *name = request->wish.name;
@@ -224,6 +224,7 @@ static void print_head(const struct request *request, const struct json *sweep, 
         printf("\n#\n# The folder has only files to test with. This job learns from them and holds out a part of them: "
                "to compare\n"
                "# with published results, get the files to learn from, too.\n#");
+    bool has_runs = json_at(job, "spec.storage") != NULL;
     printf("\n#   kubectl apply -f %s.yaml%s\n", name, has_runs ? "    (with the claims that storage names)" : "");
     if (request->wish.shape && request->wish.shape->label_reason != LABEL_NO_TABLE) {
         buffer_append_string(&text, "#\n# ", NULL);
@@ -232,6 +233,8 @@ static void print_head(const struct request *request, const struct json *sweep, 
     }
     if (sweep)
         first_sweep_explain(sweep, &text);
+    else
+        first_job_explain(job, &text);
     fputs(buffer_text(&text), stdout);
 }
 
@@ -252,7 +255,10 @@ static int print_job(const char *title, const struct request *request)
         return EXIT_USAGE;
     }
     job_print(sweep ? sweep : job, &text);
-    print_head(request, sweep, has_data, json_at(job, "spec.storage") != NULL);
+    print_head(request, job, sweep, has_data);
+    if (!sweep && first_job_length(job) > 0)
+        fprintf(stderr, "%s: training takes about %lld minutes on two processors (training.steps)\n", title,
+                (long long)first_job_length(job));
     fputs(buffer_text(&text), stdout);
     return EXIT_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #ifndef COXSWAIN_CLI_FIRST_JOB_H
 #define COXSWAIN_CLI_FIRST_JOB_H
 
+#include "common/buffer.h"
 #include "common/json.h"
 #include "operator/cli/data_folder.h"
 #include "operator/cli/data_shape.h"
@@ -33,6 +34,14 @@ int64_t first_job_held_out(const struct data_shape *shape);
 
 /* Returns whether the model of a section `coxswain` is a language model, which has no accuracy. */
 bool first_job_reads_text(const struct json *section);
+
+/* Returns how many minutes two processors of a server take to learn so many windows of a text with gpt-bytes, as the job has it. */
+int64_t first_job_minutes(double windows);
+/* Returns how many minutes the job takes on two processors; 0: that is not known. */
+int64_t first_job_length(const struct json *job);
+/* Appends lines of comment that say how long the job of a language model takes, and what to change if that is too long; none for other
+ * models. */
+void first_job_explain(const struct json *job, struct buffer *out);
 
 /* Returns the TrainingJob; free it with json_free. */
 struct json *first_job_make(const struct first_job *wish);

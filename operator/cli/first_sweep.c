@@ -15,8 +15,6 @@
 /* A language model learns for so long in a trial: enough to compare values. */
 #define TEXT_STEPS 200
 #define TEXT_BATCH 16
-/* Of gpt-bytes, as the job has it: so many windows are learned in a minute by two processors of a server (measured on an EPYC). */
-#define TEXT_WINDOWS_A_MINUTE 3000
 /* Learning rates are tried from the job's own divided by this to its product with this. */
 #define RATE_FACTOR 10
 /* The middle one of three widths if the job gives none; the widest is then that of the preset. */
@@ -170,9 +168,9 @@ void first_sweep_explain(const struct json *sweep, struct buffer *out)
                   (long long)json_integer_at(section, "training.steps", 0), name);
     if (!gpus && small)
         buffer_format(out,
-                      "# All trials together take about %.0f minutes on two processors; for less, lower maxTrials or\n"
+                      "# All trials together take about %lld minutes on two processors; for less, lower maxTrials or\n"
                       "# training.steps.\n",
-                      ceil(windows / TEXT_WINDOWS_A_MINUTE));
+                      (long long)first_job_minutes(windows));
     else if (!gpus)
         buffer_append_string(
             out,
