@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/manifest.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/contract/labels.h"
 #include "common/job/immutability.h"
@@ -16,6 +19,8 @@
 #include "operator/cli/migration.h"
 #include "operator/cli/sweep_metric.h"
 #include "operator/cli/unknown_field.h"
+
+#define NEAR_FILES_MAX 1000 /* of a folder that are looked at */
 
 static int document_check(const struct json *document, struct error *error)
 {
@@ -131,12 +136,61 @@ static void effective_make(struct manifest *manifest)
             training_class_merge(spec, json_member(item, "spec"));
 }
 
+/* Returns the length of a name without .yaml, .yml or .json; 0: it has none of these. */
+static size_t stem_length(const char *name)
+{
+    static const char *const endings[] = {".yaml", ".yml", ".json"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (length > strlen(endings[i]) && strcmp(name + length - strlen(endings[i]), endings[i]) == 0)
+            return length - strlen(endings[i]);
+    return 0;
+}
+
+/* Returns the manifest in the folder whose name is nearest to a name, to be freed with free(); NULL: none is near. */
+static char *find_near(const char *folder, const char *name)
+{
+    char *stems[NEAR_FILES_MAX], *files[NEAR_FILES_MAX], *found = NULL;
+    size_t count = 0, length = stem_length(name);
+    DIR *directory = opendir(folder);
+    for (const struct dirent *entry; directory && count < NEAR_FILES_MAX && (entry = readdir(directory));) {
+        size_t stem = stem_length(entry->d_name);
+        if (stem == 0)
+            continue;
+        stems[count] = memory_format("%.*s", (int)stem, entry->d_name);
+        files[count++] = memory_copy_string(entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    SCOPED_FREE char *wanted = length > 0 ? memory_format("%.*s", (int)length, name) : memory_copy_string(name);
+    const char *nearest = nearest_word(wanted, (const char *const *)stems, count);
+    for (size_t i = 0; i < count; i++) {
+        if (stems[i] == nearest)
+            found = memory_copy_string(files[i]);
+        free(stems[i]);
+        free(files[i]);
+    }
+    return found;
+}
+
+/* Adds to the message about a file that is not there the name that was probably meant. Returns -1. */
+static int suggest_file(const char *path, struct error *error)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    SCOPED_FREE char *folder = slash ? memory_format("%.*s", (int)(slash + 1 - path), path) : memory_copy_string("");
+    SCOPED_FREE char *near = access(path, F_OK) < 0 ? find_near(*folder ? folder : ".", name) : NULL;
+    if (!near || !error)
+        return -1;
+    SCOPED_FREE char *message = memory_copy_string(error->message);
+    return error_set(error, error->kind, "%s; did you mean %s%s?", message, folder, near);
+}
+
 int manifest_documents(const char *path, struct json **ret_documents, struct error *error)
 {
     SCOPED_BUFFER text = BUFFER_INIT(MANIFEST_MAX);
     bool is_input = strcmp(path, "-") == 0;
     if (buffer_read_file(&text, is_input ? "/dev/stdin" : path, error) < 0)
-        return -1; /* which names the file */
+        return is_input ? -1 : suggest_file(path, error);
     if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, ret_documents, error) < 0)
         return error_wrap(error, "%s", path);
     return 0;

@@ -95,7 +95,11 @@ static void write_speed(const struct job_view *view, struct buffer *out)
 {
     if (view->last_step_ms <= view->first_step_ms)
         return;
-    buffer_format(out, "  training     %.1f s", (double)(view->last_step_ms - view->first_step_ms) / 1000);
+    int64_t taken_ms = view->last_step_ms - view->first_step_ms;
+    if (taken_ms < 1000)
+        buffer_format(out, "  training     %lld ms", (long long)taken_ms);
+    else
+        buffer_format(out, "  training     %.1f s", (double)taken_ms / 1000);
     if (isfinite(view->examples_per_second)) {
         buffer_append_string(out, ", ", NULL);
         view_print_number(llround(view->examples_per_second), out);

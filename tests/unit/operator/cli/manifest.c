@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -232,4 +233,34 @@ Test(manifest, a_sweep_of_another_version)
 {
     check_refused("apiVersion: coxswain.dev/v1\nkind: TrainingSweep\nmetadata: {name: a}\n",
                   "apiVersion: coxswain.dev/v1 is not served, only coxswain.dev/v1beta1");
+}
+
+static void expect_near(const char *name, const char *message)
+{
+    struct error error = ERROR_INIT;
+    struct json *documents = NULL;
+    cr_assert_eq(manifest_documents(name, &documents, &error), -1);
+    cr_expect_str_eq(error.message, message, "%s", error.message);
+}
+
+static void make_file(const char *name)
+{
+    FILE *file = fopen(name, "w");
+    cr_assert_not_null(file);
+    fclose(file);
+}
+
+Test(manifest, a_file_that_is_not_there_has_a_near_name)
+{
+    char folder[] = "/tmp/cox-near-XXXXXX";
+    cr_assert_not_null(mkdtemp(folder));
+    cr_assert_eq(chdir(folder), 0);
+    make_file("digits.yaml");
+    make_file("digits.csv");
+    expect_near("digist.yaml", "cannot open digist.yaml: No such file or directory; did you mean digits.yaml?");
+    expect_near("digits", "cannot open digits: No such file or directory; did you mean digits.yaml?");
+    expect_near("./digit.yml", "cannot open ./digit.yml: No such file or directory; did you mean ./digits.yaml?");
+    expect_near("other.yaml", "cannot open other.yaml: No such file or directory");
+    expect_near("none/digits.yaml", "cannot open none/digits.yaml: No such file or directory");
+    cr_expect_eq(unlink("digits.yaml") + unlink("digits.csv") + chdir("/") + rmdir(folder), 0);
 }

@@ -56,6 +56,21 @@ Test(summary, says_how_well_and_where)
     job_view_release(&view);
 }
 
+Test(summary, a_short_training_is_told_in_milliseconds)
+{
+    struct job_view view;
+    SCOPED_JSON *document = job();
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
+    job_view_init(&view, "default", "digits");
+    snprintf(view.state, sizeof view.state, "Succeeded");
+    job_view_take_log(&view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
+    job_view_take_log(&view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1040);
+    struct storage_place cluster = {.state = NULL};
+    summary_write(&view, document, &cluster, false, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "\n  training     40 ms, 1,234"), "%s", buffer_text(&text));
+    job_view_release(&view);
+}
+
 Test(summary, a_language_model_is_told_by_its_perplexity)
 {
     struct job_view view;
