@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ Folder = str | os.PathLike[str]
 NAME_MAX = 40  # of a job
 TIMED_OUT = 3  # exit code of cox (docs/cox.md)
 POLL_SECONDS = 0.1
+FRESH = "run(fresh=True)"
 ENDING_SECONDS = 5
 
 
@@ -121,6 +123,17 @@ def progress_line(progress: Fields) -> str:
         words.append(f"{progress['secondsRemaining']} s left")
     words += [f"{metric['name']} {metric['value']}" for metric in progress.get("metrics", [])]
     return ", ".join(words)
+
+
+def in_python(line: str) -> str:
+    """Returns a line of `cox run`; a command that it proposes, which would need the manifest, as what does the same here."""
+    if not re.search(r"^  .* run - ", line):
+        return line
+    if "--delete-volumes" in line:
+        return f'  {FRESH}, after its checkpoints in the folder "runs" were deleted\n'
+    if "metadata.name=" in line:
+        return '  TrainingJob("ANOTHER", ...)\n'
+    return f"  {FRESH}\n" if "--fresh" in line else "  run()\n"
 
 
 def true_conditions(status: Fields) -> dict[str, Fields]:
@@ -240,7 +253,8 @@ class TrainingJob:
         """Returns the error of a `cox run` that ended with this code, with the reason that its lines give."""
         starts = ("cox run: ", f"{self.name} has failed: ", f"{self.name} was deleted")
         told = [line for line in lines if line.startswith(starts)]
-        return JobFailed(told[-1].removeprefix("cox run: ").strip() if told else f"cox run has ended with exit code {code}", code)
+        why = told[-1].removeprefix("cox run: ").strip() if told else f"cox run has ended with exit code {code}"
+        return JobFailed(why + (f"; {FRESH} replaces the earlier run" if " is immutable" in why else ""), code)
 
     def run(self, *, fresh: bool = False) -> None:
         """Trains on this machine: `cox run`, whose lines are printed. Returns when the job has succeeded.
@@ -263,7 +277,7 @@ class TrainingJob:
                 with cox.stdin as stdin:
                     stdin.write(self.yaml())
                 for line in cox.stdout:
-                    print(line, end="", flush=True)
+                    print(in_python(line), end="", flush=True)
                     lines.append(line)
             except BaseException:  # a KeyboardInterrupt, above all: cox ends its pods before it ends itself
                 cox.send_signal(signal.SIGINT)

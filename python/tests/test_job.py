@@ -142,9 +142,10 @@ def test_two_workers_learn(capsys: pytest.CaptureFixture[str]) -> None:
     assert (logits.argmax(-1) == labels[-100:]).mean() > 0.9
 
     longer = job_of(epochs=11, checkpoint={}, optimizer={"type": "AdamW", "learningRate": 0.01})
-    with pytest.raises(JobFailed, match="spec.coxswain: is immutable"):
+    with pytest.raises(JobFailed, match=r"spec.coxswain: is immutable; run\(fresh=True\) replaces the earlier run$"):
         longer.run()
-    capsys.readouterr()
+    printed = capsys.readouterr().out
+    assert "To replace it" in printed and "  run(fresh=True)\n" in printed and "--fresh" not in printed
     longer.run(fresh=True)
     printed = capsys.readouterr().out
     assert "goes on from the checkpoints" in printed and "step 66/66" in printed
