@@ -1392,9 +1392,9 @@ static const struct field workers_fields[] = {
      .flags = FIELD_MUTABLE,
      RANGE(1, PODS_MAX),
      .fallback = "1",
-     .description =
-         "Pods of role worker; worker 0 is the chief unless a chief is given. May change only with minReplicas and "
-         "maxReplicas."},
+     .description = "Pods of role worker; worker 0 is the chief unless a chief is given. With coxswain at most 128, "
+                    "with the chief; "
+                    "with other frameworks at most 1000. May change only with minReplicas and maxReplicas."},
     {.name = "minReplicas",
      .kind = FIELD_INTEGER,
      MEMBER(training_job, elastic.min_workers),

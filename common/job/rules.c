@@ -1092,14 +1092,17 @@ const struct rule rules[] = {
      .field = "workers.replicas",
      .holds = crew_size,
      .cel = FITS("self.workers.replicas"),
-     .message = "a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them; lower replicas"},
+     .message =
+         "with coxswain a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them, and only "
+                                                                "with other frameworks up to 1000; lower replicas"},
     {.name = "ElasticSize",
      .about = &training_job_spec_type,
      .field = "workers.maxReplicas",
      .holds = elastic_size,
      .cel = "!" ELASTIC " || " FITS("self.workers.maxReplicas"),
      .message =
-         "a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them; lower maxReplicas"},
+         "with coxswain a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them, and only "
+                                                                "with other frameworks up to 1000; lower maxReplicas"},
     {.name = "ServerCount",
      .about = &training_job_spec_type,
      .field = "parameterServers.replicas",
