@@ -22,7 +22,7 @@
 #define ANSWERS_MAX (16 * 1024)
 #define LINE_MAX_BYTES 256
 #define TURN_MS 10
-#define GIB ((double)(1 << 30))
+#define MIB ((double)(1 << 20))
 /* From here on nearly every model's loss rises to infinity. */
 #define SGD_RATE_SUSPICIOUS 10.0
 #define ADAMW_RATE_SUSPICIOUS 1.0
@@ -92,14 +92,14 @@ static void warn_of_memory(const struct json *answer, int64_t trials, int64_t av
     if (available < 0 || needed <= (double)available)
         return;
     if (trials > 1)
-        buffer_format(warnings, "the %lld trials that run side by side plan %.1f GiB of memory in %lld processes",
-                      (long long)trials, needed / GIB, (long long)processes);
+        buffer_format(warnings, "the %lld trials that run side by side plan %.0f MiB of memory in %lld processes",
+                      (long long)trials, needed / MIB, (long long)processes);
     else
-        buffer_format(warnings, "the job's %lld processes plan %.1f GiB of memory", (long long)processes, needed / GIB);
+        buffer_format(warnings, "the job's %lld processes plan %.0f MiB of memory", (long long)processes, needed / MIB);
     buffer_format(warnings,
-                  ", but only %.1f GiB are available now; end other programs, or lower %straining.batchSize or "
+                  ", but only %.0f MiB are available now; end other programs, or lower %straining.batchSize or "
                   "workers.replicas\n",
-                  (double)available / GIB, trials > 1 ? "parallelism, " : "");
+                  (double)available / MIB, trials > 1 ? "parallelism, " : "");
 }
 
 void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,

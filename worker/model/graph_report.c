@@ -27,10 +27,7 @@ void memory_plan_print(const struct memory_plan *plan, struct buffer *text)
         double mebibytes = (double)plan->bytes[i] / 1048576;
         if (plan->bytes[i] == 0)
             continue;
-        if (mebibytes >= 10240)
-            buffer_format(text, "%s%s %.1f GiB", before, names[i], mebibytes / 1024);
-        else
-            buffer_format(text, mebibytes < 10 ? "%s%s %.1f MiB" : "%s%s %.0f MiB", before, names[i], mebibytes);
+        buffer_format(text, mebibytes < 10 ? "%s%s %.1f MiB" : "%s%s %.0f MiB", before, names[i], mebibytes);
         before = ", ";
     }
 }

@@ -468,10 +468,10 @@ static int check_device(const struct trainer *trainer, const struct memory_plan 
     memory_plan_print(plan, &purposes);
     list_remedies(trainer, room, &remedy);
     return error_set(error, ERROR_NO_SPACE,
-                     "the memory plan needs %.2f GiB of a GPU, which has %.2f GiB: %s; it would fit with %sa GPU of "
-                     "%.2f GiB",
-                     (double)mebibytes_up(bytes) / 1024, (double)room.device / MIB / 1024, buffer_text(&purposes),
-                     buffer_text(&remedy), (double)mebibytes_up(bytes) / 1024);
+                     "the memory plan needs %lld MiB of a GPU, which has %lld MiB: %s; it would fit with %sa GPU of "
+                     "%lld MiB",
+                     (long long)mebibytes_up(bytes), (long long)(room.device / MIB), buffer_text(&purposes),
+                     buffer_text(&remedy), (long long)mebibytes_up(bytes));
 }
 
 int memory_budget_check(const struct trainer *trainer, const struct memory_plans *plans, struct host_memory_limit limit,

@@ -79,7 +79,7 @@ Test(run_check, warns_of_what_the_data_and_the_machine_do_not_have)
                      "the model has 4 classes, but the labels only 3 different values; "));
     const struct run_machine small = {.memory = (int64_t)3 << 30, .processors = 2};
     cr_expect_str_eq(warnings("{}", "{\"memory\":2147483648,\"members\":3}", small),
-                     "the job's 3 processes plan 6.0 GiB of memory, but only 3.0 GiB are available now; end other "
+                     "the job's 3 processes plan 6144 MiB of memory, but only 3072 MiB are available now; end other "
                      "programs, or lower training.batchSize or workers.replicas\n"
                      "the job's 3 pods share 2 processors, so it may train more slowly than with 2 workers\n");
 }
@@ -89,11 +89,12 @@ Test(run_check, warns_of_trials_that_fit_the_machine_only_one_at_a_time)
     static const char answer[] = "{\"memory\":2147483648,\"members\":3}";
     const struct run_machine machine = {.memory = (int64_t)7 << 30, .processors = 3};
     cr_expect_str_eq(warnings("{}", answer, machine), "");
-    cr_expect_str_eq(warnings_of_trials(4, "{}", answer, machine),
-                     "the 4 trials that run side by side plan 24.0 GiB of memory in 12 processes, but only 7.0 GiB are "
-                     "available now; end other programs, or lower parallelism, training.batchSize or workers.replicas\n"
-                     "the 4 trials that run side by side have 12 pods, which share 3 processors, so each trial may "
-                     "train more slowly; lower parallelism or workers.replicas\n");
+    cr_expect_str_eq(
+        warnings_of_trials(4, "{}", answer, machine),
+        "the 4 trials that run side by side plan 24576 MiB of memory in 12 processes, but only 7168 MiB are "
+        "available now; end other programs, or lower parallelism, training.batchSize or workers.replicas\n"
+        "the 4 trials that run side by side have 12 pods, which share 3 processors, so each trial may "
+        "train more slowly; lower parallelism or workers.replicas\n");
 }
 
 Test(run_check, knows_this_machine)

@@ -292,11 +292,12 @@ Test(memory_budget, what_does_not_fit_a_gpu_is_told_before_any_of_it_is_taken)
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet50\"", "\"batchSize\":1024");
     cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plans, enough, &error), -1);
     cr_expect_eq(error.kind, ERROR_NO_SPACE);
-    EXPECT_SAYS(error, " GiB of a GPU, which has 64.00 GiB: parameters 98 MiB, gradients 98 MiB, optimizer ");
+    EXPECT_SAYS(error, " MiB of a GPU, which has 65536 MiB: parameters 98 MiB, gradients 98 MiB, optimizer ");
     EXPECT_SAYS(error, "activations ");
     EXPECT_SAYS(error, "work spaces of streams 3.0 MiB");
     EXPECT_SAYS(error, "it would fit with training.batchSize: ");
     EXPECT_SAYS(error, "or with training.gradientAccumulation: ");
+    cr_expect_null(strstr(error.message, "GiB"), "%s", error.message);
     EXPECT_SAYS(error, "or with a GPU of ");
     cr_expect_eq(far_devices[0].taken, 0);
     close_scene(&scene);
