@@ -86,6 +86,27 @@ Test(training_job, checkpoints_of_two_namespaces_are_apart_in_a_bucket)
     expect_checkpoint_path("name: digits, namespace: ml", "persistentVolumeClaim: {claimName: c}", "", "digits");
 }
 
+/* The schema lets any framework have 1000 pods of a role, which its message says; a crew of ours is smaller. */
+Test(training_job, the_limit_of_a_crew_says_for_which_framework_it_holds)
+{
+    SCOPED_JSON *object = manifest_value("metadata: {name: digits}\n"
+                                         "spec:\n"
+                                         "  workers: {replicas: 129}\n"
+                                         "  coxswain:\n"
+                                         "    strategy: {type: MultiWorkerMirrored}\n"
+                                         "    model: {preset: mlp}\n"
+                                         "    data: {format: Synthetic, examples: 1000}\n"
+                                         "    training: {epochs: 1, batchSize: 256}\n");
+    SCOPED_JSON *violations = training_job_violations(object, NULL);
+    const struct json *first = json_first(violations);
+    cr_assert_eq(json_count(violations), 1);
+    cr_expect_str_eq(json_string_at(first, "field", ""), "spec.workers.replicas");
+    cr_expect_str_eq(
+        json_string_at(first, "message", ""),
+        "with coxswain a crew has at most 128 members that train, its chief among them, and only with other "
+        "frameworks up to 1000; lower replicas");
+}
+
 static void expect_pause_step(const char *metadata, int64_t step)
 {
     SCOPED_JSON *object = manifest_value(elastic);
