@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -14,7 +15,8 @@ import urllib.request
 from urllib.parse import urlsplit
 
 import audit
-from selenium import webdriver
+import crowd
+from driver import browser, until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -25,7 +27,6 @@ SHOTS = os.environ["SHOTS"]
 JOBS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingjobs"
 SWEEPS = "/apis/coxswain.dev/v1beta1/namespaces/default/trainingsweeps"
 PODS = "/api/v1/namespaces/default/pods"
-PATIENCE = 60
 trust = ssl.create_default_context(cafile=CA)
 
 
@@ -54,31 +55,9 @@ def job(name, spec, **metadata):
     api("POST", JOBS, {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name, **metadata}, "spec": spec})
 
 
-def until(wanted, seconds=PATIENCE):
-    """Waits until `wanted` returns something true, and returns that. What is not in the page yet does not count."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            found = wanted()
-        except Exception:  # an element that has just been replaced
-            found = None
-        if found or time.monotonic() > end:
-            return found
-        time.sleep(0.2)
-
-
 def check(name, passed, why=""):
     print(f"ok {name}" if passed else f"not ok {name}: {str(why)[:400]}", flush=True)
     return passed
-
-
-def browser(width=1280, height=860):
-    options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", f"--window-size={width},{height}",
-                 "--disable-background-networking", "--disable-component-update", "--user-data-dir=" + WORK + "/chromium"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.chrome.service.Service("/usr/bin/chromedriver"))
 
 
 def scheme(page, word):
@@ -176,6 +155,18 @@ FASTEST = """const fastest = (count, act) => Math.min(...Array.from({length: cou
 """
 
 
+def cell(page, title):
+    """What the first line of the list has in the column with this title."""
+    return page.execute_script("""
+        const at = columns.findIndex((column) => column.title === arguments[0]);
+        return document.querySelector(".rows .row:not([hidden])").children[at].textContent;""", title)
+
+
+def cut_cells(page):
+    """Cells of the list whose text does not fit."""
+    return page.execute_script("return [...document.querySelectorAll('.grid .row:not([hidden]) > :not([hidden]), .head > div > *')].filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth).map((one) => one.textContent)")
+
+
 def the_list(page):
     page.get(URL)
     check("the token leaves the address", until(lambda: "token" not in page.current_url), page.current_url)
@@ -186,7 +177,12 @@ def the_list(page):
     field.send_keys(Keys.BACKSPACE * 6)
     field.send_keys("digi")
     check("the filter leaves what matches", until(lambda: text(page, ".rows").startswith("digits") and "broken" not in text(page, ".rows")), text(page, ".rows"))
-    field.send_keys(Keys.BACKSPACE * 4)
+    check("a job has a score, as soon as it is evaluated, and the time of its start", until(lambda: " %" in cell(page, "Score") and float(cell(page, "Score").split()[0]) > 5 and cell(page, "Started").endswith(" ago")), text(page, ".grid"))
+    field.send_keys(Keys.BACKSPACE * 4, "rates")
+    until(lambda: page.execute_script("listChoice.kind = 'sweep'; view.listChanged(); return true"))
+    check("that of a sweep is its best objective", until(lambda: cell(page, "Score").startswith("validationLoss 0.")), text(page, ".grid"))
+    page.execute_script("listChoice.kind = ''; view.listChanged()")
+    field.send_keys(Keys.BACKSPACE * 5)
     page.execute_script("document.querySelector('.rows').focus()")
     page.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
     check("arrow keys go from name to name", until(lambda: page.switch_to.active_element.tag_name == "a"), page.switch_to.active_element.tag_name)
@@ -293,7 +289,19 @@ def tabs(page):
     audited(page, "layers")
     page.find_element(By.ID, "tab-manifest").click()
     check("the manifest is there", until(lambda: "kind: TrainingJob" in text(page, "#panel-manifest")), text(page, "main"))
+    other = page.find_element(By.ID, "other")
+    other.send_keys("nobody")
+    check("a job that is not in the list is not compared", until(lambda: "No other job of the list" in text(page, "#panel-manifest")), text(page, "#panel-manifest"))
+    other.send_keys(Keys.BACKSPACE * 6, "vers")
+    check("names that match are offered", until(lambda: page.execute_script("return [...document.querySelectorAll('#other-names option')].map((one) => one.value)") == ["verse"]
+          and "1 job matches" in text(page, "#panel-manifest")), text(page, "#panel-manifest"))
+    other.send_keys("e")
+    check("the fields that differ from another job's are shown above it", until(lambda: {"coxswain.model.preset mlp gpt-bytes", "coxswain.training.steps 12000 20", "coxswain.model.depth – 4"}
+          <= {line.text for line in page.find_elements(By.CSS_SELECTOR, "#manifest-differences tbody tr")}), text(page, "#panel-manifest"))
+    shot(page, "manifest")
     audited(page, "manifest")
+    other.send_keys(Keys.BACKSPACE * 5)
+    check("until the field is empty", until(lambda: not page.find_element(By.ID, "manifest-differences").is_displayed()), text(page, "#panel-manifest"))
     page.find_element(By.ID, "tab-curves").click()
 
 
@@ -467,8 +475,9 @@ def runs_of_this_machine(page):
         page.get(url)
         check("without a cluster the page lists the runs of this machine", until(lambda: "quick" in text(page, ".rows") and "slow" in text(page, ".rows")), text(page, "body"))
         head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
-        check("with score and disk", "Score" in head and "Disk" in head and "Metric" not in head and " %" in row and " MB" in row, head + row)
+        check("with score and disk", "Score" in head and "Disk" in head and "Restarts" not in head and " %" in row and " MB" in row, head + row)
         check("and says that nothing can be changed", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
+        check("and no text is cut off", until(lambda: "validationLoss" in text(page, ".rows")) and cut_cells(page) == [], cut_cells(page))
         shot(page, "runs")
         audited(page, "runs")
         for name in ("slow", "quick"):
@@ -497,6 +506,33 @@ def runs_of_this_machine(page):
         page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
         check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and drawn(page, "#loss")["lines"]["training"]), text(page, "main"))
         check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def very_many_runs(page):
+    """Another cox ui, with 10,000 runs of this machine."""
+    home = WORK + "/crowd"
+    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
+    environment.pop("KUBECONFIG", None)
+    crowd.make_runs(home + "/state/coxswain", 10000)
+    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        server.stdout.readline()
+        page.get(server.stdout.readline().strip())
+        check("10,000 runs of this machine are listed", until(lambda: text(page, ".filters").endswith("10000 in all")), text(page, ".filters"))
+        field = page.find_element(By.ID, "filter")
+        field.send_keys("many-777")
+        check("and filtered", until(lambda: "11 of 10000" in text(page, ".filters") and len(page.find_elements(By.CSS_SELECTOR, ".rows .row:not([hidden])")) == 11), text(page, ".filters"))
+        check("with their disk usage, sooner or later", until(lambda: cell(page, "Disk").endswith(" KB")), text(page, ".grid"))
+        before = page.execute_script("window.got = []; const take = takeList; takeList = (answer) => { got.push([answer.whole, answer.rows.map((row) => row.NAME)]); take(answer); }; return version")
+        crowd.write_run(home + "/state/coxswain", 777, 250)
+        check("a run that changes is updated", until(lambda: "25 %" in text(page, ".rows")), text(page, ".rows"))
+        got = page.execute_script("return got")
+        check("without the rows of the others", not any(whole for whole, _ in got) and any("many-777" in names for _, names in got) and page.execute_script("return version") > before, got[-1])
+        shutil.rmtree(f"{home}/state/coxswain/default-many-777")
+        check("and a run that is deleted is gone", until(lambda: "10 of 9999" in text(page, ".filters")), text(page, ".filters"))
     finally:
         server.terminate()
         server.wait(30)
@@ -622,8 +658,8 @@ def order(page):
 
     def names(column):
         return page.execute_script("""
-            const made = [["a", 5400, "nan", 3], ["b", 600, "0.5", 30], ["c", 90, "10", 9], ["d", -1, "", 1]];
-            for (const [name, left, loss, age] of made) rows.set("job/default/order-" + name, {kind: "job", NAME: "order-" + name, NAMESPACE: "default", STATE: "Succeeded",
+            const made = [["a", 5400, "nan", 3, -0.5], ["b", 600, "0.5", 30, 0.9], ["c", 90, "10", 9, 0.1], ["d", -1, "", 1, undefined]];
+            for (const [name, left, loss, age, score] of made) rows.set("job/default/order-" + name, {kind: "job", NAME: "order-" + name, NAMESPACE: "default", STATE: "Succeeded", score,
                 STEP: "", LOSS: loss, RESTARTS: "0", ETA: left < 0 ? "" : Math.round(left / 60) + "m", left, created: "2026-01-0" + (1 + made.findIndex((one) => one[0] === name)) + "T00:00:00Z",
                 finished: new Date(Date.parse("2026-01-0" + (1 + made.findIndex((one) => one[0] === name)) + "T00:00:00Z") + age * 3600000).toISOString(), step: -1, total: -1});
             listChoice.text = "order-";
@@ -634,8 +670,8 @@ def order(page):
             if (button) button.click();
             return [...document.querySelectorAll(".rows .row:not([hidden]) a")].map((link) => link.textContent.slice(-1)).join("");""", column)
 
-    found = [names("Left"), names("Metric"), names("Time"), names("none of them")]
-    check("columns are sorted by figures, and without one the newest come first", found == ["cbad", "bcad", "dacb", "dcba"], found)
+    found = [names("Left"), names("Loss"), names("Time"), names("Started"), names("Score"), names("none of them")]
+    check("columns are sorted by figures, and without one the newest come first", found == ["cbad", "bcad", "dacb", "abcd", "acbd", "dcba"], found)
     page.execute_script("listChoice.text = ''; listChoice.sort = 'created'; listChoice.down = true")
     page.refresh()
 
@@ -1036,9 +1072,9 @@ def main():
             {"path": "coxswain.model.width", "values": [8, 16, 32]}, {"path": "coxswain.training.optimizer.momentum", "uniform": {"min": 0, "max": 0.9}}],
         "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}})
     gate()
-    page = browser()
+    page = browser(WORK + "/chromium")
     try:
-        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, very_many_runs, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

@@ -6,6 +6,7 @@
 
 const COMPARED_MAX = 6; // as many colours; the server keeps the curves of 8 jobs
 const COLOUR_NAMES = ["first", "second", "third", "fourth", "fifth", "sixth"];
+const NAMES_SHOWN = 100; // of the jobs whose names have what is written
 const comparedKeys = new Set();
 
 // "#/compare/NAMESPACE/NAME/NAMESPACE/NAME…", or "#/compare-runs/NAMESPACE/NAME/RUN/…" of runs on this machine.
@@ -24,6 +25,45 @@ function fieldsOf(value, path = "", found = new Map()) {
 function differences(objects) {
     const fields = objects.map((object) => fieldsOf(object)), paths = [...new Set(fields.flatMap((one) => [...one.keys()]))].sort(collator.compare);
     return paths.map((path) => [path, ...fields.map((one) => one.get(path))]).filter(([, ...values]) => values.some((value) => JSON.stringify(value) !== JSON.stringify(values[0])));
+}
+
+function writeDifferences(host, labels, specs, empty) {
+    writeTable(host, "Differences of the specs", ["Field", ...labels], differences(specs)
+        .map(([path, ...values]) => [path, ...values.map((value) => value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value))]), empty);
+}
+
+// What stands above a job's manifest: in what it differs from that of another job of the list.
+function manifestDifference(place) {
+    const names = make("datalist", {id: "other-names"}), host = make("div", {id: "manifest-differences"}), said = make("span", {class: "faint", role: "status", "aria-live": "polite"});
+    const field = make("input", {type: "search", id: "other", list: "other-names", placeholder: "name of another job", autocomplete: "off", oninput: () => choose()});
+    const key = keyOf({kind: "job", NAMESPACE: place.namespace, NAME: place.name, run: place.run});
+    const nameOf = (row) => namespaces || row.NAMESPACE !== place.namespace ? `${row.NAMESPACE}/${labelOf(row)}` : labelOf(row);
+    let spec = null, other = null; // other: {label, spec}
+
+    function write() {
+        host.hidden = !spec || !other;
+        if (!host.hidden) writeDifferences(host, [place.run || place.name, other.label], [spec, other.spec], `Its spec is equal to that of ${other.label}.`);
+    }
+
+    async function choose() {
+        const word = field.value.trim(), candidates = [...rows.values()].filter((row) => row.kind === "job" && keyOf(row) !== key && nameOf(row).includes(word));
+        const chosen = candidates.find((row) => nameOf(row) === word);
+        names.replaceChildren(...candidates.slice(0, NAMES_SHOWN).map((row) => make("option", {value: nameOf(row)})));
+        other = null;
+        write();
+        setText(said, !word || chosen ? "" : candidates.length === 0 ? "No other job of the list has this name." : candidates.length === 1 ? "1 job matches" : `${candidates.length} jobs match`);
+        if (!chosen) return;
+        try {
+            const answer = await ask(addressed("/api/job", {namespace: chosen.NAMESPACE, name: chosen.NAME, run: chosen.run}));
+            if (field.value.trim() === word) other = {label: word, spec: answer.spec};
+            write();
+        } catch (error) {
+            tellReadError(said, error);
+        }
+    }
+
+    field.addEventListener("focus", () => choose());
+    return {element: make("div", {}, make("div", {class: "filters"}, make("label", {for: "other", text: "Difference from"}), field, names, said), host), update: (newest) => { spec = newest; write(); }};
 }
 
 // What stands beside the list's filters.
@@ -61,7 +101,7 @@ function compareView(places) {
     for (const job of jobs) job.label = job.run || (severalNamespaces ? `${job.namespace}/${job.name}` : job.name);
     const figures = ["loss", "held", "accuracy", "rate"].map((id) => make("figure", {id}));
     const [loss, held, accuracy, rate] = figures, numbers = make("div", {id: "numbers"}), fields = make("div", {id: "differences"});
-    const failed = make("p", {class: "faint", id: "failed", role: "status", "aria-live": "polite"});
+    const failed = make("p", {class: "refused", id: "failed", role: "status", "aria-live": "polite"});
     const logarithmic = make("input", {type: "checkbox", id: "logarithmic", onchange: () => draw()});
     main.className = "";
     setTrail(["Compare"]);
@@ -85,14 +125,12 @@ function compareView(places) {
 
     function write() {
         const known = jobs.filter((job) => job.document);
-        writeTable(numbers, "Jobs", ["Job", "State", "Step", "Loss", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
+        writeTable(numbers, "Jobs", ["Job", "State", "Step", "Loss", "Held out", "Throughput", "Time", "Restarts", "Strategy"], known.map((job) => {
             const row = job.document.row;
             return [make("a", {class: "key " + job.className, href: addressOf("job", job.namespace, job.name, job.run), text: job.label}),
-                make("span", {class: "state " + (job.gone ? "wait" : stateClass(row.STATE)), text: job.gone ? "deleted" : row.STATE}), row.STEP || "", row.LOSS || "", row.THROUGHPUT || "", took(row), row.RESTARTS || "", row.STRATEGY || ""];
+                make("span", {class: "state " + (job.gone ? "wait" : stateClass(row.STATE)), text: job.gone ? "deleted" : row.STATE}), row.STEP || "", row.LOSS || "", row.SCORE || "", row.THROUGHPUT || "", took(row), row.RESTARTS || "", row.STRATEGY || ""];
         }), "Reading…");
-        writeTable(fields, "Differences of the specs", ["Field", ...known.map((job) => job.label)], differences(known.map((job) => job.document.spec))
-            .map(([path, ...values]) => [path, ...values.map((value) => value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value))]),
-        known.length < jobs.length ? "Reading…" : "Their specs are equal.");
+        writeDifferences(fields, known.map((job) => job.label), known.map((job) => job.document.spec), known.length < jobs.length ? "Reading…" : "Their specs are equal.");
     }
 
     // Returns whether the curves of a job have changed.

@@ -170,7 +170,9 @@ int ui_curves_read(struct ui_curves *curves, struct cluster *cluster, const stru
         if (read_log(curve, cluster, pod, &cause) == 0 || may_skip(&cause, next == NULL))
             continue;
         *error = cause;
-        return -1;
+        return access_is_denied(&cause)
+                   ? -1
+                   : error_wrap(error, "the log of pod %s cannot be read", json_string_at(pod, "metadata.name", ""));
     }
     give_up_failed(curve);
     history_take_checkpoint(&curve->history, json_integer_at(job, "status.progress.lastCheckpointStep", -1));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/ui/documents.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -16,6 +19,7 @@
 #include "operator/cli/sweep_export.h"
 #include "operator/cli/sweep_print.h"
 
+#define CELL_MAX 512
 #define MANIFEST_MAX (1024 * 1024)
 #define TRIALS_MAX (32 * 1024 * 1024)
 
@@ -36,19 +40,39 @@ static struct json *row_complete(struct json *row, const char *kind, const struc
     return row;
 }
 
+void ui_set_score(struct json *row, const struct run_record *record)
+{
+    SCOPED_BUFFER text = BUFFER_INIT(CELL_MAX);
+    bool is_higher_better =
+        isfinite(record->best) ? strcmp(record->metric, "validationAccuracy") == 0 : isfinite(record->accuracy);
+    double score = isfinite(record->best)       ? record->best
+                   : isfinite(record->accuracy) ? record->accuracy
+                                                : record->validation_loss;
+    run_record_score(record, &text);
+    json_set_string(row, "SCORE", buffer_text(&text));
+    if (isfinite(score))
+        json_set_number(row, "score", is_higher_better ? score : -score);
+}
+
 struct json *ui_job_row(const struct json *job)
 {
+    SCOPED(run_record_release) struct run_record record;
     struct json *row = row_complete(job_row(job, 0), "job", job);
     json_set_integer(row, "step", json_integer_at(job, "status.progress.step", -1));
     json_set_integer(row, "total", json_integer_at(job, "status.progress.totalSteps", -1));
     if (!json_at(job, "status.completionTime"))
         json_set_integer(row, "left", json_integer_at(job, "status.progress.secondsRemaining", -1));
     json_set_string(row, "sweep", json_string(json_member(json_at(job, "metadata.labels"), LABEL_SWEEP_NAME), ""));
+    run_record_init(&record);
+    record.accuracy = job_metric(job, "validationAccuracy");
+    record.validation_loss = job_metric(job, "validationLoss");
+    ui_set_score(row, &record);
     return row;
 }
 
 struct json *ui_sweep_row(const struct json *sweep)
 {
+    SCOPED(run_record_release) struct run_record record;
     struct json *row = row_complete(sweep_row(sweep, 0), "sweep", sweep);
     const char *state = json_string_at(row, "STATE", "");
     bool is_over = strcmp(state, "Complete") == 0 || strcmp(state, "Failed") == 0;
@@ -58,7 +82,11 @@ struct json *ui_sweep_row(const struct json *sweep)
         (is_over ? json_integer_at(sweep, "status.trials.paused", 0) : 0);
     json_set_integer(row, "step", done); /* as sweep_done counts */
     json_set_integer(row, "total", json_integer_at(sweep, "status.trials.total", -1));
-    json_set_string(row, "metric", json_string_at(sweep, "spec.objective.metric", "validationLoss"));
+    run_record_init(&record);
+    snprintf(record.metric, sizeof record.metric, "%s",
+             json_string_at(sweep, "spec.objective.metric", "validationLoss"));
+    record.best = strtod(json_string_at(sweep, "status.best.objective", "nan"), NULL);
+    ui_set_score(row, &record);
     return row;
 }
 

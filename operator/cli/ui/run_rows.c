@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "operator/cli/run_list.h"
 #include "operator/cli/run_print.h"
+#include "operator/cli/ui/documents.h"
 #include "operator/cli/ui/version.h"
 #include "operator/kube/hash_map.h"
 
@@ -78,20 +79,6 @@ static void set_time(struct json *row, const char *key, int64_t ms)
     json_set_string(row, key, text);
 }
 
-/* The score in words, and as a number to sort by. */
-static void set_score(struct json *row, const struct run_record *record)
-{
-    SCOPED_BUFFER text;
-    double score = isfinite(record->best)       ? record->best
-                   : isfinite(record->accuracy) ? record->accuracy
-                                                : record->validation_loss;
-    buffer_init(&text, CELL_MAX);
-    run_record_score(record, &text);
-    json_set_string(row, "SCORE", buffer_text(&text));
-    if (isfinite(score))
-        json_set_number(row, "score", score);
-}
-
 static void set_bytes(struct json *row, int64_t bytes)
 {
     SCOPED_BUFFER text;
@@ -124,7 +111,7 @@ static struct json *row_json(const char *run, const struct row *row)
         SCOPED_FREE char *loss = memory_format("%.4f", record->loss);
         json_set_string(object, "LOSS", loss);
     }
-    set_score(object, record);
+    ui_set_score(object, record);
     set_time(object, "created", record->started_ms);
     set_time(object, "finished", row->state == RUN_RUNNING ? 0 : record->updated_ms);
     set_bytes(object, row->bytes);
