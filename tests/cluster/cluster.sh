@@ -20,6 +20,23 @@ established() {
     until_true 60 kubectl wait --for=condition=Established --timeout=60s "$@"
 }
 
+# person_kubeconfig NAME ROLE: that of a person who has the cluster's role ("edit", "view") in the namespace, with a context that names it
+person_kubeconfig() {
+    local token
+    k create serviceaccount "$1" >/dev/null && k create rolebinding "$1" --clusterrole="$2" --serviceaccount="$space:$1" >/dev/null &&
+        token=$(k create token "$1" --duration=4h) || return
+    sed "/^users:/,\$d" "$KUBECONFIG"
+    cat <<YAML
+users:
+- name: $1
+  user: {token: $token}
+contexts:
+- name: mine
+  context: {cluster: test, user: $1, namespace: $space}
+current-context: mine
+YAML
+}
+
 # Definition, rights, and a namespace at the Pod Security level "restricted", without what an earlier script left in it.
 cluster_prepare() {
     kubectl delete namespace "$space" --ignore-not-found --timeout=180s >/dev/null &&

@@ -20,29 +20,11 @@ finish() {
 }
 trap finish EXIT
 
-# A person: the cluster's "edit" in the namespace, and a context that names it.
-person_kubeconfig() {
-    local token
-    kubectl -n "$space" create serviceaccount person >/dev/null &&
-        kubectl -n "$space" create rolebinding person --clusterrole=edit --serviceaccount="$space:person" >/dev/null &&
-        token=$(kubectl -n "$space" create token person --duration=4h) || return
-    sed "/^users:/,\$d" "$KUBECONFIG"
-    cat <<YAML
-users:
-- name: person
-  user: {token: $token}
-contexts:
-- name: mine
-  context: {cluster: test, user: person, namespace: $space}
-current-context: mine
-YAML
-}
-
 cox_command=(env "KUBECONFIG=$work/person" timeout 150 kubectl cox)
 # shellcheck source=tests/integration/cox.sh
 . "$root/tests/integration/cox.sh"
 
-if ! cluster_prepare || ! person_kubeconfig >"$work/person"; then
+if ! cluster_prepare || ! person_kubeconfig person edit >"$work/person"; then
     echo "not ok preparation"
     exit 1
 fi
