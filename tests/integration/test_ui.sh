@@ -168,8 +168,10 @@ ask GET "api/job?$place&run=default-none" && grep -q 'There is no such run on th
 verdict $? "another run is told" "$(cat answer)"
 ask GET "api/job?$place&run=..%2F..%2Frun" && grep -q 'There is no such run on this machine' answer
 verdict $? "so is a path out of the folder" "$(cat answer)"
-ask POST "api/delete?kind=job&$place&run=default-tiny" && grep -q 'Runs are only shown here' answer
-verdict $? "nothing is changed" "$(cat answer)"
+ask POST "api/suspend?kind=job&$place&run=default-tiny" && grep -q 'This run is over: start it again with cox run' answer
+verdict $? "one that has ended cannot be changed" "$(cat answer)"
+ask POST "api/delete?kind=job&$place&run=default-none" && grep -q 'There is no such run on this machine' answer && [[ -e $runs/default-tiny/run.json ]]
+verdict $? "and only one that is there can be deleted" "$(cat answer)"
 until_true 30 idle
 verdict $? "the control planes end when nothing has been asked for a while" "$(pgrep -aP "$page")"
 "$bin/cox" run tiny.yaml --fresh --set spec.coxswain.training.steps=200000 >run.log 2>&1 &

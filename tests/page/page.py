@@ -476,7 +476,7 @@ def runs_of_this_machine(page):
         check("without a cluster the page lists the runs of this machine", until(lambda: "quick" in text(page, ".rows") and "slow" in text(page, ".rows")), text(page, "body"))
         head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
         check("with score and disk", "Score" in head and "Disk" in head and "Restarts" not in head and " %" in row and " MB" in row, head + row)
-        check("and says that nothing can be changed", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
+        check("and says so", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
         check("and no text is cut off", until(lambda: "validationLoss" in text(page, ".rows")) and cut_cells(page) == [], cut_cells(page))
         shot(page, "runs")
         audited(page, "runs")
@@ -508,6 +508,76 @@ def runs_of_this_machine(page):
         check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
     finally:
         server.terminate()
+        server.wait(30)
+
+
+def change_runs(page):
+    """Another cox ui, without a cluster: a run that goes on is controlled, and runs that have ended are deleted."""
+    home = WORK + "/machine"
+    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
+    environment.pop("KUBECONFIG", None)
+    manifest = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": "long"}, "spec": {
+        "coxswain": training(900000, checkpoint={"storage": "runs", "everySteps": 50}), "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}],
+        "workers": pods_that_wait(replicas=1, minReplicas=1, maxReplicas=2)}}
+    with open(f"{home}/long.json", "w") as file:
+        json.dump(manifest, file)
+    run = subprocess.Popen(["cox", "run", f"{home}/long.json"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
+    directory = home + "/state/coxswain/default-"
+    try:
+        server.stdout.readline()
+        url = server.stdout.readline().strip()
+        page.get(url)
+        until(lambda: "Running" in text(page, ".rows"))
+        page.find_element(By.LINK_TEXT, "long").click()
+        until(lambda: "Running" in text(page, "h2"))
+        page.find_element(By.ID, "scale").click()
+        until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+        page.switch_to.active_element.send_keys(Keys.BACKSPACE, "2", Keys.ENTER)
+        check("a run that goes on is scaled", until(lambda: "Ready\n2/2" in text(page, ".facts")), text(page, "main"))
+        page.find_element(By.ID, "suspend").click()
+        check("and suspended", until(lambda: "Suspended" in text(page, "h2")), text(page, "main"))
+        page.find_element(By.ID, "resume").click()
+        check("and resumed", until(lambda: "Running" in text(page, "h2")), text(page, "main"))
+        page.find_element(By.ID, "tab-pods").click()
+        until(lambda: "long-worker-0-" in text(page, "#panel-pods"))
+        before = text(page, "#panel-pods")
+        page.find_element(By.ID, "restart").click()
+        confirm(page, "yes")
+        check("and restarted", until(lambda: "starts over from its last checkpoint" in text(page, "#said")) and until(lambda: "Running" in text(page, "h2") and text(page, "#said") == "" and text(page, "#panel-pods") != before), text(page, "main"))
+        page.find_element(By.ID, "delete").click()
+        confirm(page, "yes")
+        check("and deleted, which ends its cox run", run.wait(60) == 1)
+        page.get(url.split("?")[0] + "#/")
+        until(lambda: page.find_element(By.LINK_TEXT, "slow")).click()
+        until(lambda: "Succeeded" in text(page, "h2"))
+        page.find_element(By.ID, "delete").click()
+        until(lambda: page.find_element(By.ID, "confirm").is_displayed())
+        check("before a run that has ended is deleted, the page says what goes with it", "checkpoints and weights, too" in text(page, "#confirm"), text(page, "#confirm"))
+        confirm(page, "no")
+        time.sleep(1)
+        check("and takes no for an answer", os.path.exists(directory + "slow"))
+        with open(directory + "slow/used-by", "w") as file:
+            file.write(directory + "quick\n")
+        with open(directory + "quick/run.json") as file:
+            record = json.load(file)
+        with open(directory + "quick/run.json", "w") as file:
+            json.dump({**record, "volumes": {"data": directory + "slow/volumes"}}, file)
+        os.makedirs(directory + "slow/volumes", exist_ok=True)
+        page.find_element(By.ID, "delete").click()
+        confirm(page, "yes")
+        check("a run whose files another one uses stays", until(lambda: "slow stays: the run quick was given a directory in it" in text(page, "#said")) and os.path.exists(directory + "slow"), text(page, "main"))
+        with open(directory + "quick/run.json", "w") as file:
+            json.dump(record, file)
+        page.find_element(By.ID, "delete").click()
+        confirm(page, "yes")
+        check("another one is deleted", until(lambda: "slow has been deleted" in text(page, "#why")) and not os.path.exists(directory + "slow"), text(page, "main"))
+        page.get(url.split("?")[0] + "#/")
+        check("and not listed any more", until(lambda: "quick" in text(page, ".rows") and "slow" not in text(page, ".rows")), text(page, ".rows"))
+    finally:
+        run.terminate()
+        server.terminate()
+        run.wait(60)
         server.wait(30)
 
 
@@ -1074,7 +1144,7 @@ def main():
     gate()
     page = browser(WORK + "/chromium")
     try:
-        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, very_many_runs, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, change_runs, very_many_runs, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

@@ -203,7 +203,7 @@ async function pollList() {
 function tellConnection(trouble) {
     const box = byId("connection"), alert = byId("trouble");
     box.className = trouble ? "lost" : "live";
-    setText(box, trouble ? "not up to date" : runs ? "the runs of this machine: only to look at" : kept ? "what an ended run has left: only to look at" : "live");
+    setText(box, trouble ? "not up to date" : runs ? "the runs of this machine" : kept ? "what an ended run has left: only to look at" : "live");
     setText(alert, trouble);
     alert.hidden = !trouble;
 }
@@ -431,7 +431,7 @@ function confirmed(title, text, verb, field) {
 
 function actionsOf(place, said) {
     const kind = place.kind, stateOf = (row) => row && row.STATE + row.suspend;
-    let newest = null, elastic = null, answered = false, shows = null; // shows: whether the words have done their duty
+    let newest = null, elastic = null, isKept = false, answered = false, shows = null; // shows: whether the words have done their duty
     const restartWords = "Its pods save and end. Once all are gone, it starts over from its last checkpoint.";
     const act = async (verb, words, effect, more) => {
         setText(said, words);
@@ -461,12 +461,14 @@ function actionsOf(place, said) {
         if (workers) act("scale", `It is to have ${workers} ${workers === 1 ? "worker" : "workers"}.`, (row, over, job) => over || answered && job.elastic.workers === workers, {workers});
     }});
     const remove = make("button", {id: "delete", class: "danger", text: "Delete…", onclick: async () => {
-        const what = kind === "sweep" ? "The sweep and the jobs of all its trials are deleted." : "The job and its pods are deleted, and with the pods their logs.";
-        if (await confirmed(`Delete ${place.name}?`, what + " Checkpoints and weights on volumes stay.", "Delete")) act("delete", "It is being deleted.", () => false);
+        const what = isKept ? "" : kind === "sweep" ? "The sweep and the jobs of all its trials are deleted." : "The job and its pods are deleted, and with the pods their logs.";
+        const left = isKept ? "The run's directory on this machine is deleted: its logs, checkpoints and weights, too." : " Checkpoints and weights on volumes stay.";
+        if (await confirmed(`Delete ${place.run || place.name}?`, what + left, "Delete")) act("delete", "It is being deleted.", () => false);
     }});
     return {buttons: [suspend, resume, ...kind === "job" ? [restart, scale] : [], remove], update: (row, over, object) => {
         newest = row;
         elastic = object.elastic;
+        isKept = object.kept;
         if (shows && shows(row, over, object)) {
             setText(said, "");
             shows = null;
@@ -476,11 +478,11 @@ function actionsOf(place, said) {
             said.className = "faint";
             shows = (row, over, job) => over || !job.restarting;
         }
-        suspend.hidden = row.suspend || kept;
-        resume.hidden = !row.suspend || kept;
-        remove.hidden = kept;
-        restart.hidden = kept;
-        scale.hidden = kept || !elastic;
+        suspend.hidden = row.suspend || isKept;
+        resume.hidden = !row.suspend || isKept;
+        remove.hidden = isKept && !runs;
+        restart.hidden = isKept;
+        scale.hidden = isKept || !elastic;
         suspend.disabled = resume.disabled = scale.disabled = over;
         restart.disabled = over || row.suspend;
     }};
@@ -506,7 +508,7 @@ function topOf(kind, place, stored) {
         isGone: (wasThere) => {
             state.className = wasThere ? "state wait" : "";
             setText(state, wasThere ? "deleted" : "");
-            setText(why, wasThere ? `${place.name} has been deleted. What ${stored} stored on volumes is still there; what is shown here is what was known last.`
+            setText(why, wasThere && place.run ? `${place.name} has been deleted; what is shown here is what was known last.` : wasThere ? `${place.name} has been deleted. What ${stored} stored on volumes is still there; what is shown here is what was known last.`
                 : `There is no ${kind} ${place.name} in the namespace ${place.namespace}. Go back to the list and choose one.`);
             for (const button of actions.buttons) button.disabled = true;
             said.textContent = failed.textContent = "";

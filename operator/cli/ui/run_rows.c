@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "operator/cli/run_list.h"
@@ -288,7 +289,7 @@ const char *run_rows_directory(struct run_rows *rows, const char *run, struct er
     if (!row && read_runs(rows, error) < 0)
         return NULL;
     row = hash_map_get(&rows->rows, run);
-    if (row)
+    if (row && state_directory_is_one(row->directory))
         return row->directory;
     error_set(error, ERROR_NOT_FOUND, "There is no such run on this machine any more: go back to the list.");
     error->http_status = 404;

@@ -9,6 +9,8 @@
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/control_plane.h"
+#include "operator/cli/run_list.h"
+#include "operator/cli/run_mark.h"
 #include "operator/cli/ui/run_rows.h"
 
 /* A run whose jobs are looked at. */
@@ -139,6 +141,28 @@ void ui_runs_close(struct ui_runs *runs, const char *run)
     struct opened *opened = opened_run(runs, run);
     if (opened)
         opened_end(opened);
+}
+
+int ui_runs_delete(struct ui_runs *runs, const char *run, struct error *error)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    const struct run_entry *entry;
+    bool gone;
+    const char *directory = run_rows_directory(runs->rows, run, error);
+    if (!directory)
+        return -1;
+    ui_runs_close(runs, run);
+    if (run_list_read(NULL, &list, error) < 0 || run_list_find(&list, directory, &entry, error) < 0)
+        return -1;
+    SCOPED_FREE char *in_list = run_list_user_of(&list, entry);
+    SCOPED_FREE char *user = in_list ? NULL : run_mark_user(directory);
+    if (entry->in_use)
+        return error_set(error, ERROR_INVALID, "%s is in use: end its cox run, or another cox ui, first", entry->label);
+    if (in_list || user)
+        return error_set(error, ERROR_INVALID,
+                         "%s stays: the run %s was given a directory in it by --volume; delete that run first",
+                         entry->label, in_list ? in_list : user);
+    return state_directory_delete(directory, &gone, error);
 }
 
 void ui_runs_work(struct ui_runs *runs)

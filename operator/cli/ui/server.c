@@ -56,7 +56,7 @@ typedef int ui_action(struct ui_server *server, const struct waiting *request, s
 struct waiting {
     struct http_exchange *exchange; /* NULL: the browser is gone */
     ui_action *action;
-    bool sweep, is_post;
+    bool sweep, changes, is_post;
     char name_space[NAME_MAX_LENGTH], name[NAME_MAX_LENGTH], run[RUN_MAX_LENGTH], role[16];
     int64_t index, tail, workers, tokens, seed;
     double temperature;
@@ -154,7 +154,8 @@ static int job_get(struct ui_server *server, const struct waiting *request, stru
         return -1;
     json_set_boolean(document, "here", server->state != NULL);
     json_set_boolean(document, "kept", server->cluster->kept);
-    json_set_boolean(document, "restarting", ui_restarts_has(server->restarts, request->name_space, request->name));
+    json_set_boolean(document, "restarting",
+                     ui_restarts_has(server->restarts, request->run, request->name_space, request->name));
     return print_document(document, out, error);
 }
 
@@ -289,7 +290,7 @@ static int resume(struct ui_server *server, const struct waiting *request, struc
 
 static int restart(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
 {
-    if (ui_restarts_begin(server->restarts, server->cluster, request->name, error) < 0)
+    if (ui_restarts_begin(server->restarts, server->cluster, request->run, request->name, error) < 0)
         return -1;
     return buffer_append_string(out, "{}", error);
 }
@@ -307,6 +308,8 @@ static int delete (struct ui_server *server, const struct waiting *request, stru
 {
     struct resource_path path = request->sweep ? cluster_sweep_path(server->cluster, request->name)
                                                : cluster_job_path(server->cluster, request->name);
+    if (server->runs && server->cluster->kept)
+        return ui_runs_delete(server->runs, request->run, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
     return cluster_delete(server->cluster, &path, error) < 0 ? -1 : buffer_append_string(out, "{}", error);
 }
 
@@ -421,7 +424,8 @@ static const char *trouble_of(const struct ui_server *server)
     return server->list ? ui_list_trouble(server->list) : "";
 }
 
-static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep)
+static void wait_for_turn(struct ui_server *server, struct http_exchange *exchange, ui_action *action, bool sweep,
+                          bool changes)
 {
     struct waiting *request = memory_allocate(1, sizeof *request);
     size_t length;
@@ -429,6 +433,7 @@ static void wait_for_turn(struct ui_server *server, struct http_exchange *exchan
     *request = (struct waiting){.exchange = exchange,
                                 .action = action,
                                 .sweep = sweep,
+                                .changes = changes,
                                 .prompt = memory_copy_bytes(body, length),
                                 .is_post = strcmp(http_exchange_method(exchange), "POST") == 0};
     waiting_drop_gone(server);
@@ -466,6 +471,15 @@ static void answer_equal_reads(struct ui_server *server, const struct waiting *r
         }
 }
 
+/* Of a run that has ended nothing can be changed, but it can be deleted. */
+static int check_change(const struct waiting *request, const struct ui_run *run, struct error *error)
+{
+    if (!request->changes || !run->kept || request->action == delete)
+        return 0;
+    error->http_status = 403;
+    return error_set(error, ERROR_INVALID, "This run is over: start it again with cox run to change it.");
+}
+
 /* Of a run, makes the cluster and the state directory its own while the action runs. */
 static int act(struct ui_server *server, const struct waiting *request, struct buffer *out, struct error *error)
 {
@@ -474,7 +488,7 @@ static int act(struct ui_server *server, const struct waiting *request, struct b
     const char *state = server->state;
     struct ui_run run;
     if (server->runs) {
-        if (ui_runs_open(server->runs, request->run, &run, error) < 0)
+        if (ui_runs_open(server->runs, request->run, &run, error) < 0 || check_change(request, &run, error) < 0)
             return -1;
         cluster->client = run.client;
         cluster->kept = run.kept;
@@ -506,6 +520,25 @@ static void answer(struct ui_server *server, struct waiting *request)
     answer_equal_reads(server, request, result, &out, &error);
 }
 
+/* For ui_restarts_work. */
+static bool enter_run(void *context, const char *name)
+{
+    struct ui_server *server = context;
+    struct ui_run run;
+    if (ui_runs_open(server->runs, name, &run, NULL) < 0 || run.kept)
+        return false;
+    server->cluster->client = run.client;
+    return true;
+}
+
+static void work_on_runs(struct ui_server *server)
+{
+    struct kube_client *client = server->cluster->client;
+    ui_restarts_work(server->restarts, server->cluster, enter_run, server);
+    server->cluster->client = client;
+    ui_runs_work(server->runs);
+}
+
 void ui_server_work(struct ui_server *server)
 {
     while (server->waiting_count > 0 && !server->cluster->interrupted) {
@@ -515,12 +548,12 @@ void ui_server_work(struct ui_server *server)
         waiting_free(request);
     }
     if (server->runs) {
-        ui_runs_work(server->runs);
+        work_on_runs(server);
         return;
     }
     ui_streams_work(server->streams);
     if (!*trouble_of(server))
-        ui_restarts_work(server->restarts, server->cluster);
+        ui_restarts_work(server->restarts, server->cluster, NULL, NULL);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -568,12 +601,10 @@ static void route(struct ui_server *server, struct http_exchange *exchange)
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         if (strcmp(actions[i].path, path) == 0 && strcmp(actions[i].method, method) == 0) {
             if (!actions[i].changes || !server->kept)
-                wait_for_turn(server, exchange, actions[i].action, actions[i].sweep);
+                wait_for_turn(server, exchange, actions[i].action, actions[i].sweep, actions[i].changes);
             else
                 respond_error(exchange, 403,
-                              server->runs
-                                  ? "Runs are only shown here; to change one that goes on, use cox ui --state RUN."
-                                  : "This run is over, and is only shown: start it again with cox run to change it.");
+                              "This run is over, and is only shown: start it again with cox run to change it.");
             return;
         }
     respond_error(exchange, 404, "There is nothing at this address.");
@@ -621,7 +652,7 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
                                        .handler = handle,
                                        .context = server};
     server->cluster = cluster;
-    server->kept = options->kept || options->runs;
+    server->kept = options->kept;
     server->state = options->state;
     if (ui_gate_init(&server->gate, error) < 0 ||
         http_server_start_on_loop(&http, cluster->loop, &server->http, error) < 0) {
