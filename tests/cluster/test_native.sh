@@ -11,7 +11,8 @@ bin=${BUILD:-$root/build}
 if [[ ${1:-} != inside ]]; then
     knows() { grep -q "$1=true|false" < <(kube-scheduler --help 2>&1); }
     if knows GangScheduling; then # Kubernetes 1.36
-        gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true version=scheduling.k8s.io/v1alpha2
+        gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true
+        version=scheduling.k8s.io/v1alpha2
     elif knows GenericWorkload; then
         gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true version=scheduling.k8s.io/v1beta1
     else
@@ -98,10 +99,10 @@ expect whole readySummary 3/3
 verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -o wide)"
 [[ $(group whole '.spec.schedulingPolicy.gang.minCount}{.metadata.ownerReferences[0].name') == 3whole ]]
 verdict $? "its PodGroup says how many belong together" "$(group whole .spec)"
-if [[ $version != */v1alpha2 ]]; then
-    [[ $(group whole .spec.disruptionMode) == '{"all":{}}' ]]
-    verdict $? "and that they are preempted together" "$(group whole .spec)"
-fi
+mode='{"all":{}}'
+[[ $version != */v1alpha2 ]] || mode=PodGroup
+[[ $(group whole .spec.disruptionMode) == "$mode" ]]
+verdict $? "and that they are preempted together" "$(group whole .spec)"
 [[ $(k get pod "$(current whole 0)" -o 'jsonpath={.spec.schedulingGroup.podGroupName} {.spec.schedulerName}') == "whole default-scheduler" ]]
 verdict $? "and its pods that they do" "$(k get pod "$(current whole 0)" -o 'jsonpath={.spec}')"
 until_true 90 scheduled whole
@@ -153,21 +154,19 @@ expect urgent readySummary 2/2
 verdict $? "a gang with a PriorityClass runs" "$(status_of urgent conditions) $(k get events | tail -n 5)"
 [[ $(k get pod "$(current urgent 0)" -o 'jsonpath={.spec.priority} {.spec.priorityClassName}') == "1000 urgent-gang" ]]
 verdict $? "its pods have the class's priority" "$(k get pod "$(current urgent 0)" -o 'jsonpath={.spec}')"
-if [[ $version != */v1alpha2 ]]; then
-    [[ $(group urgent '.spec.priority} {.spec.priorityClassName') == "1000 urgent-gang" ]]
-    verdict $? "and so has its PodGroup" "$(group urgent .spec)"
-    # Three of the four nodes are left to the urgent gang if the other one goes.
-    k delete tj urgent --wait=false >/dev/null
-    until_true 90 pods_are urgent 0
-    gang urgent 3 '' ', priorityClassName: urgent-gang' >/dev/null
-    expect urgent readySummary 3/3
-    verdict $? "it preempts a gang without" "$(status_of urgent conditions) $(group urgent .status) $(k get pods -o wide)"
-    none_bound() { (($(bound whole) == 0)); }
-    until_true 90 none_bound
-    verdict $? "as a whole" "$(k get pods -o wide)"
-    [[ $(status_of whole restarts.failures) =~ ^0?$ ]]
-    verdict $? "which is no failure" "$(status_of whole restarts)"
-fi
+[[ $(group urgent '.spec.priority} {.spec.priorityClassName') == "1000 urgent-gang" ]]
+verdict $? "and so has its PodGroup" "$(group urgent .spec)"
+# Three of the four nodes are left to the urgent gang if the other one goes.
+k delete tj urgent --wait=false >/dev/null
+until_true 90 pods_are urgent 0
+gang urgent 3 '' ', priorityClassName: urgent-gang' >/dev/null
+expect urgent readySummary 3/3
+verdict $? "it preempts a gang without" "$(status_of urgent conditions) $(group urgent .status) $(k get pods -o wide)"
+none_bound() { (($(bound whole) == 0)); }
+until_true 90 none_bound
+verdict $? "as a whole" "$(k get pods -o wide)"
+[[ $(status_of whole restarts.failures) =~ ^0?$ ]]
+verdict $? "which is no failure" "$(status_of whole restarts)"
 k delete tj urgent whole --wait=false >/dev/null
 all_gone() { [[ -z $(k get pods -o name) ]]; }
 until_true 90 all_gone

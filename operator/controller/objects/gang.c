@@ -119,6 +119,16 @@ static int fill_native(struct json *spec, const struct pod_builder *builder, str
     return 0;
 }
 
+/* Preempted as a whole, since the rest of such a crew would only hold devices. Kubernetes 1.36 (v1alpha2) has a word for it, and leaves it
+ * out unless the feature gate WorkloadAwarePreemption is open. */
+static void set_disrupted_whole(struct json *spec, const char *version)
+{
+    if (strcmp(version, "v1alpha2") == 0)
+        json_set_string(spec, "disruptionMode", "PodGroup");
+    else
+        json_set_object(json_set_object(spec, "disruptionMode"), "all");
+}
+
 int gang_build(const struct pod_builder *builder, const char *version, struct json **ret_group, struct error *error)
 {
     static int (*const fill[])(struct json * spec, const struct pod_builder *builder, struct error *error) = {
@@ -135,9 +145,8 @@ int gang_build(const struct pod_builder *builder, const char *version, struct js
     child_metadata_fill(json_set(group, "metadata", json_new_object()), job, job->name);
     if (fill[scheduler](json_set(group, "spec", json_new_object()), builder, error) < 0)
         return -1;
-    /* Preempted as a whole, since the rest of such a crew would only hold devices. Kubernetes 1.36 has no such field. */
-    if (scheduler == GANG_NATIVE && is_indivisible(job) && strcmp(version, "v1alpha2") != 0)
-        json_set_object(json_set_object(json_member(group, "spec"), "disruptionMode"), "all");
+    if (scheduler == GANG_NATIVE && is_indivisible(job))
+        set_disrupted_whole(json_member(group, "spec"), version);
     *ret_group = group;
     group = NULL;
     return 0;

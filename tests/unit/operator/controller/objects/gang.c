@@ -223,7 +223,7 @@ Test(gang, a_native_group_that_can_do_without_no_pod_is_preempted_whole)
     SCOPED_JSON *built = build(&job);
     expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},\"disruptionMode\":{\"all\":{}}}");
     SCOPED_JSON *older = build_version(&job, "v1alpha2");
-    expect_spec(older, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
+    expect_spec(older, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}},\"disruptionMode\":\"PodGroup\"}");
 }
 
 Test(gang, the_native_group_has_the_jobs_topology)
