@@ -63,7 +63,7 @@ Test(arguments, nonsense_is_named)
         {"--describe-model", "--predict=1", "--describe-model: cannot be combined with"},
         {"--check-job", "--predict=1", "--check-job: cannot be combined with"},
         {"--data", "x.npy", "--data: is for --predict"},
-        {"--compile-program=x", "--compiled-for=8", "--compiled-for"},
+        {"--compile-program=x", "--compiled-for=16", "--compiled-for"},
         {"--compile-program=x", "--compiled-on-tpus=65", "--compiled-on-tpus"},
         {"--job=x", "--topology=v5e:2x2", "--topology: is for --compile-program"},
         {"--predict=3", "--generate=x", "one at a time"},
