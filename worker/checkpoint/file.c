@@ -241,6 +241,54 @@ int file_each_entry(const char *directory, int (*act)(const void *context, const
     return result;
 }
 
+struct dated_file {
+    char *path;
+    struct timespec changed;
+};
+
+struct dated_files {
+    struct dated_file *files;
+    size_t count;
+};
+
+static void add_dated_file(struct dated_files *list, char *path)
+{
+    struct stat found;
+    if (lstat(path, &found) < 0 || !S_ISREG(found.st_mode)) {
+        free(path);
+        return;
+    }
+    list->files = memory_resize(list->files, list->count + 1, sizeof *list->files);
+    list->files[list->count++] = (struct dated_file){path, found.st_mtim};
+}
+
+static int compare_newest_first(const void *left, const void *right)
+{
+    const struct dated_file *a = left, *b = right;
+    if (a->changed.tv_sec != b->changed.tv_sec)
+        return a->changed.tv_sec < b->changed.tv_sec ? 1 : -1;
+    return (a->changed.tv_nsec < b->changed.tv_nsec) - (a->changed.tv_nsec > b->changed.tv_nsec);
+}
+
+void file_keep_newest(const char *directory, size_t most)
+{
+    struct dated_files list = {0};
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL)
+        add_dated_file(&list, file_path_join(directory, entry->d_name));
+    if (entries != NULL)
+        closedir(entries);
+    if (list.count > 1)
+        qsort(list.files, list.count, sizeof *list.files, compare_newest_first);
+    for (size_t i = 0; i < list.count; i++) {
+        if (i >= most)
+            (void)file_calls.unlink(list.files[i].path);
+        free(list.files[i].path);
+    }
+    free(list.files);
+}
+
 int file_sync_directory(const char *path, struct error *error)
 {
     int descriptor = file_calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

@@ -64,6 +64,9 @@ void file_remove_drafts(const char *directory, const char *name);
 int file_each_entry(const char *directory, int (*act)(const void *context, const char *entry, struct error *error),
                     const void *context, struct error *error);
 
+/* Removes the files of a directory but the `most` that were changed last. Ignores failures. */
+void file_keep_newest(const char *directory, size_t most);
+
 /* Writes all bytes to an open descriptor. */
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error);
 

@@ -2,6 +2,7 @@
 #include "worker/train/compilation.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -35,6 +36,7 @@
 #define WORDS_MAX 65536
 #define NAME_BYTES 16 /* of the digest are the file's name */
 #define PART_BYTES 4  /* of a part of trainer->xla.code */
+#define KEPT_MAX 16   /* files: for kinds of members, and for programs and plugins that may come back */
 #define CPU_INFO "/proc/cpuinfo"
 #define ANSWER 3 /* the child's descriptor for the code */
 #define JOB_MAX ((size_t)1 << 20)
@@ -118,6 +120,8 @@ static int load_cached(struct trainer *trainer, const char *path, const struct x
     if (program_open_engine(trainer->xla.program, options, error) < 0)
         return -1;
     *ret_loaded = program_load(trainer->xla.program, code, length, NULL) == 0;
+    if (*ret_loaded)
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* so that it is not among the oldest (file_keep_newest) */
     return 0;
 }
 
@@ -134,6 +138,7 @@ static void keep(const char *path, const struct buffer *code)
     if (buffer_append(&file, proof, sizeof proof, NULL) == 0 &&
         buffer_append(&file, code->data, code->length, NULL) == 0 && file_make_directories(folder, NULL) == 0)
         (void)file_replace(path, file.data, file.length, NULL);
+    file_keep_newest(folder, KEPT_MAX);
 }
 
 /* ---------------------------------------------------------------- layers */

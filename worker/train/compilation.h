@@ -13,7 +13,7 @@
  * the processor and TPUs, the compilers' settings (XLA_FLAGS, LIBTPU_INIT_ARGS), and the number of
  * threads of a CPU's plugin. The file is machine code on storage that others may write to, so it
  * begins with a MAC by the crew's key (crew_key.h); a file whose MAC is wrong is ignored. Without a
- * key or a checkpoint directory nothing is cached.
+ * key or a checkpoint directory nothing is cached. The 16 files that were used last are kept.
  */
 #ifndef COXSWAIN_TRAIN_COMPILATION_H
 #define COXSWAIN_TRAIN_COMPILATION_H
