@@ -160,7 +160,7 @@ Test(notifier, gives_up_at_a_refusal_a_redirect_and_the_end_of_its_time)
     scripted_handler *const handlers[] = {refuse, redirect, fail};
     for (size_t i = 0; i < 3; i++) {
         start(handlers[i]);
-        post("a", i < 2 ? 60000 : 40);
+        post("a", i < 2 ? 60000 : 500);
         LOOP_UNTIL(failed == 1);
         cr_assert(i == 2 ? server.requests > 1 : server.requests == 1, "%zu: %d requests", i, server.requests);
         cr_assert_eq(delivered, 0);
