@@ -152,6 +152,12 @@ cox 0 run more.yaml --state more && cox 0 run more.yaml --state more && printed 
     earlier=$(grep '^[01],' more/trials.csv | cut -d, -f1-6) && cox 0 run more.yaml --state more --set spec.maxTrials=4 &&
     printed '^more is complete: 4 of 4' && ! printed 'before this command' && [[ $(grep '^[01],' more/trials.csv | cut -d, -f1-6) == "$earlier" ]]
 verdict $? "a sweep that is complete goes on with a higher maxTrials" "$(said; cat more/trials.csv)"
+manifest few 'maxTrials: 9
+  parameters: [{path: coxswain.training.batchSize, values: [30, 31]}]'
+cox 0 run few.yaml --state few && printed '^few is complete: 2 of 2 trials succeeded$' '^  The parameters have no other combination of values, so it ended before maxTrials 9.$' &&
+    [[ $(cut -d, -f4 few/trials.csv | sort | tr '\n' ' ') == '30 31 coxswain.training.batchSize ' ]] &&
+    cox 0 run few.yaml --state few && ! grep -q 'maxTrials=N' out
+verdict $? "one whose values were all tried ends, and repeats none" "$(said; cat few/trials.csv)"
 kept() {
     cmp run.json state/run.json && [[ $(grep -c Succeeded state/trials.csv) == 4 && -s state/best.yaml && ! -e state/check ]]
 }
