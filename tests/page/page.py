@@ -975,6 +975,17 @@ SHOWN = """const plot = document.querySelector(arguments[0] + " .plot"), {opacit
     return {tooltip, step: tooltip.length > 0 ? Number(tooltip[0].split(" ")[1].replaceAll(",", "")) : null, said: plot.querySelector("[aria-live=polite]").textContent};"""
 
 
+def single_point(page):
+    axis = page.execute_script("""
+        const figure = document.createElement("figure");
+        document.getElementById("main").append(figure);
+        chart(figure, {title: "single", xName: "trial", series: [{name: "loss", className: "first", dots: true, points: [[0, 2]]}]});
+        const {min, max} = Chart.getChart(figure.querySelector("canvas")).scales.x;
+        figure.remove();
+        return [min, max];""")
+    check("the axis of a single trial begins with that trial", axis == [0, 1], axis)
+
+
 def keyboard(page):
     """A chart without a pointer: two curves with points at different steps, and marks."""
     page.execute_script("""
@@ -1062,6 +1073,7 @@ def many(page):
           and points["took"] < 1500 and points["moved"] < 5 and points["pressed"] < 20 and points["said"].startswith("step "), points)
     print("# points drawn, and milliseconds of 1,000,000 points, of a move of the pointer and of a key:", points["drawn"], round(points["took"]), round(points["moved"], 1), round(points["pressed"], 1))
     digits(page)
+    single_point(page)
     keyboard(page)
     chart_details(page)
     check("and in the middle of the list there are lines", until(lambda: "many-" in text(page, ".rows")), text(page, ".rows")[:100])

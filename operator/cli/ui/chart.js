@@ -223,7 +223,7 @@ function chart(figure, options) {
     const datasets = filled.map(({name, data, className, dots, hollow, stepped}, i) => ({label: name, data, order: -i, stepped, showLine: !dots, clip: 8, borderWidth: 1.8, borderColor: colourOf(className), pointBorderWidth: hollow ? 1.5 : 0,
         pointRadius: dots ? (point) => isBest(point) ? 6 : 4 : stepped || data.length > POINTS_DOTTED ? 0 : 2.5, backgroundColor: hollow ? "transparent" : dots ? (point) => colourOf(isBest(point) ? "good" : className) : colourOf(className)}));
     const settings = {data: {datasets, marks}, options: {parsing: filled.every(({data}) => data.length <= POINTS_PARSED),
-        scales: {x: {type: "linear", ...lowX < highX ? {min: lowX, max: highX} : {}, grid: {display: false, drawBorder: false}, ticks: {color: colourOf("faint"), precision: 0, includeBounds: false, maxRotation: 0}},
+        scales: {x: {type: "linear", ...isFinite(lowX) ? {min: lowX, max: Math.max(highX, lowX + 1)} : {}, grid: {display: false, drawBorder: false}, ticks: {color: colourOf("faint"), precision: 0, includeBounds: false, maxRotation: 0}},
             y: axisY(options, lowY, highY)},
         plugins: {tooltip: {backgroundColor: colourOf("raised"), borderColor: colourOf("line"), titleColor: text, bodyColor: text, footerColor: text, callbacks: {
             title: ([first]) => `${options.xName || "step"} ${first.raw.at.toLocaleString("en")}`,
