@@ -53,13 +53,14 @@ verdict $? "code that somebody has changed is not run" "$(tails kept)"
 
 rm -rf kept/compiled/* && for i in {1..20}; do : >"kept/compiled/old-$i" && touch -d "$((40 - i)) minutes ago" "kept/compiled/old-$i"; done
 compiled 'compiling the program'
-left=$(ls kept/compiled | sort | tr '\n' ' ')
+left=$(find kept/compiled -type f -printf '%f ')
 (($(wc -w <<<"$left") == 16)) && [[ " $left" != *" old-5 "* && " $left" == *" old-6 "* && " $left" == *" old-20 "* ]]
 verdict $? "of compiled code the 16 newest files are kept" "$left"
 touch -d "1 day ago" kept/compiled/[0-9a-f]*[0-9a-f]
 compiled 'taken as it was compiled before'
-[[ $(ls -t kept/compiled | head -n 1) != old-* ]]
-verdict $? "code that is used counts as new" "$(ls -t kept/compiled | head -n 1)"
+newest=$(find kept/compiled -type f -printf '%T@ %f\n' | sort -rn | head -n 1)
+[[ $newest && $newest != *" old-"* ]]
+verdict $? "code that is used counts as new" "$newest"
 
 # ---- a job of one pod has such a key too, from the operator
 
