@@ -67,22 +67,26 @@ def check_entry(entry: Entry, exported: jax.export.Exported, examples_are_alone:
         )
 
 
-def check_mean(loss: Callable[[slice], float], exported: Any) -> None:
+def check_mean(loss: Callable[[slice], float], exported: Any, counted: Any = None) -> None:
     """Checks that a loss of one example or more is the mean of `exported`, [examples, ...], and of the examples' own losses.
+
+    `counted` says, in the same shape, which targets count; None: all.
 
     A loss that cannot be computed for an example alone, since it is written for one size of batches, is compared with
     `exported` only.
     """
     losses = np.asarray(exported, np.float64)
-    whole, means = loss(slice(None)), [float(losses.mean())]
+    weights = np.ones(losses.shape) if counted is None else np.asarray(counted, np.float64).reshape(losses.shape)
+    shares = weights.reshape(len(losses), -1).sum(1) / weights.sum()
+    whole, means = loss(slice(None)), [float((losses * weights).sum() / weights.sum())]
     try:
-        means.append(float(np.mean([loss(slice(number, number + 1)) for number in range(len(losses))])))
+        means.append(float(sum(share * loss(slice(number, number + 1)) for number, share in enumerate(shares) if share > 0)))
     except Exception:
         pass
     for mean in means:
         if np.isfinite(whole) and not abs(whole - mean) <= MEAN_TOLERANCE * max(abs(whole), float(np.abs(losses).mean())):
             raise ExportError(
                 f"the loss of a batch is {whole:.6g}, but the mean of the losses of its examples is {mean:.6g}: the worker "
-                f"takes the mean and counts all targets alike, so give a loss that does, without a sum, weights or an "
-                f"ignored class"
+                f"takes the mean and counts all targets alike, so give a loss that does, without a sum or weights; targets that "
+                f"do not count have the value `ignored`"
             )

@@ -28,13 +28,14 @@ def export_flax(
     *,
     batch: int,
     initialise: Callable[[nnx.Rngs], Any] | None = None,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
     """Exports a module of Flax (nnx) with one output.
 
     If the example is a dict of arrays, the module is called with them as keyword arguments, and if it is a tuple, as positional ones.
-    For `vocabularies` see `export_jax`. `loss` is a function of the output and the target that returns the loss of each target, as
+    For `vocabularies` and `ignored` see `export_jax`. `loss` is a function of the output and the target that returns the loss of each target, as
     those of optax.losses do: do not take their mean, the worker does.
 
     Variables of the type nnx.Param are trained. All others are state and must be float32, such as the running statistics of batch
@@ -94,6 +95,7 @@ def export_flax(
         classes=classes,
         predict=predict,
         scores="logits" if targets.ndim == 1 and classes and getattr(loss, "__name__", "") == LOGIT_LOSS else None,
+        ignored=ignored,
         initialise=None if initialise is None else first_values,
         vocabularies=vocabularies,
         platforms=platforms,

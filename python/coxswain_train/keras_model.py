@@ -42,6 +42,7 @@ def export_keras(
     example_target: ArrayLike,
     *,
     batch: int,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
@@ -56,7 +57,8 @@ def export_keras(
     same when a step is repeated, whatever seed a layer was made with.
 
     Losses of regularisers are added to each target's loss, so that the mean has them once, as in Keras. Hits are counted
-    for sparse categorical losses. Metrics are not exported.
+    for sparse categorical losses. Metrics are not exported. For `ignored` see `export_jax`; the `ignore_class` of a loss is ignored
+    without being named.
     """
     import keras
     from keras.src.backend import get_keras_mask
@@ -70,8 +72,9 @@ def export_keras(
     if is_loss and reducing.reduction == "sum":
         raise ExportError("the worker takes the mean of all losses: a loss with reduction='sum' cannot be exported")
     settings = reducing.get_config() if is_loss else getattr(reducing, "keywords", {})
-    if settings.get("ignore_class") is not None:
-        raise ExportError("a program counts all targets: a loss with ignore_class cannot be exported")
+    if settings.get("ignore_class") is not None and not (sparse and is_loss):
+        raise ExportError("give ignore_class as keras.losses.SparseCategoricalCrossentropy(ignore_class=...) has it")
+    ignored = settings.get("ignore_class") if ignored is None else ignored
     from_logits = sparse and is_loss and settings.get("from_logits", False)
     inputs, arranged = inputs_of_keras(model, example_input)
     targets = examples_of(np.asarray(example_target, None if sparse else np.float32), "target")
@@ -112,7 +115,7 @@ def export_keras(
 
     parameters = dict(zip(parameter_names, (variable.value for variable in trainable)))
     named_tensors(parameters, "parameter")
-    check_mean_of_keras(model, arranged, reducing, losses_of, inputs, targets)
+    check_mean_of_keras(model, arranged, reducing, losses_of, inputs, targets, ignored)
     export_jax(
         folder,
         step,
@@ -123,6 +126,7 @@ def export_keras(
         batch=batch,
         classes=output.shape[-1] if sparse else None,
         predict=predict,
+        ignored=ignored,
         scores=("logits" if from_logits else "probabilities") if sparse and output.ndim == 2 else None,
         vocabularies=vocabularies,
         platforms=platforms,
@@ -140,7 +144,7 @@ def inputs_of_keras(model: Any, values: Inputs) -> tuple[Inputs, Callable[[Input
     return inputs_of(dict(zip(names, values))), lambda inputs: [inputs[name] for name in names]
 
 
-def check_mean_of_keras(model: Any, arranged: Any, loss: Any, losses_of: Any, inputs: Any, targets: Any) -> None:
+def check_mean_of_keras(model: Any, arranged: Any, loss: Any, losses_of: Any, inputs: Any, targets: Any, ignored: int | None) -> None:
     """Compares the loss of the model's output, as the caller gave it, with the losses that are exported."""
     taken = np.arange(max(2, min(MEAN_EXAMPLES, len(targets)))) % len(targets)
     # One example at a time, as export_keras does it: the operations are compiled once.
@@ -149,7 +153,8 @@ def check_mean_of_keras(model: Any, arranged: Any, loss: Any, losses_of: Any, in
     target = targets[taken]
     exported = losses_of(target, output)
     if jnp.shape(exported)[:1] == (len(taken),):  # otherwise export_jax says what shape is wrong
-        check_mean(lambda part: float(jnp.mean(loss(target[part], output[part]))), exported)
+        counted = None if ignored is None else target != ignored
+        check_mean(lambda part: float(jnp.mean(loss(target[part], output[part]))), exported, counted)
 
 
 def load_keras(path: str | os.PathLike[str], model: Any) -> Any:

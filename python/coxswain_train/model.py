@@ -56,6 +56,7 @@ def export(
     predict: Predict | None = None,
     scores: str | None = None,
     initialise: Initialise | None = None,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None: ...
@@ -70,6 +71,7 @@ def export(
     batch: int,
     channels_first: bool = False,
     initialise: Callable[[Any], Any] | None = None,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None: ...

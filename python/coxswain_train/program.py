@@ -183,6 +183,7 @@ def export_jax(
     predict: Predict | None = None,
     scores: str | None = None,
     initialise: Initialise | None = None,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
@@ -198,6 +199,9 @@ def export_jax(
     batch each; their names are their keys, or numbers. `vocabularies` may say, by name, below what number the values of an
     int32 input are: the worker then refuses others, which XLA would not report. `classes` is the number of classes, or the
     vocabulary, of int32 targets.
+
+    Targets that are `ignored`, such as -100, do not count: the loss function gets 0 in their place, what it returns for them is left
+    out, and the mean is over the other targets of the whole batch.
 
     `predict(parameters, state, input)` returns the output, [batch, ...] of float32 or int32. If it is a float for each of the
     classes of an example's one target, `scores` may say what: "logits" or "probabilities". Then the worker's --predict names the
@@ -218,8 +222,16 @@ def export_jax(
         raise ExportError(f"a parameter and a state are both called {min(both)}: rename one of them")
     inputs, targets = inputs_of(example_input), examples_of(example_target, "target")
     check_examples(inputs, targets, batch)
-    if targets.dtype == np.int32 and (classes is None or targets.min() < 0 or targets.max() >= classes):
-        raise ExportError(f"int32 targets need `classes`, a number above all of them; it is {classes}")
+    if ignored is not None and (targets.dtype != np.int32 or not -(2**31) <= ignored < 2**31):
+        raise ExportError(f"ignored is {ignored}, but only int32 targets can be ignored, and it must be one itself")
+    known = targets[targets != ignored] if ignored is not None else targets
+    if known.size == 0:
+        raise ExportError(f"all targets of the example are ignored ({ignored}): give an example with some that count")
+    if targets.dtype == np.int32 and (classes is None or known.min() < 0 or known.max() >= classes):
+        raise ExportError(
+            f"int32 targets need `classes`, a number above all of them; it is {classes}. "
+            f"If some stand for nothing to learn, name their value as `ignored`."
+        )
     described = input_fields(inputs, vocabularies or {})
     taken = np.arange(batch) % len(targets)
     inputs, targets = examples_at(inputs, taken), targets[taken]
@@ -237,8 +249,14 @@ def export_jax(
         return rows if classes else rows.mean(axis=1, keepdims=True)
 
     def sums(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any, key: Any, training: bool) -> Any:
+        counted = jnp.ones_like(target, bool) if ignored is None else target != ignored
         losses, hits, new = loss(
-            jax.tree.unflatten(parameters_form, trained), jax.tree.unflatten(state_form, kept), input, target, key, training
+            jax.tree.unflatten(parameters_form, trained),
+            jax.tree.unflatten(state_form, kept),
+            input,
+            target if ignored is None else jnp.where(counted, target, 0),
+            key,
+            training,
         )
         new_state = named_tensors(new, "new state") if training else first_state
         for name in first_state.keys() | new_state.keys():
@@ -246,21 +264,24 @@ def export_jax(
             if old_shape != new_shape:
                 raise ExportError(f"the new state must have the names and shapes of the old one, but {name} differs")
         weights = weight[:, None]
+        if ignored is not None:
+            weights = weights * jnp.reshape(counted, (batch, -1))
         total = jnp.sum(per_target(losses, "losses") * weights)
         hit = jnp.zeros((), jnp.float32) if hits is None else jnp.sum(per_target(hits, "hits") * weights)
-        return total, (hit, [new_state[name] for name in first_state] if training else [])
+        count = [] if ignored is None else [jnp.sum(weights)]
+        return total, ([hit, *count], [new_state[name] for name in first_state] if training else [])
 
     def loss_and_gradients(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any, seed: Any) -> Any:
         key = jax.random.wrap_key_data(seed, impl="threefry2x32")
-        (total, (hits, new_state)), gradients = jax.value_and_grad(sums, has_aux=True)(
+        (total, (counts, new_state)), gradients = jax.value_and_grad(sums, has_aux=True)(
             trained, kept, input, target, weight, key, True
         )
-        return total, hits, gradients, new_state
+        return total, counts, gradients, new_state
 
     def evaluate(trained: Arrays, kept: Arrays, input: Any, target: Any, weight: Any) -> Any:
         key = jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32), impl="threefry2x32")
-        total, (hits, _) = sums(trained, kept, input, target, weight, key, False)
-        return total, hits
+        total, (counts, _) = sums(trained, kept, input, target, weight, key, False)
+        return total, counts
 
     def output(trained: Arrays, kept: Arrays, input: Any) -> Any:
         assert predict is not None
@@ -275,14 +296,15 @@ def export_jax(
 
     values = (list(map(jnp.asarray, first_parameters.values())), list(map(jnp.asarray, first_state.values())))
     example = (*values, inputs, targets, np.ones(batch, np.float32))
+    sums_of = ["loss", "hits"] + ([] if ignored is None else ["count"])
     entries = [
         Entry(
             "lossAndGradients",
             loss_and_gradients,
             (*example, np.array([1, 2], np.uint32)),
-            ["loss", "hits", *map("gradient of {}".format, first_parameters), *map("new state {}".format, first_state)],
+            [*sums_of, *map("gradient of {}".format, first_parameters), *map("new state {}".format, first_state)],
         ),
-        Entry("evaluate", evaluate, example, ["loss", "hits"]),
+        Entry("evaluate", evaluate, example, sums_of),
     ]
     if predict is not None:
         entries.append(Entry("predict", output, (*values, inputs), ["output"]))
@@ -309,7 +331,9 @@ def export_jax(
         "parameters": [{"name": name, "shape": list(np.shape(value))} for name, value in first_parameters.items()],
         "state": [{"name": name, "shape": list(np.shape(value))} for name, value in first_state.items()],
         **described,
-        "target": {"type": targets.dtype.name, "shape": list(targets.shape[1:])} | ({"classes": classes} if classes else {}),
+        "target": {"type": targets.dtype.name, "shape": list(targets.shape[1:])}
+        | ({"classes": classes} if classes else {})
+        | ({} if ignored is None else {"ignored": ignored}),
         "entries": {entry.name: {"file": FILES[entry.name] + ".mlirbc"} for entry in entries},
     }
     if initialise is None:

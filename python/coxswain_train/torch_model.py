@@ -27,18 +27,18 @@ TORCH_TOLERANCE = 1e-4
 
 
 # Settings of a loss of PyTorch that change what its mean is.
-SETTINGS = ("reduction", "weight", "ignore_index")
+SETTINGS = ("reduction", "weight")
 
 
 def check_settings(settings: dict[str, Any]) -> None:
     """Refuses a loss whose mean is not the one that the worker takes. A setting that has no default is not set."""
-    reduction, weight, ignored = (
+    reduction, weight = (
         None if settings.get(name) is inspect.Parameter.empty else settings.get(name) for name in SETTINGS
     )
     if reduction not in (None, "mean", "none"):
         raise ExportError(f"the worker takes the mean of all losses: a loss with reduction={reduction!r} cannot be exported")
-    if weight is not None or (ignored is not None and ignored >= 0):
-        raise ExportError("a program counts all targets alike: a loss with ignore_index or weights of classes cannot be exported")
+    if weight is not None:
+        raise ExportError("a program counts all targets alike: a loss with weights of classes cannot be exported")
 
 
 def losses_of(loss: Any) -> Any:
@@ -64,6 +64,16 @@ def takes_logits(loss: Any) -> bool:
     return getattr(loss, "func", loss) in (functional.cross_entropy, functional.nll_loss)
 
 
+def ignored_by(loss: Any, targets: Any) -> int | None:
+    """Returns the target that a loss of PyTorch ignores, if it is a class or among the targets."""
+    if isinstance(loss, torch.nn.Module):
+        value = getattr(loss, "ignore_index", None)
+    else:
+        parameter = inspect.signature(loss).parameters.get("ignore_index")
+        value = getattr(loss, "keywords", {}).get("ignore_index", parameter.default if parameter else None)
+    return value if isinstance(value, int) and (value >= 0 or (targets == value).any()) else None
+
+
 def class_axis(loss: Any, output: tuple[int, ...], target: tuple[int, ...]) -> int:
     """Returns the axis of an output that has a value for each class: PyTorch's own, 1, or the last one."""
     has_classes = len(output) == len(target) + 1
@@ -86,13 +96,15 @@ def export_torch(
     *,
     batch: int,
     channels_first: bool = False,
+    ignored: int | None = None,
     vocabularies: Mapping[str, int] | None = None,
     platforms: Sequence[str] = ("cpu",),
 ) -> None:
     """Exports a torch.nn.Module with one output; of an output with `.logits` these are taken.
 
     If the example is a dict of arrays, `forward` is called with them as keyword arguments, and if it is a tuple, as
-    positional ones. For `vocabularies` see `export_jax`.
+    positional ones. For `vocabularies` and `ignored` see `export_jax`; the `ignore_index` of a loss of PyTorch is ignored
+    without being named.
 
     `loss` is one of torch.nn's losses, or a function of the output and the target like those of torch.nn.functional. A
     function of your own returns a loss for each target: do not take their mean, the worker does.
@@ -180,8 +192,11 @@ def export_torch(
         return losses, output.argmax(axis) == target if classes else None, new
 
     taken = np.arange(batch) % len(targets)
-    example = (examples_at(inputs, taken), targets[taken])
-    check_mean_of_torch(modules[False], loss, per_target, *example, channels_first)
+    if ignored is None and classes:
+        ignored = ignored_by(loss, targets)
+    counted = targets[taken] != ignored if ignored is not None else np.ones(targets[taken].shape, bool)
+    check_mean_of_torch(modules[False], loss, per_target, examples_at(inputs, taken), targets[taken], counted, channels_first)
+    example = (examples_at(inputs, taken), np.where(counted, targets[taken], np.zeros((), targets.dtype)))
     check_against_torch(run, modules, per_target, (parameters, state, *example, fixed_key), channels_first)
     export_jax(
         folder,
@@ -194,6 +209,7 @@ def export_torch(
         classes=classes,
         predict=predict,
         scores=scores,
+        ignored=ignored,
         vocabularies=vocabularies,
         platforms=platforms,
     )
@@ -205,7 +221,7 @@ def batch_for_torch(inputs: Any, targets: Any, channels_first: bool) -> tuple[An
     return input, target.long() if target.dtype == torch.int32 else target
 
 
-def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, targets: Any, channels_first: bool) -> None:
+def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, targets: Any, counted: Any, channels_first: bool) -> None:
     """Compares the loss of the module's output, as the caller gave it, with the losses that are exported."""
     from coxswain_train import torch_trace
 
@@ -219,7 +235,12 @@ def check_mean_of_torch(module: Any, loss: Any, losses: Any, inputs: Any, target
         exported = losses(output, target)
         if exported.numel() % len(taken) != 0:  # check_against_torch says what shape is wrong
             return
-        check_mean(lambda part: loss(output[part], target[part]).mean().item(), exported.reshape(len(taken), -1).numpy())
+        exported, counted = exported.reshape(len(taken), -1), counted[taken].reshape(len(taken), -1)
+        if losses is loss and not counted.all():  # a function of each target's loss, whose mean counts all
+            return
+        check_mean(
+            lambda part: loss(output[part], target[part]).mean().item(), exported.numpy(), counted if counted.shape == exported.shape else None
+        )
 
 
 def check_against_torch(

@@ -358,3 +358,35 @@ def test_version_is_the_projects() -> None:
     version = re.search(r'COXSWAIN_VERSION "(.*)"', header)
     project = tomllib.loads((ROOT / "python/pyproject.toml").read_text())
     assert version is not None and version[1] == project["project"]["version"]
+
+
+def test_ignored_targets_do_not_count(tmp_path: pathlib.Path) -> None:
+    def careless(parameters: Any, state: Any, input: Any, target: Any, key: Any, training: bool) -> Any:
+        logits = outputs(parameters, STATE, input)
+        return losses_of(logits, target) / jnp.where(target < 0, 0, 1), logits.argmax(-1) == target, None
+
+    target = TARGET.copy()
+    target[1] = -100
+    program = exported(tmp_path, careless, state=None, target=target, ignored=-100)
+    assert program.document["target"] == {"type": "int32", "shape": [], "classes": CLASSES, "ignored": -100}
+    weight = np.array([1, 1, 0, 1], "f")
+    logits = outputs(PARAMETERS, STATE, INPUT[:BATCH])
+    own = losses_of(logits, np.maximum(target[:BATCH], 0))
+    loss, hits, count = program.run("evaluate", INPUT[:BATCH], target[:BATCH], weight)
+    np.testing.assert_allclose(loss, own[0] + own[3], rtol=1e-5)
+    assert count == 2 and hits == (logits.argmax(-1) == target[:BATCH])[np.array([0, 3])].sum()
+    trained = program.run("lossAndGradients", INPUT[:BATCH], target[:BATCH], weight, SEED)
+    assert len(trained) == 3 + 3 and trained[2] == 2 and all(np.isfinite(value).all() for value in trained)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": np.full(6, -100, "i"), "ignored": -100}, "all targets of the example are ignored"),
+        ({"target": np.array([0, 1, 2, 0, -1, -100], "i"), "ignored": -100}, "int32 targets need `classes`"),
+        ({"target": np.zeros((6, CLASSES), "f"), "classes": None, "ignored": -100}, "only int32 targets can be ignored"),
+    ],
+)
+def test_mistakes_with_ignored_targets(tmp_path: pathlib.Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        exported(tmp_path, **options)

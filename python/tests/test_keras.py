@@ -184,6 +184,18 @@ def test_several_inputs(tmp_path: pathlib.Path, named: bool) -> None:
     np.testing.assert_allclose(program.run("predict", *arrays)[0], model(list(inputs.values())), rtol=1e-5, atol=1e-6)
 
 
+def test_a_class_that_a_loss_ignores(tmp_path: pathlib.Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="out")])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=1)
+    inputs, targets = random.random((4, 3), np.float32), np.array([2, 1, 3, 1])
+    export(tmp_path, model, loss, inputs, targets, batch=4)
+    program = Program(tmp_path)
+    assert program.document["target"] == {"type": "int32", "shape": [], "classes": 4, "ignored": 1}
+    total, _, count = program.run("evaluate", inputs, targets.astype("i"), np.ones(4, "f"))
+    assert count == 2
+    np.testing.assert_allclose(total / count, loss(targets, model(inputs)), rtol=1e-5)
+
+
 def test_inputs_that_are_not_the_models(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ExportError, match="the example has 2 inputs, but the model 3: user, item, price"):
         export(tmp_path, recommender(), CROSS_ENTROPY, [LABELS, LABELS], LABELS, batch=BATCH)
@@ -198,7 +210,7 @@ def test_mistakes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
     ignoring = keras.losses.SparseCategoricalCrossentropy(ignore_class=0)
     for model, loss, inputs, message in [
         (masked, CROSS_ENTROPY, tokens, "whose output has a mask"),
-        (masked, ignoring, tokens, "ignore_class"),
+        (masked, ignoring, tokens, "whose output has a mask"),
         (double, CROSS_ENTROPY, tokens, "one output"),
         (half, "mse", np.ones((2, 3), "f"), "parameter out.bias is float16"),
     ]:

@@ -321,6 +321,29 @@ def test_scores_are_those_of_a_known_loss(loss: Any, scores: str | None) -> None
     assert ("logits" if torch_model.takes_logits(loss) else None) == scores
 
 
+@pytest.mark.parametrize(
+    ("loss", "ignored"),
+    [
+        (nn.CrossEntropyLoss(), -100),
+        (nn.CrossEntropyLoss(ignore_index=0, label_smoothing=0.1), 0),
+        (functools.partial(functional.cross_entropy, ignore_index=1), 1),
+        (functional.cross_entropy, -100),
+        (lambda output, target: functional.cross_entropy(output, target, reduction="none"), -100),
+    ],
+)
+def test_an_index_that_a_loss_ignores(tmp_path: pathlib.Path, loss: Any, ignored: int) -> None:
+    module, inputs = nn.Linear(3, 4), random.random((BATCH, 3), np.float32)
+    targets = np.array([2, ignored, 3, ignored], "i")
+    options = {"ignored": ignored} if getattr(loss, "__name__", "") == "<lambda>" else {}
+    export(tmp_path, module, loss, inputs, targets, batch=BATCH, **options)
+    program = Program(tmp_path)
+    assert program.document["target"]["ignored"] == ignored
+    total, _, count = program.run("evaluate", inputs, targets, ONES)
+    assert count == 2
+    found, known = module(torch.from_numpy(inputs)), torch.from_numpy(targets).long()
+    np.testing.assert_allclose(total / count, loss(found, known).sum().item() / (2 if options else 1), rtol=1e-5)
+
+
 def test_a_sum_is_refused_with_one_example(tmp_path: pathlib.Path) -> None:
     def summed(output: Any, target: Any, *, reduction: Any = None) -> Any:
         losses = functional.cross_entropy(output, target, reduction="none")
@@ -335,10 +358,8 @@ def test_a_sum_is_refused_with_one_example(tmp_path: pathlib.Path) -> None:
     [
         (nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, momentum=None)), nn.CrossEntropyLoss(), "momentum=None"),
         (nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), "reduction='sum'"),
-        (nn.Linear(3, 2), nn.CrossEntropyLoss(ignore_index=0), "ignore_index"),
         (nn.Linear(3, 2), nn.CrossEntropyLoss(weight=torch.ones(2)), "weights of classes"),
         (nn.Linear(3, 2), functools.partial(functional.cross_entropy, reduction="sum"), "reduction='sum'"),
-        (nn.Linear(3, 2), functools.partial(functional.cross_entropy, ignore_index=0), "ignore_index"),
         (nn.Linear(3, 2), functools.partial(functional.cross_entropy, weight=torch.ones(2)), "weights of classes"),
         (nn.Linear(3, 2), lambda a, b, reduction="sum": functional.cross_entropy(a, b, reduction=reduction), "reduction='sum'"),
         (nn.Linear(3, 2), ignoring_inside, "mean of the losses of its examples"),

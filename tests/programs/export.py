@@ -12,6 +12,9 @@
     export.py letters FOLDER BATCH  a model that guesses the next of eight bytes of text
     export.py flax FOLDER BATCH     the same by a transformer of Flax with dropout
     export.py llama FOLDER BATCH    and by a Llama of Hugging Face's transformers
+    export.py padded FOLDER BATCH   the same with targets that do not count, by a Keras model
+    export.py padded-data           the texts that it learns from, texts.npy and next.npy, in which -100 stands for such targets
+    export.py padded-losses STEPS RATE   the losses of full-batch gradient descent on these texts, by Keras' own loss
     export.py letters-data          a text as poem.txt, poem.jsonl and poem.bin (tokens)
     export.py folder IMAGES LABELS  these digits as PNG files in folders/, a folder for each class, and in that order as sorted-images and
                                     sorted-labels
@@ -228,6 +231,47 @@ def export_letters(folder, batch):
     coxswain_train.export(
         folder, letters_losses, parameters, *texts(batch), batch=batch, classes=256, vocabularies={"input": 256}, platforms=PLATFORMS
     )
+
+
+PADDED, PADDING = 200, -100
+
+
+def padded_texts():
+    """Texts of 1 to 8 letters: what is behind their end does not count. The first shards have the long ones."""
+    inputs, targets = texts(PADDED)
+    ends = np.sort(np.random.default_rng(9).integers(1, LETTERS + 1, PADDED))[::-1]
+    return inputs, np.where(np.arange(LETTERS) < ends[:, None], targets, PADDING).astype(np.int32)
+
+
+def padded_model():
+    import keras
+
+    keras.utils.set_random_seed(5)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=PADDING)
+    layers = [keras.Input((LETTERS,), dtype="int32"), keras.layers.Embedding(256, 8), keras.layers.Dense(256, name="out")]
+    return keras.Sequential(layers), loss
+
+
+def export_padded(folder, batch):
+    inputs, targets = padded_texts()
+    model, loss = padded_model()
+    coxswain_train.export(folder, model, loss, inputs[::9], targets[::9], batch=batch, vocabularies={"input": 256})
+
+
+def print_padded_losses(steps, rate):
+    inputs, targets = padded_texts()
+    model, loss = padded_model()
+    values = [variable.value for variable in model.trainable_variables]
+
+    @jax.jit
+    def step(values):
+        loss_of = lambda values: loss(targets, model.stateless_call(values, [], inputs)[0])
+        value, gradients = jax.value_and_grad(loss_of)(values)
+        return value, [value - rate * gradient for value, gradient in zip(values, gradients)]
+
+    for _ in range(steps):
+        value, values = step(values)
+        print(f"{value:.4f}")
 
 
 def texts(batch):
@@ -472,6 +516,13 @@ if __name__ == "__main__":
         export_flax(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "llama":
         export_llama(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "padded":
+        export_padded(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "padded-data":
+        for name, values in zip(("texts.npy", "next.npy"), padded_texts()):
+            np.save(name, values)
+    elif sys.argv[1] == "padded-losses":
+        print_padded_losses(int(sys.argv[2]), float(sys.argv[3]))
     elif sys.argv[1] == "letters-data":
         write_letters_data()
     elif sys.argv[1] == "folder":

@@ -14,7 +14,7 @@
 
 /* The protocol's number. Raise it with every change that all members of a crew must have in common: the formats of messages, the transfer of
  * gradients and state, the division of a batch. Processes with different numbers do not form a crew. */
-#define CREW_PROTOCOL 18u
+#define CREW_PROTOCOL 19u
 
 /* Bytes of the magic number and the protocol's number. */
 #define CREW_PROTOCOL_HEAD 8

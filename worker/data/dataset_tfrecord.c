@@ -137,15 +137,15 @@ static int read_pixels(const struct tf_feature *feature, float *values, int64_t 
 
 /* Reads `count` integers, each from `least` to `most`. */
 static int read_integers(const struct tf_feature *feature, int32_t *values, int64_t count, int64_t least, int64_t most,
-                         const char *what, struct error *error)
+                         struct error *error)
 {
     SCOPED_FREE int64_t *integers = memory_allocate((size_t)count, sizeof *integers);
     if (tf_feature_integers(feature, integers, count, error) < 0)
         return -1;
     for (int64_t i = 0; i < count; i++) {
         if (integers[i] < least || integers[i] > most)
-            return error_set(error, ERROR_INVALID, "value %lld is %lld, but %s %lld to %lld", (long long)i,
-                             (long long)integers[i], what, (long long)least, (long long)most);
+            return error_set(error, ERROR_INVALID, "value %lld is %lld, but the model takes %lld to %lld", (long long)i,
+                             (long long)integers[i], (long long)least, (long long)most);
         values[i] = (int32_t)integers[i];
     }
     return 0;
@@ -161,7 +161,7 @@ static int read_input(const struct tfrecord *record, const char *name, const str
     int result = input->type == ELEMENT_FLOAT32
                      ? read_pixels(&feature, values, input->elements, error)
                      : read_integers(&feature, values, input->elements, bounded ? 0 : INT32_MIN,
-                                     bounded ? input->vocabulary - 1 : INT32_MAX, "the model takes", error);
+                                     bounded ? input->vocabulary - 1 : INT32_MAX, error);
     return result < 0 ? error_wrap(error, "feature %s", name) : 0;
 }
 
@@ -184,6 +184,18 @@ static int read_inputs(const struct tfrecord_dataset *dataset, const struct tfre
     return 0;
 }
 
+static int read_classes(const struct tf_feature *feature, const struct example_format *format, int32_t *targets,
+                        struct error *error)
+{
+    if (read_integers(feature, targets, format->target_elements, INT32_MIN, INT32_MAX, error) < 0)
+        return -1;
+    for (int64_t i = 0; i < format->target_elements; i++)
+        if (!example_takes_target(format, targets[i]))
+            return error_set(error, ERROR_INVALID, "value %lld is %d, but the model's classes are 0 to %lld",
+                             (long long)i, targets[i], (long long)format->classes - 1);
+    return 0;
+}
+
 static int read_target(const struct tfrecord_dataset *dataset, const struct tfrecord *record, void *target,
                        struct error *error)
 {
@@ -191,10 +203,8 @@ static int read_target(const struct tfrecord_dataset *dataset, const struct tfre
     struct tf_feature label;
     if (tf_example_find(record, dataset->label, &label, error) < 0)
         return -1;
-    int result = format->target_type == ELEMENT_FLOAT32
-                     ? read_pixels(&label, target, format->target_elements, error)
-                     : read_integers(&label, target, format->target_elements, 0, format->classes - 1,
-                                     "the model's classes are", error);
+    int result = format->target_type == ELEMENT_FLOAT32 ? read_pixels(&label, target, format->target_elements, error)
+                                                        : read_classes(&label, format, target, error);
     return result < 0 ? error_wrap(error, "feature %s", dataset->label) : 0;
 }
 

@@ -20,7 +20,7 @@ static inline int pixels_check_wanted(const struct example_format *format, const
 static inline int pixels_check_label(const struct example_format *format, int64_t label, int64_t example,
                                      struct error *error)
 {
-    if (label >= 0 && label < format->classes)
+    if (example_takes_target(format, label))
         return 0;
     return error_set(error, ERROR_INVALID, "label %lld is %lld, but the model has %lld classes (0..%lld)",
                      (long long)example, (long long)label, (long long)format->classes, (long long)format->classes - 1);

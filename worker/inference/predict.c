@@ -299,7 +299,10 @@ struct score {
 static void add_to_score(const struct trainer *trainer, const float *outputs, const void *target, struct score *score)
 {
     const struct output_format output = graph_output_format(trainer->graph);
+    const struct example_format *format = graph_example_format(trainer->graph);
     struct prediction best;
+    if (format->ignores && *(const int32_t *)target == format->ignored)
+        return;
     score->examples++;
     if (gives_scores(trainer)) {
         predict_rank(outputs, output.elements, output.meaning, &best, 1);
@@ -314,7 +317,7 @@ static void add_to_score(const struct trainer *trainer, const float *outputs, co
 /* Says it on stderr, since what is predicted is a table on stdout. */
 static void print_score(const struct trainer *trainer, const struct score *score)
 {
-    double examples = (double)score->examples;
+    double examples = score->examples > 0 ? (double)score->examples : 1;
     if (gives_scores(trainer))
         fprintf(stderr, "accuracy %.2f %%: %lld of %lld\n", 100 * (double)score->right / examples,
                 (long long)score->right, (long long)score->examples);

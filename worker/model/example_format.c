@@ -23,3 +23,8 @@ int64_t example_targets(const struct example_format *format)
 {
     return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
 }
+
+bool example_takes_target(const struct example_format *format, int64_t target)
+{
+    return (target >= 0 && target < format->classes) || (format->ignores && target == format->ignored);
+}

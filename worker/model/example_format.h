@@ -6,6 +6,7 @@
 #ifndef COXSWAIN_MODEL_EXAMPLE_FORMAT_H
 #define COXSWAIN_MODEL_EXAMPLE_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,9 @@ struct example_format {
     enum element_type target_type; /* classes or tokens; float32 for a mean squared error */
     int64_t target_elements;       /* 1, or one per position for a language model */
     int64_t classes;               /* classes or vocabulary; 0 for float targets */
-    int64_t image[3];              /* H W C of an input that is an image; else zeros */
+    bool ignores;                  /* of a program: targets of the value `ignored` do not count */
+    int32_t ignored;
+    int64_t image[3];                               /* H W C of an input that is an image; else zeros */
     struct example_shape input_shape, target_shape; /* the input's only if there is one */
     /* The inputs of a program; an example has them one behind the other, without gaps. 0: the model is one of layers,
      * and its only input has no name. */
@@ -42,8 +45,10 @@ struct example_format {
 /* Return the bytes of one example's inputs and of its targets. */
 size_t example_input_bytes(const struct example_format *format);
 size_t example_target_bytes(const struct example_format *format);
-/* Returns how many terms of the loss an example has: its target tokens or class, or 1 for float
+/* Returns how many terms of the loss an example has: its target tokens or class, also those that do not count, or 1 for float
  * targets. */
 int64_t example_targets(const struct example_format *format);
+/* Returns whether an int32 target is a class, or ignored. */
+bool example_takes_target(const struct example_format *format, int64_t target);
 
 #endif

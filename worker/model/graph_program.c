@@ -87,6 +87,15 @@ static void add_gradients(const struct graph *graph, const struct graph_pass *pa
         pass->gradients[i] += scale * from[i];
 }
 
+/* Returns the first target that is neither a class nor ignored; NULL: there is none. */
+static const int32_t *first_unknown(const struct example_format *format, const int32_t *targets, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!example_takes_target(format, targets[i]))
+            return &targets[i];
+    return NULL;
+}
+
 /* Returns the first of the values that is not from 0 to `limit` - 1; NULL: there is none. */
 static const int32_t *first_outside(const int32_t *values, int64_t count, int64_t limit)
 {
@@ -111,7 +120,7 @@ static int check_batch(const struct graph *graph, const struct program_call *cal
     const struct example_input *input = &format->inputs[0];
     const int32_t *target = NULL, *token = NULL;
     if (format->target_type == ELEMENT_INT32)
-        target = first_outside(call->targets, call->examples * format->target_elements, format->classes);
+        target = first_unknown(format, call->targets, call->examples * format->target_elements);
     if (program_is_of_layers(graph->program) && input->type == ELEMENT_INT32)
         token = first_outside(call->inputs, call->examples * input->elements, input->vocabulary);
     if (target != NULL)
@@ -139,7 +148,7 @@ static void *outputs_at(const struct graph *graph, int64_t first)
 /* A call of a pass. */
 struct pass_call {
     int64_t examples;
-    float loss, hits;
+    float loss, hits, counted;
     struct program_pending *pending;
 };
 
@@ -163,6 +172,7 @@ static int begin_call(const struct program_pass *context, int64_t number, struct
         .gradients = context->evaluation ? NULL : graph->program_gradients,
         .loss = &ret_call->loss,
         .hits = &ret_call->hits,
+        .counted = &ret_call->counted,
         .outputs = context->evaluation ? outputs_at(graph, first) : NULL,
     };
     return check_batch(graph, &call, error) < 0 || program_begin(graph->program, &call, &ret_call->pending, error) < 0
@@ -182,7 +192,8 @@ static int finish_call(const struct program_pass *context, struct pass_call *cal
         add_gradients(graph, &context->pass, call->examples);
     sums->loss += call->loss;
     sums->correct += isfinite(call->hits) ? llrintf(call->hits) : 0;
-    sums->count += call->examples * example_targets(&graph->format);
+    bool counts = graph->format.ignores && graph->program_outputs == NULL;
+    sums->count += counts ? llrintf(call->counted) : call->examples * example_targets(&graph->format);
     return 0;
 }
 

@@ -218,6 +218,20 @@ static int parse_inputs(struct program *program, struct error *error)
     return 0;
 }
 
+static int parse_ignored(struct program *program, struct error *error)
+{
+    struct example_format *format = &program->format;
+    const struct json *ignored = json_at(program->document, "target.ignored");
+    int64_t value = json_integer(ignored, INT64_MAX);
+    if (ignored == NULL)
+        return 0;
+    if (format->target_type != ELEMENT_INT32 || value < INT32_MIN || value > INT32_MAX)
+        return wrong(error, "target.ignored", "the value of int32 targets that do not count, or left out");
+    format->ignores = true;
+    format->ignored = (int32_t)value;
+    return 0;
+}
+
 static int parse_fields(struct program *program, struct error *error)
 {
     struct example_format *format = &program->format;
@@ -232,6 +246,8 @@ static int parse_fields(struct program *program, struct error *error)
             return wrong(error, "target.classes", "the number of classes, or of the vocabulary");
     }
     format->target_shape = shape_of_example(&program->target);
+    if (parse_ignored(program, error) < 0)
+        return -1;
     if (format->input_count > 1)
         return 0;
     format->input_shape = format->inputs[0].shape;
@@ -286,7 +302,7 @@ static int parse_document(struct program *program, struct error *error)
     if (parse_tensors(program, error) < 0 || parse_fields(program, error) < 0 || parse_output(program, error) < 0)
         return -1;
     program->initialises = json_at(program->document, "entries.initialise") != NULL;
-    if (2 * program->layout.tensor_count + program->format.input_count + 7 > XLA_VALUES_MAX)
+    if (2 * program->layout.tensor_count + program->format.input_count + 8 > XLA_VALUES_MAX)
         return error_set(error, ERROR_TOO_LARGE, DOCUMENT ": too many tensors");
     return 0;
 }
@@ -514,14 +530,15 @@ static int try_out(struct program *program, struct error *error)
     SCOPED_FREE float *outputs = memory_allocate((size_t)xla_value_elements(&program->output), sizeof *outputs);
     SCOPED_FREE void *inputs = memory_allocate((size_t)program->batch, example_input_bytes(&program->format));
     SCOPED_FREE void *targets = memory_allocate((size_t)program->batch, example_target_bytes(&program->format));
-    float loss, hits;
+    float loss, hits, counted;
     struct program_call call = {.parameters = parameters,
                                 .inputs = inputs,
                                 .targets = targets,
                                 .examples = program->batch,
                                 .gradients = gradients,
                                 .loss = &loss,
-                                .hits = &hits};
+                                .hits = &hits,
+                                .counted = &counted};
     if (is_used(program, ENTRY_TRAIN) && program_run(program, &call, error) < 0)
         return -1;
     call.gradients = NULL;
@@ -885,7 +902,7 @@ static void add_arguments(const struct program *program, const struct program_ca
 static void add_results(const struct program *program, const struct program_call *call, enum entry entry,
                         struct frame *frame)
 {
-    struct xla_value *results = frame->results = memory_allocate(program->layout.tensor_count + 2, sizeof *results);
+    struct xla_value *results = frame->results = memory_allocate(program->layout.tensor_count + 3, sizeof *results);
     unsigned count = 0;
     if (entry == ENTRY_PREDICT) {
         if (call->examples < program->batch)
@@ -894,6 +911,8 @@ static void add_results(const struct program *program, const struct program_call
     } else {
         results[count++] = (struct xla_value){.type = XLA_FLOAT32, .data = call->loss};
         results[count++] = (struct xla_value){.type = XLA_FLOAT32, .data = call->hits};
+        if (program->format.ignores)
+            results[count++] = (struct xla_value){.type = XLA_FLOAT32, .data = call->counted};
     }
     if (entry == ENTRY_TRAIN)
         count += append_tensors(program, call->gradients, results + count);

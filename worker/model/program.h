@@ -114,6 +114,7 @@ struct program_call {
     int64_t step, first_example;
     float *gradients;   /* program_layout()->elements; for state, the new values */
     float *loss, *hits; /* sums over the targets of the examples; not written if the call predicts */
+    float *counted;     /* how many of these targets count; only written if program_example_format() ignores some */
     void *outputs;      /* `examples` of program_output_format() */
 };
 int program_run(struct program *program, const struct program_call *call, struct error *error);

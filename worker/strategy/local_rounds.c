@@ -92,6 +92,7 @@ static int take_own_mean(struct local_rounds *rounds, double factor, float contr
     scale(rounds, factor, (float *)replica_set_gradients(rounds->replicas)[0]);
     controls[CONTROL_LOSS] = sums[CONTROL_LOSS] * (float)factor;
     controls[CONTROL_CORRECT] = sums[CONTROL_CORRECT];
+    controls[CONTROL_COUNT] = sums[CONTROL_COUNT] * (float)factor;
     return device_stream_synchronise(rounds->stream, error);
 }
 

@@ -141,6 +141,7 @@ void pipeline_share_controls(const struct pipeline_share *share, float (*ret_con
             const struct loss_sums *sums = &share->sums[share->cover[subtree].first + leaf - share->first];
             slots[slot][CONTROL_LOSS] = (float)sums->loss;
             slots[slot][CONTROL_CORRECT] = (float)sums->correct;
+            slots[slot][CONTROL_COUNT] = 0; /* its models ignore no targets */
             for (; merges > 0; merges--, slot--)
                 for (unsigned i = 0; i < CONTROL_VOTES; i++)
                     slots[slot - 1][i] += slots[slot][i];

@@ -231,6 +231,7 @@ static void sum_controls(struct replica *replica, unsigned subtree)
         const struct loss_sums *sums = &replica->seen[replica->cover[subtree].first + leaf - replica->first];
         slots[slot][CONTROL_LOSS] = (float)sums->loss;
         slots[slot][CONTROL_CORRECT] = (float)sums->correct;
+        slots[slot][CONTROL_COUNT] = (float)sums->count;
         for (; merges > 0; merges--, slot--)
             for (unsigned i = 0; i < CONTROL_VOTES; i++)
                 slots[slot - 1][i] += slots[slot][i];

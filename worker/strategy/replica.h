@@ -16,8 +16,8 @@
 #include "worker/strategy/strategy.h"
 
 /* The control words, which travel beside the gradients as float32 and are summed in the same tree. Each rank has a word from
- * CONTROL_VOTES on. */
-enum control_word { CONTROL_LOSS, CONTROL_CORRECT, CONTROL_VOTES };
+ * CONTROL_VOTES on. CONTROL_COUNT is read only if the model ignores some targets. */
+enum control_word { CONTROL_LOSS, CONTROL_CORRECT, CONTROL_COUNT, CONTROL_VOTES };
 #define CONTROL_WORDS_MAX (CONTROL_VOTES + CREW_SIZE_MAX)
 
 struct replica;

@@ -20,10 +20,21 @@ static const float *gradient_of(const struct replica_update *update, unsigned in
     return update->gradient != NULL ? update->gradient : update->replicas[index]->gradients[0];
 }
 
+/* All targets of the batch by those that count; 1 if all do. Passes divide by the number of all, since the other one is known
+ * only after them. */
+static double count_factor(const struct replica_update *update, double targets)
+{
+    double counted = (double)update->controls[CONTROL_COUNT];
+    bool ignores = graph_example_format(update->replicas[0]->options.graph)->ignores;
+    return ignores && counted > 0 ? targets / counted : 1;
+}
+
 void replica_update_read(const struct replica_update *update, struct strategy_result *result)
 {
     result->examples = update->replicas[0]->examples;
-    result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0], result->examples);
+    double targets = replica_target_count(update->replicas[0], result->examples);
+    result->count_factor = count_factor(update, targets);
+    result->loss = (double)update->controls[CONTROL_LOSS] / targets * result->count_factor;
     result->correct = (int64_t)update->controls[CONTROL_CORRECT];
     strategy_result_votes(result, update->controls + CONTROL_VOTES, update->size);
 }
@@ -55,7 +66,7 @@ void replica_slice(const struct parameter_layout *layout, unsigned index, unsign
 
 /* The replicas share the work on the blocks' sums. The sums are added in order, so the norm does not depend on which replica computed
  * which. */
-static int measure_norm(const struct replica_update *update, double *ret_norm, struct error *error)
+static int measure_norm(const struct replica_update *update, struct strategy_result *result, struct error *error)
 {
     const struct parameter_layout *layout = layout_of(update);
     double *sums = update->replicas[0]->norm_blocks;
@@ -69,8 +80,8 @@ static int measure_norm(const struct replica_update *update, double *ret_norm, s
     }
     if (synchronise(update, error) < 0)
         return -1;
-    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics) /
-                strategy_loss_scale(&update->replicas[0]->options);
+    result->gradient_norm = gradient_norm_finish(sums, layout->elements - layout->statistics) /
+                            strategy_loss_scale(&update->replicas[0]->options) * result->count_factor;
     return 0;
 }
 
@@ -91,7 +102,7 @@ static void start_update(const struct replica_update *update, unsigned index, co
                                     .learning_rate = update->learning_rate,
                                     .gradient_scale =
                                         (limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0) /
-                                        strategy_loss_scale(&replica->options)};
+                                        strategy_loss_scale(&replica->options) * result->count_factor};
     memcpy(range.slots, state->slots, sizeof(range.slots));
     if (first < end)
         optimizer_update(replica->stream, replica->options.optimizer, &range);
@@ -119,8 +130,7 @@ int replica_update(const struct replica_update *update, struct strategy_result *
 {
     struct strategy_result result = {.step = update->replicas[0]->options.state->progress.step + 1};
     replica_update_read(update, &result);
-    if (measure_norm(update, &result.gradient_norm, error) < 0 ||
-        strategy_judge(&update->replicas[0]->options, &result, error) < 0)
+    if (measure_norm(update, &result, error) < 0 || strategy_judge(&update->replicas[0]->options, &result, error) < 0)
         return -1;
     strategy_leave_boundary(&update->replicas[0]->options);
     for (unsigned i = 0; !result.skipped && i < (update->first_updates ? 1 : update->count); i++)

@@ -21,7 +21,7 @@ enum { CHANNEL_OWN = 65000, CHANNEL_MIRRORED };
 /* The values that a rank needs for a step, besides the summed gradients. */
 struct step_inputs {
     int64_t step;
-    double norm, learning_rate;
+    double norm, learning_rate, count_factor;
 };
 
 struct sharded_optimizer {
@@ -205,7 +205,8 @@ static int take_step(struct sharded_optimizer *optimizer, const struct step_inpu
     const struct optimizer_range range = {
         .step = inputs->step - options->state->progress.scaling.skipped_steps,
         .learning_rate = inputs->learning_rate,
-        .gradient_scale = (limit > 0 ? gradient_clip_factor(inputs->norm, limit) : 1.0) / strategy_loss_scale(options),
+        .gradient_scale = (limit > 0 ? gradient_clip_factor(inputs->norm, limit) : 1.0) / strategy_loss_scale(options) *
+                          inputs->count_factor,
     };
     bool skipped = !isfinite(inputs->norm);
     strategy_leave_boundary(options);
@@ -300,10 +301,12 @@ int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collecti
     struct strategy_result result = {.step = optimizer->options.state->progress.step + 1};
     replica_set_read_controls(optimizer->replicas, controls, world->size, &result);
     optimizer->summed_step = result.step;
-    if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0 ||
-        strategy_judge(&optimizer->options, &result, error) < 0)
+    if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0)
         return -1;
-    const struct step_inputs inputs = {result.step, result.gradient_norm, learning_rate};
+    result.gradient_norm *= result.count_factor;
+    if (strategy_judge(&optimizer->options, &result, error) < 0)
+        return -1;
+    const struct step_inputs inputs = {result.step, result.gradient_norm, learning_rate, result.count_factor};
     if (take_step(optimizer, &inputs, error) < 0 || (!result.skipped && give_parameters(optimizer, group, error) < 0))
         return -1;
     *ret_result = result;

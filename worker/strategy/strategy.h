@@ -167,6 +167,7 @@ struct strategy_result {
     int64_t examples;     /* in the global batch, or in the batches of all steps taken */
     double loss;          /* mean over the examples */
     double gradient_norm; /* of the whole gradient, before clipping */
+    double count_factor;  /* by which the passes' gradients are multiplied, since some targets do not count; else 1 */
     int64_t correct;      /* right predictions, of `examples` (or targets) */
     bool skipped;         /* float16: the gradient is not finite, so only the position has changed */
     unsigned leaving;     /* ranks that voted to leave */

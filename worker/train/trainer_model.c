@@ -92,6 +92,11 @@ int trainer_open_program(struct trainer *trainer, struct error *error)
 {
     if (trainer_open_program_for(trainer, uses_of(trainer), error) < 0)
         return -1;
+    if (trainer->xla.program != NULL && program_example_format(trainer->xla.program)->ignores &&
+        trainer_serves_parameters(trainer))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "model.program: ParameterServer counts all targets, and target.ignored says that some do not "
+                         "count; take another strategy.type");
     if (trainer->xla.program == NULL || trainer->files.init_path != NULL || program_has_start(trainer->xla.program))
         return 0;
     return error_set(error, ERROR_INVALID,

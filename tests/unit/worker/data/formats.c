@@ -304,6 +304,12 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     dataset = opened(&spec, &few);
     unreadable(dataset, 1, "y.npy: label 1 is 9");
     dataset_free(dataset);
+    few.ignores = true;
+    few.ignored = 9;
+    dataset = opened(&spec, &few);
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_expect_eq(target, 9, "it does not count");
+    dataset_free(dataset);
     refused(&spec, &cifar, ERROR_INVALID, "model.inputShape");
     refused(&spec, &text, ERROR_INVALID, "tokens");
     put_array("y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", numbers, 8);
@@ -1105,6 +1111,13 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
     cr_assert(targets[0] == 6 && targets[1] == 9 && inputs[0] == 2.0f / 255.0f && inputs[7] == 4.0f);
     unreadable(dataset, 4, "b.tfrecord: record 1: feature label: value 0 is 77, but the model's classes are 0 to 9");
+    dataset_free(dataset);
+    struct example_format ignoring = images;
+    ignoring.ignores = true;
+    ignoring.ignored = 77;
+    dataset = opened(&spec, &ignoring);
+    cr_assert_eq(dataset_read(dataset, &(int64_t){4}, 1, inputs, targets, NULL), 0);
+    cr_expect_eq(targets[0], 77);
     dataset_free(dataset);
     spec.image_feature = "picture";
     dataset = opened(&spec, &images);

@@ -173,7 +173,8 @@ int xla_run_start(struct xla_run *run, struct error *error)
 int xla_run_finish(struct xla_run *run, const struct xla_value *results, unsigned result_count, struct error *error)
 {
     (void)error;
-    for (unsigned i = 0; i < result_count && result_count == 3; i++) /* what initialises: parameters, then state */
+    for (unsigned i = 0; i < result_count && result_count == 3;
+         i++) /* of the tests' initialise, and of evaluate with a count */
         for (int64_t value = 0; value < xla_value_elements(&results[i]); value++)
             ((float *)results[i].data)[value] = (float)(i + 1);
     note('F', run);
@@ -561,5 +562,48 @@ Test(program_code, weights_go_before_the_function_that_computes_them)
     program_free(program);
     program = open_program();
     cr_expect_eq(program_uses(program), PROGRAM_TRAINS | PROGRAM_EVALUATES);
+    program_free(program);
+}
+
+#define IGNORES                                                                                                        \
+    "{\"format\":\"coxswain-program/1\",\"batch\":4,\"parameters\":[{\"name\":\"scale\",\"shape\":[]}],"               \
+    "\"input\":{\"type\":\"float32\",\"shape\":[6]},"                                                                  \
+    "\"target\":{\"type\":\"int32\",\"shape\":[2],\"classes\":3,\"ignored\":-100},"                                    \
+    "\"entries\":{\"evaluate\":{\"file\":\"code\"}}}"
+
+static int evaluate(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                    struct error *error)
+{
+    *error = (struct error)ERROR_INIT;
+    return graph_evaluate(graph, stream, pass, error) < 0 || device_stream_synchronise(stream, error) < 0 ? -1 : 0;
+}
+
+Test(program_code, targets_that_are_ignored_do_not_count)
+{
+    struct program *program = open_to_start(IGNORES, PROGRAM_EVALUATES);
+    struct device *device = NULL;
+    struct device_stream *stream = NULL;
+    struct graph *graph = NULL;
+    struct error error = ERROR_INIT;
+    float parameters[1] = {0}, inputs[8 * 6] = {0};
+    int32_t targets[8 * 2] = {0, -100, 2, -100};
+    struct loss_sums sums;
+    const struct graph_pass pass = {
+        .parameters = parameters, .inputs = inputs, .targets = targets, .examples = 8, .sums = &sums};
+    cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0);
+    cr_assert_eq(program_compile(program, &error), 0, "%s", error.message);
+    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &device, NULL), 0);
+    cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
+    const struct graph_options options = {
+        .device = device, .program = program, .max_examples = 8, .evaluation_only = true};
+    cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
+    cr_assert_eq(evaluate(graph, stream, &pass, &error), 0, "%s", error.message);
+    cr_expect(sums.loss == 2 * 1 && sums.correct == 2 * 2 && sums.count == 2 * 3, "what the two calls have said");
+    targets[5] = -1;
+    cr_expect_eq(evaluate(graph, stream, &pass, &error), -1);
+    cr_expect_not_null(strstr(error.message, "example 2 of the batch has the target -1"), "%s", error.message);
+    graph_free(graph);
+    device_stream_free(stream);
+    device_close(device);
     program_free(program);
 }
