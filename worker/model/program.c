@@ -744,7 +744,7 @@ int64_t program_call_bytes(const struct program *program)
 static int compile_for(const struct program *program, const struct xla_topology *topology, struct buffer *text,
                        struct error *error)
 {
-    (void)buffer_format(text, "%-18s %14s %14s %14s\n", "MiB", "arguments", "results", "workspace");
+    (void)buffer_format(text, "%-18s %14s %14s %14s %14s\n", "MiB", "arguments", "results", "temporary", "code");
     for (unsigned i = 0; i < ENTRY_COUNT; i++) {
         const struct buffer *artifact = &program->artifacts[i];
         struct xla_memory memory;
@@ -752,8 +752,9 @@ static int compile_for(const struct program *program, const struct xla_topology 
             continue;
         if (xla_topology_compile(topology, artifact->data, artifact->length, &memory, error) < 0)
             return error_wrap(error, "program %s", entry_names[i]);
-        (void)buffer_format(text, "%-18s %14.1f %14.1f %14.1f\n", entry_names[i], (double)memory.arguments / MIB,
-                            (double)memory.results / MIB, (double)memory.workspace / MIB);
+        (void)buffer_format(text, "%-18s %14.1f %14.1f %14.1f %14.1f\n", entry_names[i], (double)memory.arguments / MIB,
+                            (double)memory.results / MIB, (double)(memory.workspace - memory.code) / MIB,
+                            (double)memory.code / MIB);
     }
     return 0;
 }

@@ -120,8 +120,9 @@ unsigned xla_executable_result_count(const struct xla_executable *executable);
 /* The bytes of device memory that a run needs; each is 0 if the plugin does not report it. */
 struct xla_memory {
     int64_t arguments;
-    int64_t results; /* until they have been copied to the caller */
-    int64_t workspace;
+    int64_t results;   /* until they have been copied to the caller */
+    int64_t workspace; /* temporary values, and the code */
+    int64_t code;
 };
 struct xla_memory xla_executable_memory(const struct xla_executable *executable);
 
@@ -153,8 +154,8 @@ struct xla_topology;
 int xla_topology_open(const char *plugin, const char *name, struct xla_topology **ret_topology, struct error *error);
 void xla_topology_free(struct xla_topology *topology);
 unsigned xla_topology_device_count(const struct xla_topology *topology);
-/* Compiles an artifact for each device of the topology, and returns the memory that one device needs. Errors: those of
- * xla_executable_compile. */
+/* Compiles an artifact as xla_executable_compile does, for any device of the topology, and returns the memory that it needs. Errors:
+ * those of xla_executable_compile. */
 int xla_topology_compile(const struct xla_topology *topology, const void *artifact, size_t bytes,
                          struct xla_memory *ret_memory, struct error *error);
 

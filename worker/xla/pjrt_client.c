@@ -355,7 +355,8 @@ static struct xla_memory ask_memory(const PJRT_Api *api, PJRT_Executable *execut
         return (struct xla_memory){0};
     return (struct xla_memory){.arguments = memory.argument_size_in_bytes,
                                .results = memory.output_size_in_bytes,
-                               .workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes};
+                               .workspace = memory.temp_size_in_bytes + memory.generated_code_size_in_bytes,
+                               .code = memory.generated_code_size_in_bytes};
 }
 
 /* Reads what the plugin says of the compiled program. */
@@ -706,63 +707,17 @@ struct xla_topology {
     const PJRT_Api *api;
     PJRT_TopologyDescription *description;
     unsigned device_count;
-    struct buffer options; /* a CompileOptionsProto */
 };
 
-static void append_varint(struct buffer *out, uint64_t value)
+static int count_devices(struct xla_topology *topology, struct error *error)
 {
-    unsigned char bytes[10];
-    size_t count = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[count++] = (unsigned char)(value | 0x80);
-    bytes[count++] = (unsigned char)value;
-    (void)buffer_append(out, bytes, count, NULL);
-}
-
-static void append_number(struct buffer *out, unsigned field, uint64_t value)
-{
-    append_varint(out, field << 3);
-    append_varint(out, value);
-}
-
-/* Appends `message` as a field of the outer one. */
-static void append_message(struct buffer *out, unsigned field, const struct buffer *message)
-{
-    append_varint(out, field << 3 | 2);
-    append_varint(out, message->length);
-    (void)buffer_append(out, message->data, message->length, NULL);
-}
-
-/* Writes a CompileOptionsProto by which each device of the slice is a replica: executable_build_options (3) with num_replicas
- * (4), num_partitions (5) and device_assignment (9), whose replica_count (1), computation_count (2) and computation_devices (3)
- * hold replica_device_ids (1). */
-static int assign_devices(struct xla_topology *topology, struct error *error)
-{
-    SCOPED_BUFFER replicas, assignment, build;
+    const PJRT_Api *api = topology->api;
     PJRT_TopologyDescription_GetDeviceDescriptions_Args devices =
         ARGUMENTS(PJRT_TopologyDescription_GetDeviceDescriptions_Args, .topology = topology->description);
-    const PJRT_Api *api = topology->api;
-    buffer_init(&replicas, 1 << 20);
-    buffer_init(&assignment, 1 << 20);
-    buffer_init(&build, 1 << 20);
     if (check(api, api->PJRT_TopologyDescription_GetDeviceDescriptions(&devices), "list the slice's devices", error) <
         0)
         return -1;
-    for (size_t i = 0; i < devices.num_descriptions; i++) {
-        PJRT_DeviceDescription_Id_Args id =
-            ARGUMENTS(PJRT_DeviceDescription_Id_Args, .device_description = devices.descriptions[i]);
-        if (check(api, api->PJRT_DeviceDescription_Id(&id), "ask for a device's number", error) < 0)
-            return -1;
-        append_number(&replicas, 1, (uint64_t)id.id);
-    }
     topology->device_count = (unsigned)devices.num_descriptions;
-    append_number(&assignment, 1, topology->device_count);
-    append_number(&assignment, 2, 1);
-    append_message(&assignment, 3, &replicas);
-    append_number(&build, 4, topology->device_count);
-    append_number(&build, 5, 1);
-    append_message(&build, 9, &assignment);
-    append_message(&topology->options, 3, &build);
     return 0;
 }
 
@@ -783,8 +738,7 @@ int xla_topology_open(const char *plugin, const char *name, struct xla_topology 
         return blame_artifact(error);
     struct xla_topology *topology = memory_allocate(1, sizeof *topology);
     *topology = (struct xla_topology){.api = api, .description = create.topology};
-    buffer_init(&topology->options, 1 << 20);
-    if (assign_devices(topology, error) < 0) {
+    if (count_devices(topology, error) < 0) {
         xla_topology_free(topology);
         return -1;
     }
@@ -799,7 +753,6 @@ void xla_topology_free(struct xla_topology *topology)
     PJRT_TopologyDescription_Destroy_Args destroy =
         ARGUMENTS(PJRT_TopologyDescription_Destroy_Args, .topology = topology->description);
     (void)check(topology->api, topology->api->PJRT_TopologyDescription_Destroy(&destroy), "", NULL);
-    buffer_release(&topology->options);
     free(topology);
 }
 
@@ -814,7 +767,7 @@ int xla_topology_compile(const struct xla_topology *topology, const void *artifa
     PJRT_Program program = program_of(artifact, bytes);
     PJRT_Compile_Args compile =
         ARGUMENTS(PJRT_Compile_Args, .topology = topology->description, .program = &program,
-                  .compile_options = topology->options.data, .compile_options_size = topology->options.length);
+                  .compile_options = compile_options, .compile_options_size = sizeof compile_options);
     if (check(topology->api, topology->api->PJRT_Compile(&compile), "compile", error) < 0)
         return blame_artifact(error);
     *ret_memory = ask_memory(topology->api, compile.executable);
