@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes are either a program's document with all tensors inside its layout, inputs with names that fill an example,
- * an output whose scores are one for each class, and a start if there are weights, or an error.
+ * an output whose scores are one for each class, a start if there are weights, and no ignored targets but int32, or an error.
  */
 #include <stdlib.h>
 
@@ -32,6 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         of_inputs += format->inputs[i].elements;
     }
     if (of_inputs != format->input_elements)
+        abort();
+    if (format->ignores && (format->target_type != ELEMENT_INT32 || !example_takes_target(format, format->ignored)))
         abort();
     const struct output_format *output = program_output_format(program);
     int64_t elements = 1;
