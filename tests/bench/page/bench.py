@@ -6,9 +6,11 @@ import http.client
 import json
 import os
 import re
+import signal
 import ssl
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -83,7 +85,10 @@ class Ui:
                 return time.monotonic() - self.begun, len(text)
             time.sleep(0.05)
 
-    def end(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(30)
 
@@ -167,7 +172,6 @@ def runs(page):
     begun = time.monotonic()
     crowd.make_runs(folder, COUNT)
     print(f"{COUNT:,} runs of this machine, made in {time.monotonic() - begun:.0f} s", flush=True)
-    ui = Ui("--runs", environment={**os.environ, "XDG_STATE_HOME": WORK + "/state-home"})
 
     def disturb(ended):
         for i in range(2, COUNT):
@@ -175,8 +179,8 @@ def runs(page):
                 break
             crowd.write_run(folder, i, i % 1000)
 
-    use(page, ui, lambda step: crowd.write_run(folder, 1, step), disturb)
-    ui.end()
+    with Ui("--runs", environment={**os.environ, "XDG_STATE_HOME": WORK + "/state-home"}) as ui:
+        use(page, ui, lambda step: crowd.write_run(folder, 1, step), disturb)
 
 
 def jobs(page):
@@ -194,7 +198,7 @@ def jobs(page):
     begun = time.monotonic()
     crowd.make_jobs(make, COUNT)
     print(f"{COUNT:,} TrainingJobs of {'a real' if os.environ['BENCH_API'] == 'cluster' else 'the embedded'} API server, made in {time.monotonic() - begun:.0f} s", flush=True)
-    ui, server, other = Ui(), make(), make()
+    server, other = make(), make()
 
     def disturb(ended):
         for i in range(2, COUNT):
@@ -202,20 +206,22 @@ def jobs(page):
                 break
             other.write_status(i, (i + 7) % 1000)
 
-    use(page, ui, lambda step: server.write_status(1, step), disturb)
-    page.get("about:blank")
-    say("an event with one changed job", f"{bytes_of_change(ui, lambda step: server.write_status(1, step))} bytes")
-    ui.end()
+    with Ui() as ui:
+        use(page, ui, lambda step: server.write_status(1, step), disturb)
+        page.get("about:blank")
+        say("an event with one changed job", f"{bytes_of_change(ui, lambda step: server.write_status(1, step))} bytes")
 
 
 def main():
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} processors, load average {load:.1f}" + (": too busy for figures to keep" if load > 0.5 * os.cpu_count() else ""))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that browser and cox ui end, too
     page = driver.browser(WORK + "/chromium")
     page.set_script_timeout(120)
     try:
-        runs(page)
-        jobs(page)
+        for one in (runs, jobs):
+            if os.environ.get("BENCH_ONLY", one.__name__) == one.__name__:
+                one(page)
     finally:
         page.quit()
 
