@@ -42,7 +42,7 @@ policy=$storage coxswain=$checkpoint examples=2000
 echo 100 >delay
 sweep halving '"algorithm":{"type":"Grid"},"parallelism":2,"earlyStopping":{"type":"ASHA","minSteps":20,"reductionFactor":2,"action":"Pause"},
     "parameters":[{"path":"coxswain.training.optimizer.learningRate","values":[0.0001,0.05,0.0002,0.1,0.0003,0.2]}]' $steps
-until_true 60 is_told halving 'any(r["state"] == "Paused" for r in status.get("results", []))' && cox 0 sweep get halving && printed '^[0-5] *Paused *0.[0-9]* *[0-9.]*$'
+until_true 60 is_told halving 'any(r["state"] == "Paused" for r in status.get("results", []))' && cox 0 sweep get halving && printed '^[0-5] *Paused *0.[0-9]* *[0-9.]* *[0-9]*$'
 verdict $? "a trial pauses, and cox shows it" "$(told halving 'status'); $(said)"
 
 rounds=0
