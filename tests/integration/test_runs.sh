@@ -139,3 +139,10 @@ verdict $? "all but the newest are pruned" "$(said)"
 cox 0 runs prune --keep 0 --yes && [[ ! -e $folder/default-second && -d $folder/default-tiny ]] && grep -q 'tiny stays' err &&
     cox 0 runs prune --older-than 0 --yes && [[ ! -e $folder/default-tiny && -f $folder/photos/one.jpg ]]
 verdict $? "pruning keeps what others use, too" "$(said)"
+
+anew() {
+    cox 0 run tiny.yaml --set metadata.name=anew "$@"
+}
+anew && anew --set spec.coxswain.training.optimizer.learningRate=0.5 --fresh &&
+    cat out err | grep -q 'nothing is left to train: this job ends at step 30, and the checkpoint of step 30 is an earlier job'
+verdict $? "other settings that train nothing, because an earlier job's checkpoint is at the end, are told" "$(said)"

@@ -58,11 +58,24 @@ static int take_state(struct trainer *trainer, const struct checkpoint_image *im
     return 0;
 }
 
+/* Warns if an earlier job has taken all steps already: its score is then not one of this job's settings. */
+static void warn_of_nothing_left(struct trainer *trainer, const struct manifest *manifest)
+{
+    bool is_theirs = manifest->job_uid != NULL && strcmp(manifest->job_uid, trainer->identity->job_uid) != 0;
+    if (is_theirs &&
+        step_plan_is_over(&trainer->plan, manifest->step, manifest->data_epoch, manifest->examples_consumed))
+        report_warn(trainer->report,
+                    "nothing is left to train: this job ends at step %lld, and the checkpoint of step %lld is an "
+                    "earlier job's, with that job's settings. Take another checkpoint.path to train anew",
+                    (long long)trainer->plan.total_steps, (long long)manifest->step);
+}
+
 static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
 {
     if (take_state(trainer, image, "use another checkpoint.path to start anew", error) < 0)
         return -1;
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
+    warn_of_nothing_left(trainer, &image->manifest);
     if (trainer->state.progress.step != image->manifest.step)
         checkpoint_store_forget_step(trainer->files.store);
     return 0;
