@@ -587,7 +587,7 @@ Test(program_code, targets_that_are_ignored_do_not_count)
     struct error error = ERROR_INIT;
     float parameters[1] = {0}, inputs[8 * 6] = {0};
     int32_t targets[8 * 2] = {0, -100, 2, -100};
-    struct loss_sums sums;
+    struct loss_sums sums = {0};
     const struct graph_pass pass = {
         .parameters = parameters, .inputs = inputs, .targets = targets, .examples = 8, .sums = &sums};
     cr_assert_eq(program_open_engine(program, &(struct xla_options){.plugin = "plugin"}, &error), 0);
