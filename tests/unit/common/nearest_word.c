@@ -13,6 +13,14 @@ Test(nearest_word, a_typing_error_is_seen_through)
     cr_expect_str_eq(nearest_word("run", known, 3), "runs");
 }
 
+Test(nearest_word, two_swapped_letters_are_one_error)
+{
+    static const char *const presets[] = {"lenet", "mlp"};
+    cr_expect_str_eq(nearest_word("mpl", presets, 2), "mlp");
+    cr_expect_null(nearest_word("lpm", presets, 2));
+    cr_expect_str_eq(nearest_word("elent", presets, 2), "lenet");
+}
+
 Test(nearest_word, another_word_is_none)
 {
     char huge[200];
