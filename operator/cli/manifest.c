@@ -196,13 +196,18 @@ int manifest_documents(const char *path, struct json **ret_documents, struct err
     return 0;
 }
 
+static int sweep_check(const struct json *sweep, struct error *error)
+{
+    return unknown_field_check_template(sweep, error) < 0 ? -1 : job_setting_check_parameters(sweep, error);
+}
+
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error)
 {
     struct manifest manifest = {.documents = NULL};
     if (manifest_documents(request->path, &manifest.documents, error) < 0)
         return -1;
     if (job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0 ||
-        (manifest.is_sweep && job_setting_check_parameters(manifest.job, error) < 0)) {
+        (manifest.is_sweep && sweep_check(manifest.job, error) < 0)) {
         manifest_release(&manifest);
         return error_wrap(error, "%s", request->path);
     }

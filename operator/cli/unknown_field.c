@@ -278,3 +278,47 @@ void unknown_field_explain(bool is_sweep, struct error *error)
         error->http_status = status;
     }
 }
+
+/* ---------------------------------------------------------------- before the API server is asked */
+
+static void list_unknown_in_list(const struct object_type *type, const struct json *list, const char *path,
+                                 struct buffer *out);
+
+static void list_unknown(const struct object_type *type, const struct json *object, const char *path,
+                         struct buffer *out)
+{
+    const struct json *member = json_type(object) == JSON_OBJECT ? json_first(object) : NULL;
+    for (; member; member = json_next(member)) {
+        const struct field *field = field_find(type, json_key(member));
+        SCOPED_FREE char *place = memory_format("%s.%s", path, json_key(member));
+        if (!field)
+            buffer_format(out, "%s" UNKNOWN "%s\"", out->length > 0 ? ", " : "", place);
+        else if (field->kind == FIELD_OBJECT)
+            list_unknown(field->type, member, place, out);
+        else if (field->kind == FIELD_LIST)
+            list_unknown_in_list(field->type, member, place, out);
+    }
+}
+
+static void list_unknown_in_list(const struct object_type *type, const struct json *list, const char *path,
+                                 struct buffer *out)
+{
+    size_t index = 0;
+    const struct json *item = json_type(list) == JSON_ARRAY ? json_first(list) : NULL;
+    for (; item; item = json_next(item)) {
+        SCOPED_FREE char *place = memory_format("%s[%zu]", path, index++);
+        list_unknown(type, item, place, out);
+    }
+}
+
+int unknown_field_check_template(const struct json *sweep, struct error *error)
+{
+    SCOPED_BUFFER unknown = BUFFER_INIT(ERROR_MESSAGE_MAX);
+    list_unknown(&training_job_spec_type, json_at(sweep, "spec.template"), "spec.template", &unknown);
+    if (unknown.length == 0)
+        return 0;
+    error_set(error, ERROR_INVALID, "%s", buffer_text(&unknown));
+    if (error)
+        unknown_field_explain(true, error);
+    return -1;
+}

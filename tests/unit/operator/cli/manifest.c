@@ -224,6 +224,34 @@ Test(manifest, a_sweep)
     manifest_release(&manifest);
 }
 
+#define TEMPLATE(text)                                                                                                 \
+    "apiVersion: coxswain.dev/v1beta1\nkind: TrainingSweep\nmetadata: {name: s}\nspec: {template: " text "}\n"
+
+Test(manifest, a_sweep_whose_template_has_a_field_that_no_job_has)
+{
+    check_refused(TEMPLATE("{coxswian: {strategy: {type: OneDevice}}}"),
+                  ": unknown field \"spec.template.coxswian\"; did you mean spec.template.coxswain?");
+}
+
+Test(manifest, a_sweep_whose_template_has_several_of_them)
+{
+    check_refused(TEMPLATE("{workers: {replica: 2}, storage: [{name: a}, {nam: b}], elephant: 1}"),
+                  ": unknown field \"spec.template.workers.replica\", unknown field "
+                  "\"spec.template.storage[1].nam\", unknown field \"spec.template.elephant\"; did you mean "
+                  "spec.template.workers.replicas, spec.template.storage[1].name?");
+}
+
+Test(manifest, what_is_within_the_pods_of_a_sweep_is_left_to_the_cluster)
+{
+    struct manifest manifest;
+    write_file(
+        TEMPLATE("{workers: {template: {spec: {elephant: 1}}}, storage: [{name: a, nfs: {sever: b}}], chief: }"));
+    const struct manifest_request request = {.path = path, .default_namespace = "lab"};
+    cr_expect_eq(manifest_read(&request, &manifest, NULL), 0);
+    unlink(path);
+    manifest_release(&manifest);
+}
+
 Test(manifest, a_sweep_and_a_job)
 {
     check_refused(SWEEP "---\n" JOB, "it holds more than one TrainingJob or TrainingSweep; run them one by one");
