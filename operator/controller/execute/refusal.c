@@ -76,6 +76,8 @@ static bool is_of_webhook(const struct error *error)
 /* An object that cannot be decoded is answered with 400 and no details. */
 #define UNDECODABLE "cannot be handled as a "
 #define STRICT "strict decoding error: "
+/* What stands before the fields of an object that is decoded, but not valid: `TrainingJob.coxswain.dev "a" is invalid: ` */
+#define IS_INVALID "\" is invalid: "
 
 const char *refusal_unknown_fields(const struct error *error)
 {
@@ -162,6 +164,17 @@ enum obstacle_kind refusal_of_create(const struct error *error, const struct jso
     }
     *ret_message = memory_format("%s; it is tried again", words);
     return error->kind == ERROR_NO_SPACE ? OBSTACLE_QUOTA : OBSTACLE_FORBIDDEN;
+}
+
+char *refusal_of_trial(const struct error *error)
+{
+    const char *fields = refusal_unknown_fields(error), *invalid = strstr(error->message, IS_INVALID);
+    if (!fields && invalid)
+        fields = invalid + strlen(IS_INVALID);
+    if (!fields)
+        return memory_copy_string(error->message);
+    return memory_format("spec.template, with values of spec.parameters: %s: correct it and create the sweep anew",
+                         fields);
 }
 
 enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message)

@@ -196,7 +196,8 @@ static void refuse(struct trial_request *request, const struct kube_answer *answ
     struct sweep_execution *execution = request->execution;
     enum obstacle_kind kind = refusal_of_create(answer->error, answer->object, NULL, false, &message);
     if (obstacle_is_objects_fault(kind)) {
-        note(request, TRIAL_NOTE_REFUSED, message);
+        SCOPED_FREE char *fault = refusal_of_trial(answer->error);
+        note(request, TRIAL_NOTE_REFUSED, fault);
         return;
     }
     if (answer->error->kind != ERROR_CANCELLED)

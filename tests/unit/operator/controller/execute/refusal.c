@@ -213,3 +213,26 @@ Test(refusal, a_priority_class_that_is_missing_or_may_not_be_read_is_no_outage)
         cr_expect(strstr(message, error.message) && strstr(message, cases[i].remedy), "%s", message);
     }
 }
+
+Test(refusal, of_a_trial_names_the_fields_of_the_template)
+{
+    static const struct {
+        const char *words, *wanted;
+    } trials[] = {
+        {"TrainingJob in version \"v1beta1\" cannot be handled as a TrainingJob: strict decoding error: unknown field "
+         "\"spec.coxswain.standardise\"",
+         "spec.template, with values of spec.parameters: unknown field \"spec.coxswain.standardise\": correct it and "
+         "create the sweep anew"},
+        {"TrainingJob.coxswain.dev \"s-0\" is invalid: spec.coxswain.model.preset: Unsupported value: \"mpl\"",
+         "spec.template, with values of spec.parameters: spec.coxswain.model.preset: Unsupported value: \"mpl\": "
+         "correct "
+         "it and create the sweep anew"},
+        {"Request entity too large: limit is 3145728", "Request entity too large: limit is 3145728"},
+    };
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        struct error error = ERROR_INIT;
+        error_set(&error, ERROR_INVALID, "%s", trials[i].words);
+        SCOPED_FREE char *message = refusal_of_trial(&error);
+        cr_expect_str_eq(message, trials[i].wanted);
+    }
+}
