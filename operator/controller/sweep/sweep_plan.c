@@ -719,6 +719,14 @@ static const char *first_refusal(const struct sweep_planning *planning)
     return refusal;
 }
 
+/* None of them has been created, so the status counts none. */
+static void withdraw_trials(struct sweep_planning *planning)
+{
+    for (int64_t trial = 0; trial < planning->started; trial++)
+        index_set_remove(&planning->pending, trial);
+    planning->started = 0;
+}
+
 static void suspend_sweep(struct sweep_planning *planning)
 {
     if (!suspend_trials(planning))
@@ -747,6 +755,7 @@ static void decide(struct sweep_planning *planning)
         hold_sweep(planning, wrong);
     } else if (refusal) {
         sweep_finish(planning, SWEEP_FAILED, "InvalidTemplate", format(planning, "%s", refusal));
+        withdraw_trials(planning);
     } else {
         judge_trials(planning);
         heed_budget(planning);

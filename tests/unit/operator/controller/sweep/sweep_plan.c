@@ -1001,6 +1001,9 @@ Test(sweep_plan, a_template_that_the_server_refuses_ends_it)
     expect_actions(&scene, "");
     expect_condition(&scene, SWEEP_FAILED, CONDITION_TRUE, "InvalidTemplate");
     cr_expect_str_eq(scene.plan.status.conditions[SWEEP_FAILED].message, "unknown field");
+    cr_expect_eq(scene.plan.status.trials.running, 0, "no trial was created");
+    expect_states(&scene, "");
+    expect_set(scene.plan.status.pending, "");
     scene_end(&scene);
 }
 
