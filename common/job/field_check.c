@@ -373,3 +373,12 @@ void fields_check(const struct object_type *type, const struct json *object, con
     struct check check = {.violations = violations, .refuse_unknown = refuse_unknown};
     check_object(&check, type, object, old);
 }
+
+void field_check_scalar(const struct field *field, const struct json *value, struct violations *violations)
+{
+    struct check check = {.violations = violations};
+    if (field->kind == FIELD_STRING_LIST || field->kind == FIELD_INTEGER_LIST || field->kind == FIELD_SCALAR_LIST)
+        check_element(&check, field, value, NULL);
+    else
+        check_value(&check, field, value, NULL);
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/field_check.h"
 #include "common/job/fields.h"
 #include "common/job/sweep_parameter.h"
 #include "common/memory.h"
@@ -373,6 +374,24 @@ static int parameter_check_range(const struct json *parameter, const struct shap
                      range);
 }
 
+/* The trials of a value that the field does not take would all fail. */
+static int parameter_check_values(const struct json *parameter, const char *path, const struct shape *shape,
+                                  size_t parameter_index, struct error *error)
+{
+    size_t index = 0;
+    const struct json *values = json_member(parameter, "values");
+    if (shape_is_free(shape) || json_type(values) != JSON_ARRAY)
+        return 0;
+    for (const struct json *value = json_first(values); value; value = json_next(value), index++) {
+        SCOPED(violations_release) struct violations violations;
+        violations_init(&violations, path);
+        field_check_scalar(shape->field, value, &violations);
+        if (violations_to_error(&violations, error) < 0)
+            return error_wrap(error, "spec.parameters[%zu].values[%zu]", parameter_index, index);
+    }
+    return 0;
+}
+
 static int refuse_prefix(const char *path, struct error *error)
 {
     static const char with_spec[] = "spec.", with_template[] = "template.";
@@ -384,7 +403,8 @@ static int refuse_prefix(const char *path, struct error *error)
     return rest == path ? 0 : error_set(error, ERROR_INVALID, "a path begins within the template; write %s", rest);
 }
 
-static int parameter_check(const struct json *parameter, const char *path, struct error *error)
+static int parameter_check_path(const struct json *parameter, const char *path, struct shape *ret_shape,
+                                struct error *error)
 {
     struct shape shape = {.type = &training_job_spec_type};
     for (const char *at = path; at;) {
@@ -400,8 +420,17 @@ static int parameter_check(const struct json *parameter, const char *path, struc
     if (!shape_is_free(&shape) && shape_is_list(&shape))
         return error_set(error, ERROR_INVALID, "%s is a list: say which element, such as %s.0", shape.field->name,
                          path);
+    *ret_shape = shape;
     return shape.type ? error_set(error, ERROR_INVALID, "%s is a section; name one of its fields", path)
                       : parameter_check_range(parameter, &shape, error);
+}
+
+static int parameter_check(const struct json *parameter, const char *path, size_t index, struct error *error)
+{
+    struct shape shape;
+    if (parameter_check_path(parameter, path, &shape, error) < 0)
+        return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
+    return parameter_check_values(parameter, path, &shape, index, error);
 }
 
 int job_setting_check_parameters(const struct json *sweep, struct error *error)
@@ -410,8 +439,8 @@ int job_setting_check_parameters(const struct json *sweep, struct error *error)
     SCOPED_JSON *value = json_new_null();
     for (const struct json *item = json_first(json_at(sweep, "spec.parameters")); item; item = json_next(item)) {
         const char *path = json_string_at(item, "path", "");
-        if (*path && parameter_check(item, path, error) < 0)
-            return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
+        if (*path && parameter_check(item, path, index, error) < 0)
+            return -1;
         SCOPED_JSON *template = json_copy(json_at(sweep, "spec.template"));
         if (*path && template &&
             sweep_parameter_put(&(struct sweep_parameter){.path = path}, value, template, error) < 0)

@@ -23,8 +23,8 @@ int job_setting_apply(struct json *job, const char *setting, struct error *error
 bool job_setting_has_path(const char *setting, const char *path);
 
 /* Checks that each `path` of a TrainingSweep's parameters is a field of a job that holds one value, and that the template has the list
- * elements that it names; and that a whole number is not drawn from `uniform` or `logUniform`. ERROR_INVALID names the path and says what
- * is allowed there. Other mistakes are left to the API server. */
+ * elements that it names; that the field takes each of `values`; and that a whole number is not drawn from `uniform` or `logUniform`.
+ * ERROR_INVALID names the path and says what is allowed there. Other mistakes are left to the API server. */
 int job_setting_check_parameters(const struct json *sweep, struct error *error);
 
 /* Calls `take` with every PATH of the table below spec, in the table's order, with [0] for list elements. */

@@ -73,13 +73,25 @@ cox 1 sweep run relu.yaml --state relu &&
     grep -q '^cox sweep run: spec.template, with the values of the first trial (units [0-9]*): spec.coxswain.model.layers\[1\].units: is for type Dense or Embedding only and would be ignored here; leave it out$' err && [[ ! -e relu ]]
 verdict $? "a path to a field that the layer does not have, too" "$(said)"
 
+manifest words 'algorithm: {type: Grid}
+  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, abc]}]'
+cox 1 sweep run words.yaml --state words &&
+    grep -q "^cox sweep run: words.yaml: spec.parameters\[0\].values\[1\]: coxswain.training.optimizer.learningRate: 'abc' does not fit; give a number" err && [[ ! -e words ]]
+verdict $? "a value that the field does not take is refused before anything starts" "$(said)"
+
+manifest typed 'parameters: [{path: coxswain.training.batchSize, values: [50]}]'
+sed -i 's/examples: 400/examples: 400, standardise: true/' typed.yaml
+cox 1 run typed.yaml --state typed && grep -qx 'cox run: typed.yaml: unknown field "spec.template.coxswain.data.standardise"; did you mean spec.template.coxswain.data.standardize?' err && [[ ! -e typed ]]
+verdict $? "and so is a mistyped field of the template" "$(said)"
+
 manifest words 'maxFailedTrials: 1
   algorithm: {type: Grid}
-  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, abc]}]'
-cox 0 run words.yaml --state words && printed "^words-1 failed: spec.coxswain.training.optimizer.learningRate: .*; with learningRate abc$" && (unset KUBECONFIG && cox 0 sweep get words --state words) &&
-    printed '^1 *Failed *abc' && grep -q '^words-1 failed: spec.coxswain.training.optimizer.learningRate: ' err
+  parameters: [{path: coxswain.training.optimizer.type, values: [SGD, AdamW]}]'
+sed -i 's/learningRate: 0.1}/learningRate: 0.1, momentum: 0.5}/' words.yaml
+because='^words-1 failed: spec.coxswain.training.optimizer.momentum: is for type SGD only .*; with type AdamW$'
+cox 0 run words.yaml --state words && printed "$because" && (unset KUBECONFIG && cox 0 sweep get words --state words) &&
+    printed '^1 *Failed *AdamW' && grep -q '^words-1 failed: spec.coxswain.training.optimizer.momentum: ' err
 verdict $? "values that make no valid job are the reason of a trial's failure" "$(said)"
-because='^words-1 failed: spec.coxswain.training.optimizer.learningRate: .*; with learningRate abc$'
 (unset KUBECONFIG && cox 0 why words --state words) && printed '^words waits for nothing: it is complete, and 1 of 2 trials succeeded$' "$because" && ! printed '^words-0' &&
     (unset KUBECONFIG && cox 0 why words-1 --state words) && printed "$because" && [[ $(wc -l <out) == 1 ]] &&
     (unset KUBECONFIG && cox 1 why words-7 --state words) && grep -q '"words-7" not found' err

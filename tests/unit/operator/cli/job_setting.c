@@ -219,3 +219,32 @@ Test(job_setting, whole_numbers_are_drawn_as_such)
                 "spec.parameters[0].path: coxswain.model.inputShape.0: inputShape takes whole numbers; use integer "
                 "instead of logUniform");
 }
+
+static void check_values(const char *path, const char *values, const char *wanted)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text = memory_format("{\"spec\":{\"parameters\":[{\"path\":\"%s\",\"values\":[%s]}],\"template\":"
+                                           "{\"coxswain\":{\"model\":{\"inputShape\":[1]}},\"workers\":{\"template\":"
+                                           "{\"spec\":{\"containers\":[{}]}}}}}}",
+                                           path, values);
+    SCOPED_JSON *sweep = parse(text);
+    cr_expect_eq(job_setting_check_parameters(sweep, &error), wanted ? -1 : 0, "%s: %s", text, error.message);
+    cr_expect_str_eq(error.message, wanted ? wanted : "", "%s", error.message);
+}
+
+Test(job_setting, the_field_of_a_parameter_takes_each_of_its_values)
+{
+    check_values("coxswain.training.batchSize", "8, 16", NULL);
+    check_values(
+        "coxswain.training.batchSize", "8, 16, \"x\"",
+        "spec.parameters[0].values[2]: coxswain.training.batchSize: the value is of type string; give a whole number");
+    check_values("coxswain.training.optimizer.learningRate", "0.1, \"0.01\"", NULL);
+    check_values("coxswain.training.optimizer.learningRate", "0.1, \"abc\"",
+                 "spec.parameters[0].values[1]: coxswain.training.optimizer.learningRate: 'abc' does not fit; give "
+                 "a number, such as 0.01 or 3e-4");
+    check_values("coxswain.model.preset", "\"mlp\", \"lenet\"", NULL);
+    check_values(
+        "coxswain.model.inputShape.0", "1, 0",
+        "spec.parameters[0].values[1]: coxswain.model.inputShape.0: 0 is below 1; give a number from 1 to 1048576");
+    check_values("workers.template.spec.containers.0.image", "1, true, \"a\"", NULL);
+}
