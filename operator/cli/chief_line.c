@@ -38,6 +38,19 @@ bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNI
     return true;
 }
 
+bool chief_line_trained(const char *line, int64_t *ret_examples, double *ret_seconds)
+{
+    long long examples;
+    double seconds;
+    int end = 0;
+    if (sscanf(line, "trained %lld %*31[a-z] in %lf s of steps%n", &examples, &seconds, &end) != 2 || end == 0 ||
+        examples <= 0 || !(seconds > 0))
+        return false;
+    *ret_examples = examples;
+    *ret_seconds = seconds;
+    return true;
+}
+
 bool chief_line_whole_again(const char *line, int64_t *ret_step)
 {
     long long step;

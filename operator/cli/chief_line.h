@@ -41,6 +41,9 @@ bool chief_line_step(const char *line, struct chief_step *ret_step);
 bool chief_line_validation(const char *line, struct chief_validation *ret_validation);
 /* Reads the throughput from a line about a step: "… 12.3 ms  20812 examples/s  8s left". */
 bool chief_line_rate(const char *line, double *ret_rate, char ret_unit[CHIEF_UNIT_MAX]);
+/* Reads how much a chief has trained in all, and how long that took without what lies between steps, such as evaluations and saves:
+ * "trained 12000 examples in 1.903 s of steps". */
+bool chief_line_trained(const char *line, int64_t *ret_examples, double *ret_seconds);
 /* Reads the first step of a crew after a lost member was replaced: "the crew is whole again: step 120 done 1.2 s …". */
 bool chief_line_whole_again(const char *line, int64_t *ret_step);
 /* Reads the step of a complete checkpoint: "checkpoint of step 200: 12.3 MB in 0.04 s". */

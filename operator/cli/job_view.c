@@ -526,6 +526,7 @@ void job_view_begin_log(struct job_view *view)
 {
     view->straggler[0] = '\0';
     view->log_is_new = true;
+    view->trained_examples = 0;
 }
 
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
@@ -533,7 +534,8 @@ void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
     int64_t checkpoint_step; /* the view has it from the status */
     if (take_straggler(view, line, now_ms) || take_step(view, line, now_ms) || take_validation(view, line) ||
         take_recovery(view, line, now_ms) || chief_line_checkpoint(line, &checkpoint_step) ||
-        take_failure_line(view, line) || is_exit_line(line))
+        chief_line_trained(line, &view->trained_examples, &view->trained_seconds) || take_failure_line(view, line) ||
+        is_exit_line(line))
         return;
     snprintf(view->doing, sizeof view->doing, "%s", line);
     if (view->since_ms == 0 || !view->was_over)

@@ -62,9 +62,11 @@ struct job_view {
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
     double accuracy, validation_loss;        /* on the held-out examples; NAN: unknown */
-    bool loss_alone;         /* the loss is a mean squared error, or that of a script: no perplexity follows from it */
-    int64_t validation_step; /* of the newest evaluation in the log; -1: none */
-    double goodput;          /* per cent; NAN: not reported yet */
+    bool loss_alone;          /* the loss is a mean squared error, or that of a script: no perplexity follows from it */
+    int64_t validation_step;  /* of the newest evaluation in the log; -1: none */
+    double goodput;           /* per cent; NAN: not reported yet */
+    int64_t trained_examples; /* by the last chief in all its steps, which took trained_seconds; 0: not reported */
+    double trained_seconds;
     struct view_recovery recovery; /* the newest one */
     int64_t document_ms;           /* when the chief's document was last received; 0: never */
     bool log_is_new;               /* the current chief's log has no step line yet */

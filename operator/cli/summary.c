@@ -91,20 +91,34 @@ static void write_losses(const struct job_view *view, struct buffer *out)
                       view->validation_loss);
 }
 
+static void write_seconds(double seconds, struct buffer *out)
+{
+    if (seconds < 1)
+        buffer_format(out, "  training     %.0f ms", 1000 * seconds);
+    else
+        buffer_format(out, "  training     %.1f s", seconds);
+}
+
+static void write_rate(double rate, const struct job_view *view, const char *when, struct buffer *out)
+{
+    buffer_append_string(out, ", ", NULL);
+    view_print_number(llround(rate), out);
+    buffer_format(out, " %s a second%s", view->unit, when);
+}
+
+/* The time of the steps and the mean rate over it, as the chief has counted them. Other trainers, and a crew that failed, tell only how fast
+ * they are at the moment: then the time is from the first step to the last. */
 static void write_speed(const struct job_view *view, struct buffer *out)
 {
-    if (view->last_step_ms <= view->first_step_ms)
+    bool counted = view->trained_examples > 0;
+    double seconds = counted ? view->trained_seconds : (double)(view->last_step_ms - view->first_step_ms) / 1000;
+    if (view->was_over || seconds <= 0)
         return;
-    int64_t taken_ms = view->last_step_ms - view->first_step_ms;
-    if (taken_ms < 1000)
-        buffer_format(out, "  training     %lld ms", (long long)taken_ms);
-    else
-        buffer_format(out, "  training     %.1f s", (double)taken_ms / 1000);
-    if (isfinite(view->examples_per_second)) {
-        buffer_append_string(out, ", ", NULL);
-        view_print_number(llround(view->examples_per_second), out);
-        buffer_format(out, " %s a second", view->unit);
-    }
+    write_seconds(seconds, out);
+    if (counted)
+        write_rate((double)view->trained_examples / seconds, view, "", out);
+    else if (isfinite(view->examples_per_second))
+        write_rate(view->examples_per_second, view, " at the end", out);
     if (isfinite(view->goodput))
         buffer_format(out, ", goodput %.1f %%", view->goodput);
     buffer_append_byte(out, '\n', NULL);

@@ -59,6 +59,8 @@ void pace_add(struct pace *pace, int64_t step, int64_t ns, int64_t steps, int64_
     double weight = pace->step_seconds == 0 ? 1 : 1 - exp(-seconds / RATE_WINDOW);
     pace->step_seconds += weight * (seconds / (double)steps - pace->step_seconds);
     pace->examples_per_second += weight * (rate - pace->examples_per_second);
+    pace->examples += examples;
+    pace->stepping_ns += ns;
     begin_at(pace, step - steps);
     pace->last = (struct pace_mark){step, pace->last.kept_ns + ns};
 }

@@ -25,6 +25,7 @@ struct pace {
     int64_t stride;
     unsigned mark_count;
     double step_seconds, examples_per_second; /* 0 until the first step */
+    int64_t examples, stepping_ns;            /* of all steps, also of those that were rolled back */
 };
 
 void pace_start(struct pace *pace, int64_t now_ns);

@@ -532,6 +532,9 @@ void report_summary(struct report *report, const char *checkpoint_directory, con
     say_metrics(report);
     if (curve[0])
         report_say(report, "loss %s", curve);
+    if (report->pace.examples > 0)
+        report_say(report, "trained %lld %s in %.3f s of steps", (long long)report->pace.examples, report->unit,
+                   (double)report->pace.stepping_ns / 1e9);
     report_say(report, "goodput %.1f %% of %s", 100 * pace_goodput(&report->pace, now), duration);
     if (checkpoint_directory)
         report_say(report, "checkpoints  %s", checkpoint_directory);

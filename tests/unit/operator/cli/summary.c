@@ -42,6 +42,7 @@ Test(summary, says_how_well_and_where)
     setenv("HOME", "/home/ada", 1);
     finished(&view, "Succeeded");
     job_view_take_log(&view, "validation after step 2: loss 0.0625, accuracy 98.30 %", 3600);
+    job_view_take_log(&view, "trained 2400 examples in 2.400 s of steps", 3600);
     job_view_take_log(&view, "goodput 97.4 % of 3s", 3600);
     struct storage_place place = {.state = "/home/ada/state"};
     summary_write(&view, document, &place, true, &text);
@@ -49,7 +50,7 @@ Test(summary, says_how_well_and_where)
                                          "  loss         █▁\n"
                                          "               2.000 to 0.1000\n"
                                          "  losses       training 0.1000 (last step), held out 0.0625\n"
-                                         "  training     2.5 s, 1,234 examples a second, goodput 97.4 %\n"
+                                         "  training     2.4 s, 1,000 examples a second, goodput 97.4 %\n"
                                          "  checkpoints  ~/state/volumes/default/results/digits\n"
                                          "  TensorBoard  ~/state/volumes/default/results/digits/tensorboard\n"
                                          "  weights      ~/state/volumes/default/results/digits/model.safetensors\n");
@@ -71,6 +72,44 @@ Test(summary, a_short_training_is_told_in_milliseconds)
     job_view_release(&view);
 }
 
+/* The rate of the last moment would be 4 a second here. */
+Test(summary, the_rate_is_the_mean_over_the_time_beside_it)
+{
+    struct job_view view;
+    SCOPED_JSON *document = job();
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
+    job_view_init(&view, "default", "digits");
+    snprintf(view.state, sizeof view.state, "Succeeded");
+    job_view_take_log(&view, "step 1/100  loss 2.0  |g| 1  lr 1e-3  1 ms  99 examples/s", 1000);
+    job_view_take_log(&view, "step 100/100  loss 0.1  |g| 1  lr 1e-3  1 ms  4 examples/s", 1010);
+    job_view_take_log(&view, "trained 1600 examples in 206.000 s of steps", 1010);
+    struct storage_place cluster = {.state = NULL};
+    summary_write(&view, document, &cluster, false, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "\n  training     206.0 s, 8 examples a second\n"), "%s",
+                       buffer_text(&text));
+    job_view_release(&view);
+}
+
+Test(summary, a_job_that_was_over_has_no_rate)
+{
+    struct job_view view;
+    SCOPED_JSON *document = job();
+    SCOPED_JSON *over = parse("{\"status\":{\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\"}]}}");
+    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
+    job_view_init(&view, "default", "digits");
+    view.since_ms = 1;
+    job_view_take_job(&view, over);
+    job_view_take_log(&view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
+    job_view_take_log(&view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1010);
+    job_view_take_log(&view, "trained 2400 examples in 2.400 s of steps", 1010);
+    job_view_take_log(&view, "goodput 97.4 % of 3s", 1010);
+    struct storage_place cluster = {.state = NULL};
+    summary_write(&view, document, &cluster, false, &text);
+    cr_expect_null(strstr(buffer_text(&text), "training     "), "%s", buffer_text(&text));
+    cr_expect_null(strstr(buffer_text(&text), "goodput"), "%s", buffer_text(&text));
+    job_view_release(&view);
+}
+
 Test(summary, a_language_model_is_told_by_its_perplexity)
 {
     struct job_view view;
@@ -82,7 +121,7 @@ Test(summary, a_language_model_is_told_by_its_perplexity)
     summary_write(&view, document, &cluster, false, &text);
     cr_assert_str_eq(buffer_text(&text), "\ndigits is done: perplexity 7.39 (loss 2.0000) on 1,000 held-out examples\n"
                                          "  losses       training 0.1000 (last step), held out 2.0000\n"
-                                         "  training     2.5 s, 1,234 examples a second\n");
+                                         "  training     2.5 s, 1,234 examples a second at the end\n");
     job_view_release(&view);
 }
 

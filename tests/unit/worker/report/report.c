@@ -130,6 +130,24 @@ Test(report, only_the_chief_tells_of_checkpoints, .init = expect_step_line)
     cr_expect_str_eq(told, "nothing else\n");
 }
 
+/* Two steps of 8 examples and 1 ms each; a process that did no step says nothing of them. */
+Test(report, the_summary_counts_the_examples_and_the_time_of_the_steps, .init = expect_step_line)
+{
+    char told[4096];
+    struct report *report = open_chief(NULL), *idle = open_chief(NULL);
+    report_summary(idle, NULL, NULL);
+    take_step(report, 1);
+    take_step(report, 2);
+    report_summary(report, NULL, NULL);
+    report_free(report);
+    report_free(idle);
+    read_told(told);
+    const char *line = strstr(told, "trained ");
+    cr_assert_not_null(line, "%s", told);
+    cr_expect_null(strstr(line + 1, "trained "), "%s", told);
+    cr_expect(strncmp(line, "trained 16 examples in 0.002 s of steps\n", 40) == 0, "%s", told);
+}
+
 /* ---------------------------------------------------------------- what is drawn */
 
 /* Reads the tag's values, in order, from the single event file below the directory (tensorboard.c decodes the format). Returns how many. */
