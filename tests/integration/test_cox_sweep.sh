@@ -177,7 +177,7 @@ cp state/run.json .
 sed 's/parallelism: 2/parallelism: 0/' grid.yaml >refused.yaml
 cox 1 run refused.yaml --state state --fresh && grep -q 'spec.parallelism: 0 should be' err && kept &&
     sed 's/0.001, 0.2/0, -1/' grid.yaml >refused.yaml && cox 1 run refused.yaml --state state --fresh --delete-volumes &&
-    grep -q 'with the values of the first trial (learningRate 0, batchSize 30): .*learningRate: 0 is out of bounds' err && kept &&
+    grep -q 'values\[0\]: coxswain.training.optimizer.learningRate: 0 is out of bounds' err && kept &&
     sed 's/0.001, 0.2/0.1/; s/coxswain.training.optimizer.learningRate/coxswain.model.layers.9.units/' grid.yaml >refused.yaml &&
     cox 1 run refused.yaml --state state --fresh && grep -q 'layers' err && kept
 verdict $? "a sweep that is refused, or whose first trials are, deletes nothing with --fresh" "$(said)"
