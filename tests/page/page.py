@@ -476,7 +476,7 @@ def runs_of_this_machine(page):
         check("without a cluster the page lists the runs of this machine", until(lambda: "quick" in text(page, ".rows") and "slow" in text(page, ".rows")), text(page, "body"))
         head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
         check("with score and disk", "Score" in head and "Disk" in head and "Restarts" not in head and " %" in row and " MB" in row, head + row)
-        check("and says so", "the runs of this machine" in text(page, "#connection"), text(page, "#connection"))
+        check("and says so", text(page, "#connection") == "live: the runs of this machine", text(page, "#connection"))
         check("and no text is cut off", until(lambda: "validationLoss" in text(page, ".rows")) and cut_cells(page) == [], cut_cells(page))
         shot(page, "runs")
         audited(page, "runs")
@@ -506,6 +506,54 @@ def runs_of_this_machine(page):
         page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
         check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and drawn(page, "#loss")["lines"]["training"]), text(page, "main"))
         check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def run_events(page):
+    """Another cox ui, without a cluster: runs that change are sent to the page, also after cox ui was started again."""
+    home = WORK + "/machine"
+    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
+    environment.pop("KUBECONFIG", None)
+
+    def start(*options):
+        server = subprocess.Popen(["cox", "ui", "--runs", *options], env=environment, stdout=subprocess.PIPE, text=True)
+        server.stdout.readline()
+        return server, server.stdout.readline().strip()
+
+    def is_live():
+        return text(page, "#connection") == "live: the runs of this machine" and page.execute_script("return stream !== null && stream.readyState === 1")
+
+    def sent(name):
+        """Runs a job, and returns why the page does not show its end; "": it does, without a request for the list."""
+        page.execute_script("performance.clearResourceTimings()")
+        with open(f"{home}/{name}.json", "w") as file:
+            json.dump({"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name}, "spec": {"workers": {"replicas": 1}, "coxswain": {**training(200), "strategy": {"type": "OneDevice"}}}}, file)
+        subprocess.run(["cox", "run", f"{home}/{name}.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
+        shown = until(lambda: page.execute_script("return [...rows.values()].some((row) => row.NAME === arguments[0] && row.STATE === 'Succeeded' && row.step === 200)", name), 10)
+        asked = page.execute_script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/api/list')).length")
+        return "" if shown and asked == 0 and is_live() else f"shown: {shown}, requests for the list: {asked}; {text(page, 'body')}"
+    server, url = start()
+    try:
+        page.get(url)
+        check("the page of the runs has an event stream", until(is_live), text(page, "#connection"))
+        why = sent("early")
+        check("a run that begins and ends is sent to it", not why, why)
+        beats = page.execute_script("return heard")
+        check("and the stream beats when nothing changes", until(lambda: page.execute_script("return heard") > beats + 5000, 15), page.execute_script("return heard"))
+        server.terminate()
+        server.wait(30)
+        check("a page of the runs tells that cox ui has ended", until(lambda: "cox ui does not answer any more" in text(page, "#trouble")), text(page, "body"))
+        server, url = start("--port", str(urlsplit(url).port))
+        old = page.current_window_handle
+        page.switch_to.new_window("tab")
+        page.get(url)
+        page.close()
+        page.switch_to.window(old)
+        check("its stream is back after cox ui was started again", until(is_live), text(page, "body"))
+        why = sent("late")
+        check("and is sent the next run", not why, why)
     finally:
         server.terminate()
         server.wait(30)
@@ -1156,7 +1204,7 @@ def main():
     gate()
     page = browser(WORK + "/chromium")
     try:
-        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, change_runs, very_many_runs, restart_and_scale, place_is_kept, answers_that_fail, order):
+        for look in (the_list, list_events, curves, tabs, pictures, crew, use_of_models, failed, sweep, search, why_of_sweeps, compare, runs_of_this_machine, run_events, change_runs, very_many_runs, restart_and_scale, place_is_kept, answers_that_fail, order):
             look(page)
         open_job(page, "digits")
         for look in (actions, many, the_end, scripts_are_silent):

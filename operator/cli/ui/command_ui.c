@@ -8,7 +8,7 @@
 #include "operator/cli/command.h"
 #include "operator/cli/ui/server.h"
 
-#define TURN_MS 1000
+#define TURN_MS 300 /* also how often the directories of runs are read */
 
 static const struct command_usage usage = {
     .text =

@@ -158,8 +158,7 @@ function takeList(answer) {
         if (changed) view.listChanged();
         else view.timePassed();
     }
-    if (view && view.key && runs && shown !== JSON.stringify(rows.get(view.key))) view.refresh();
-    if (view && view.key && stream && (answer.gone.includes(view.key) || answer.rows.some((row) => keyOf(row) === view.key))) view.refresh();
+    if (view && view.key && (runs ? shown !== JSON.stringify(rows.get(view.key)) : stream && (answer.gone.includes(view.key) || answer.rows.some((row) => keyOf(row) === view.key)))) view.refresh();
 }
 
 // A stream takes one of the few connections that a browser opens to a server, so a page that nobody sees has none. An EventSource does not
@@ -167,7 +166,7 @@ function takeList(answer) {
 let stream = null, heard = 0, tried = 0; // heard: when the last event came; tried: when a stream was last opened
 
 function openStream() {
-    if (stream || runs || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
+    if (stream || document.hidden || Date.now() - tried < STREAM_AGAIN_MS) return;
     tried = heard = Date.now();
     stream = new EventSource("/api/events?since=" + version);
     stream.onmessage = (event) => { heard = Date.now(); takeList(JSON.parse(event.data)); };
@@ -203,7 +202,7 @@ async function pollList() {
 function tellConnection(trouble) {
     const box = byId("connection"), alert = byId("trouble");
     box.className = trouble ? "lost" : "live";
-    setText(box, trouble ? "not up to date" : runs ? "the runs of this machine" : kept ? "what an ended run has left: only to look at" : "live");
+    setText(box, trouble ? "not up to date" : runs ? "live: the runs of this machine" : kept ? "what an ended run has left: only to look at" : "live");
     setText(alert, trouble);
     alert.hidden = !trouble;
 }
@@ -719,7 +718,7 @@ function jobView(place) {
 
     let again = null;
     set.show("curves");
-    again = repeat(read, () => document_ && document_.kept ? null : stream && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
+    again = repeat(read, () => document_ && document_.kept ? null : stream && !runs && current !== "log" ? DETAIL_STREAM_MS : DETAIL_MS);
     addEventListener("resize", drawCrew);
     return {key: keyOf({kind: "job", NAMESPACE: place.namespace, NAME: place.name, run: place.run}), refresh: () => again.now(), listChanged: null, end: () => { again.end(); model.end(); removeEventListener("resize", drawCrew); }};
 }

@@ -16,7 +16,7 @@
 #include "operator/cli/ui/version.h"
 #include "operator/kube/hash_map.h"
 
-#define READ_MS 1000
+#define READ_MS 300
 #define READ_PAUSE_MAX_MS 5000
 #define READ_SHARE 4           /* after a reading, the pause is so many times as long */
 #define MEASURE_AGAIN_MS 30000 /* the disk usage of a run that goes on */
@@ -236,7 +236,7 @@ static void drop_gone(struct run_rows *rows)
         }
 }
 
-static int read_runs(struct run_rows *rows, struct error *error)
+int run_rows_read(struct run_rows *rows, struct error *error)
 {
     int64_t begun_ms = clock_monotonic_ms();
     const char *run;
@@ -249,21 +249,27 @@ static int read_runs(struct run_rows *rows, struct error *error)
         ((struct row *)item)->entry = NULL;
     take_list(rows);
     drop_gone(rows);
+    int64_t read_ms = clock_monotonic_ms() - begun_ms;
     measure(rows);
     for (size_t at = 0; hash_map_next(&rows->rows, &at, &run, &item);)
         write_row(rows, run, item);
-    int64_t now_ms = clock_monotonic_ms(), pause_ms = READ_SHARE * (now_ms - begun_ms - MEASURE_MS);
-    rows->next_ms = now_ms + (pause_ms < READ_MS             ? READ_MS
-                              : pause_ms > READ_PAUSE_MAX_MS ? READ_PAUSE_MAX_MS
-                                                             : pause_ms);
+    int64_t pause_ms = READ_SHARE * read_ms;
+    rows->next_ms = clock_monotonic_ms() + (pause_ms < READ_MS             ? READ_MS
+                                            : pause_ms > READ_PAUSE_MAX_MS ? READ_PAUSE_MAX_MS
+                                                                           : pause_ms);
     return 0;
+}
+
+uint64_t run_rows_version(const struct run_rows *rows)
+{
+    return rows->version;
 }
 
 int run_rows_write(struct run_rows *rows, uint64_t version, struct buffer *out, struct error *error)
 {
     const char *before = "";
     void *item;
-    if (read_runs(rows, error) < 0)
+    if (run_rows_read(rows, error) < 0)
         return -1;
     bool whole = version < rows->whole_version || version > rows->version;
     SCOPED_FREE char *head =
@@ -286,7 +292,7 @@ int run_rows_write(struct run_rows *rows, uint64_t version, struct buffer *out, 
 const char *run_rows_directory(struct run_rows *rows, const char *run, struct error *error)
 {
     const struct row *row = hash_map_get(&rows->rows, run);
-    if (!row && read_runs(rows, error) < 0)
+    if (!row && run_rows_read(rows, error) < 0)
         return NULL;
     row = hash_map_get(&rows->rows, run);
     if (row && state_directory_is_one(row->directory))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Keeps the rows of the list of runs (run_list.h) for the page of `cox ui --runs`. As in list.h, each row has the version of the list at which
- * it last changed, and a page that polls gets only newer rows. Disk usage is measured little by little, that of the newest runs first.
+ * it last changed, and a page gets only newer rows. Disk usage is measured little by little, that of the newest runs first.
  */
 #ifndef COXSWAIN_CLI_UI_RUN_ROWS_H
 #define COXSWAIN_CLI_UI_RUN_ROWS_H
@@ -18,9 +18,13 @@ struct run_rows *run_rows_new(bool (*is_shown)(void *context, const char *direct
 void run_rows_free(struct run_rows *rows);
 
 /* Appends {"version", "whole", "unlisted": how many runs cannot be read, "rows", …} as ui_list_write does, with "runs": true. A row has "run",
- * by which run_rows_directory finds the run. Reads the directories at most once a second, less often if there are
- * so many that it takes long. */
+ * by which run_rows_directory finds the run. Reads the directories first, as run_rows_read does. */
 int run_rows_write(struct run_rows *rows, uint64_t version, struct buffer *out, struct error *error);
+
+/* Reads the directories, at most every 0.3 s, less often if there are so many that it takes long. */
+int run_rows_read(struct run_rows *rows, struct error *error);
+/* Returns the version of the rows that were read last: it changes with each row that is new, changed or gone. */
+uint64_t run_rows_version(const struct run_rows *rows);
 
 /* Returns the state directory of a run; NULL: the list does not have it. The rows own it, until the next call of run_rows_write. */
 const char *run_rows_directory(struct run_rows *rows, const char *run, struct error *error);

@@ -65,6 +65,16 @@ void ui_runs_free(struct ui_runs *runs)
     free(runs);
 }
 
+void ui_runs_read(struct ui_runs *runs)
+{
+    run_rows_read(runs->rows, NULL);
+}
+
+uint64_t ui_runs_version(const struct ui_runs *runs)
+{
+    return run_rows_version(runs->rows);
+}
+
 int ui_runs_write(struct ui_runs *runs, uint64_t version, struct buffer *out, struct error *error)
 {
     return run_rows_write(runs->rows, version, out, error);

@@ -19,6 +19,9 @@ struct ui_runs *ui_runs_new(struct event_loop *loop);
 /* Ends the control planes that were started. */
 void ui_runs_free(struct ui_runs *runs);
 
+/* Reads the list of runs if it is time to (run_rows_read). After a failure the list is as it was; ui_runs_write returns the error. */
+void ui_runs_read(struct ui_runs *runs);
+uint64_t ui_runs_version(const struct ui_runs *runs);
 /* Appends the list of runs (run_rows_write). */
 int ui_runs_write(struct ui_runs *runs, uint64_t version, struct buffer *out, struct error *error);
 

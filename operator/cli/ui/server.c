@@ -547,34 +547,43 @@ void ui_server_work(struct ui_server *server)
             answer(server, request);
         waiting_free(request);
     }
-    if (server->runs) {
-        work_on_runs(server);
-        return;
-    }
+    if (server->runs && ui_streams_count(server->streams) > 0)
+        ui_runs_read(server->runs);
     ui_streams_work(server->streams);
-    if (!*trouble_of(server))
+    if (server->runs)
+        work_on_runs(server);
+    else if (!*trouble_of(server))
         ui_restarts_work(server->restarts, server->cluster, NULL, NULL);
 }
 
 /* ---------------------------------------------------------------- requests */
+
+static uint64_t list_version(void *context)
+{
+    const struct ui_server *server = context;
+    return server->runs ? ui_runs_version(server->runs) : ui_list_version(server->list);
+}
+
+static int write_list(void *context, uint64_t since, struct buffer *out, struct error *error)
+{
+    const struct ui_server *server = context;
+    return server->runs ? ui_runs_write(server->runs, since, out, error)
+                        : ui_list_write(server->list, since, out, error);
+}
 
 static void respond_list(struct ui_server *server, struct http_exchange *exchange)
 {
     SCOPED_BUFFER out;
     struct error error = ERROR_INIT;
     buffer_init(&out, ANSWER_MAX);
-    uint64_t since = version_of(exchange, "since");
-    int result = server->runs ? ui_runs_write(server->runs, since, &out, &error)
-                              : ui_list_write(server->list, since, &out, &error);
+    int result = write_list(server, version_of(exchange, "since"), &out, &error);
     respond_result(exchange, result, &out, &error);
 }
 
 static void respond_events(struct ui_server *server, struct http_exchange *exchange)
 {
-    if (server->runs || ui_streams_are_full(server->streams)) {
-        respond_error(exchange, 503,
-                      server->runs ? "There is no event stream for the runs of this machine; poll /api/list instead."
-                                   : "All event streams are in use; poll /api/list instead.");
+    if (ui_streams_count(server->streams) == STREAMS_MAX) {
+        respond_error(exchange, 503, "All event streams are in use; poll /api/list instead.");
         return;
     }
     set_headers(exchange);
@@ -662,10 +671,10 @@ int ui_server_start(struct cluster *cluster, const struct ui_server_options *opt
     ui_gate_set_port(&server->gate, http_server_port(server->http));
     if (options->runs)
         server->runs = ui_runs_new(cluster->loop);
-    else {
+    else
         server->list = ui_list_start(cluster->client, options->name_space, options->kept);
-        server->streams = ui_streams_new(server->list);
-    }
+    const struct ui_stream_source source = {.version = list_version, .write = write_list, .context = server};
+    server->streams = ui_streams_new(&source);
     server->curves = ui_curves_new();
     server->restarts = ui_restarts_new();
     server->models = model_uses_new(cluster->loop);
@@ -677,8 +686,7 @@ void ui_server_free(struct ui_server *server)
 {
     http_server_free(server->http);
     model_uses_free(server->models);
-    if (server->streams)
-        ui_streams_free(server->streams);
+    ui_streams_free(server->streams);
     while (server->waiting_count > 0)
         waiting_free(waiting_take(server, 0));
     ui_curves_free(server->curves);

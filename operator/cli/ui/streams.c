@@ -16,14 +16,14 @@ struct stream {
 };
 
 struct ui_streams {
-    const struct ui_list *list;
+    struct ui_stream_source source;
     struct stream places[STREAMS_MAX];
 };
 
-struct ui_streams *ui_streams_new(const struct ui_list *list)
+struct ui_streams *ui_streams_new(const struct ui_stream_source *source)
 {
     struct ui_streams *streams = memory_allocate(1, sizeof *streams);
-    streams->list = list;
+    streams->source = *source;
     return streams;
 }
 
@@ -40,9 +40,12 @@ static struct stream *free_place(struct ui_streams *streams)
     return NULL;
 }
 
-bool ui_streams_are_full(struct ui_streams *streams)
+unsigned ui_streams_count(const struct ui_streams *streams)
 {
-    return free_place(streams) == NULL;
+    unsigned count = 0;
+    for (unsigned i = 0; i < STREAMS_MAX; i++)
+        count += streams->places[i].http != NULL;
+    return count;
 }
 
 static void page_gone(void *context)
@@ -57,29 +60,30 @@ void ui_streams_open(struct ui_streams *streams, struct http_exchange *exchange,
     stream->http = http_exchange_stream(exchange, 200, "text/event-stream", EVENT_MAX, page_gone, stream);
 }
 
-static void send_event(const struct ui_streams *streams, struct stream *stream, int64_t now_ns)
+static void send_event(const struct ui_stream_source *source, struct stream *stream, int64_t now_ns)
 {
     SCOPED_BUFFER event;
     buffer_init(&event, EVENT_MAX);
     stream->sent_ns = now_ns;
     if (buffer_append_string(&event, "data: ", NULL) < 0 ||
-        ui_list_write(streams->list, stream->version, &event, NULL) < 0 ||
+        source->write(source->context, stream->version, &event, NULL) < 0 ||
         buffer_append_string(&event, "\n\n", NULL) < 0)
         return; /* too long; without events the page polls the list, and gets the error */
-    stream->version = ui_list_version(streams->list);
+    stream->version = source->version(source->context);
     http_stream_write(stream->http, event.data, event.length);
 }
 
 void ui_streams_work(struct ui_streams *streams)
 {
+    const struct ui_stream_source *source = &streams->source;
     int64_t now_ns = clock_monotonic_ns();
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         struct stream *stream = &streams->places[i];
         if (!stream->http)
             continue;
-        bool changed = stream->version != ui_list_version(streams->list);
+        bool changed = stream->version != source->version(source->context);
         int64_t pause_ns = (changed ? STREAM_PACE_MS : STREAM_BEAT_MS) * MS_NS;
         if (stream->sent_ns == 0 || now_ns - stream->sent_ns >= pause_ns)
-            send_event(streams, stream, now_ns);
+            send_event(source, stream, now_ns);
     }
 }
