@@ -36,6 +36,7 @@ int cluster_connect(const struct command_line *line, struct cluster *ret_cluster
         kube_client_new(ret_cluster->loop, &ret_cluster->config, &options, &ret_cluster->client, error) < 0)
         return -1;
     ret_cluster->kept = line->kept;
+    ret_cluster->again = line->again;
     ret_cluster->name_space = line->name_space ? line->name_space : ret_cluster->config.name_space;
     return 0;
 }

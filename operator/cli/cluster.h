@@ -19,7 +19,8 @@ struct cluster {
     struct kube_client *client;
     const char *name_space; /* of --namespace, else the context's */
     bool interrupted;       /* SIGINT or SIGTERM came */
-    bool kept; /* a state directory whose `cox run` has ended: jobs in it that are not over were interrupted */
+    bool kept;         /* a state directory whose `cox run` has ended: jobs in it that are not over were interrupted */
+    const char *again; /* if `kept`: the command that continues the run; NULL: unknown */
 };
 
 /* Creates the event loop and handles SIGINT and SIGTERM, but connects to no cluster: `client` is NULL. Release the result with

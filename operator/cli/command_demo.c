@@ -88,7 +88,8 @@ static int run_once(struct demo *demo, const char *name, enum preemption_target 
                                   .delete_volumes = true,
                                   .quiet = true,
                                   .preempt = preempt,
-                                  .resume = resume};
+                                  .resume = resume,
+                                  .again = resume};
     return run_job(&options, demo->loop, &demo->terminal, outcome, error);
 }
 

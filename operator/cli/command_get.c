@@ -133,7 +133,7 @@ static int list_jobs(struct cluster *cluster, const struct command_line *line, s
         return -1;
     bool as_it_is = line->output != OUTPUT_TABLE && line->output != OUTPUT_WIDE;
     for (struct json *job = json_first(jobs); cluster->kept && !as_it_is && job; job = json_next(job))
-        job_mark_interrupted(job);
+        job_mark_interrupted(job, cluster->again);
     if (jobs_print(jobs, line, line->name_count == 1, clock_now_ms(), &text, error) < 0)
         return -1;
     if (json_count(jobs) == 0 && line->output <= OUTPUT_WIDE)

@@ -156,8 +156,9 @@ static int control_run(const char *title, const struct command_usage *usage, str
         fprintf(stderr, "%s: the run %s has ended; to delete it with its files: cox runs delete %s\n", title,
                 entry->label, entry->label);
     else if (entry->record.state == RUN_INTERRUPTED)
-        fprintf(stderr, "%s: the run %s was interrupted; run the same command again to continue\n", title,
-                entry->label);
+        fprintf(stderr, "%s: the run %s was interrupted; %s%s\n", title, entry->label,
+                entry->record.command ? "to continue: " : "run the same command again to continue",
+                entry->record.command ? entry->record.command : "");
     else
         fprintf(stderr, "%s: the run %s has ended (%s)\n", title, entry->label, run_state_word(entry->record.state));
     return EXIT_FAILURE;

@@ -16,6 +16,7 @@ static bool complete(const char *title, struct command_line *line, struct run_re
 {
     struct error error = ERROR_INIT;
     bool known = run_record_read(line->state, record, &error) == 0;
+    line->again = known ? record->command : NULL;
     if (known && !line->name_space)
         line->name_space = record->name_space;
     if (!line->lacks_name)

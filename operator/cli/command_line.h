@@ -19,9 +19,10 @@ struct command_line {
     const char *kubeconfig, *context, *name_space; /* NULL: not given */
     const char *selector, *role, *container, *condition, *state;
     enum output_form output;
-    bool kept;       /* set by command_run_in_state: nothing runs the jobs any more */
-    bool sweeps;     /* the names are of TrainingSweeps, not of jobs */
-    bool lacks_name; /* the command needs a name and got --state instead: it uses the name of the run's job */
+    bool kept;         /* set by command_run_in_state: nothing runs the jobs any more */
+    const char *again; /* set by command_run_in_state: the command that continues the run; NULL: unknown */
+    bool sweeps;       /* the names are of TrainingSweeps, not of jobs */
+    bool lacks_name;   /* the command needs a name and got --state instead: it uses the name of the run's job */
     bool all_namespaces, follow, watch, timestamps, once, no_wait, all_attempts, runs;
     int64_t index, tail, workers, port; /* -1: not given */
     int64_t timeout_ms;                 /* -1: none */

@@ -6,6 +6,7 @@
 
 #include "common/buffer.h"
 #include "common/job/immutability.h"
+#include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_setting.h"
@@ -116,19 +117,44 @@ static int read_options(int count, char **words, struct run_options *options)
     return -1;
 }
 
-/* Without --fresh and --delete-volumes, however they were written. */
-static char *resume_command(const struct run_options *options, bool with_name)
+/* "-" is the standard input. */
+static char *place(const char *path, bool absolute)
+{
+    return absolute && strcmp(path, "-") != 0 ? path_absolute(path) : memory_copy_string(path);
+}
+
+/* `path`: the part of `value` that is a path, up to its end. */
+static void append_place(struct buffer *text, const char *option, const char *value, const char *path, bool absolute)
+{
+    SCOPED_FREE char *placed = place(path, absolute);
+    SCOPED_FREE char *word = memory_format("%.*s%s", (int)(path - value), value, placed);
+    path_append_option(text, option, word);
+}
+
+static char *program_of(bool absolute)
+{
+    const char *program = path_of_this_program();
+    SCOPED_FREE char *path = place(program, absolute && strchr(program, '/'));
+    return path_for_shell(path);
+}
+
+enum command_for { FOR_HERE, FOR_ANOTHER_NAME, FOR_ANYWHERE };
+
+/* Without --fresh and --delete-volumes, however they were written. FOR_ANYWHERE: with absolute paths. FOR_ANOTHER_NAME: without the name. */
+static char *resume_command(const struct run_options *options, enum command_for use)
 {
     struct buffer text = BUFFER_INIT(RESUME_MAX);
-    SCOPED_FREE char *program = path_for_shell(path_of_this_program());
-    SCOPED_FREE char *manifest = path_for_shell(options->manifest);
-    buffer_format(&text, "%s run %s", program, manifest);
+    bool absolute = use == FOR_ANYWHERE;
+    SCOPED_FREE char *program = program_of(absolute);
+    buffer_format(&text, "%s", program);
+    append_place(&text, "run", options->manifest, options->manifest, absolute);
     for (unsigned i = 0; i < options->volume_count; i++)
-        path_append_option(&text, "--volume", options->volumes[i]);
+        append_place(&text, "--volume", options->volumes[i], strchr(options->volumes[i], '=') + 1, absolute);
     for (unsigned i = 0; i < options->setting_count; i++)
-        if (with_name || !job_setting_has_path(options->settings[i], "metadata.name"))
+        if (use != FOR_ANOTHER_NAME || !job_setting_has_path(options->settings[i], "metadata.name"))
             path_append_option(&text, "--set", options->settings[i]);
-    path_append_option(&text, "--state", options->state);
+    if (options->state)
+        append_place(&text, "--state", options->state, options->state, absolute);
     path_append_option(&text, "--kubeconfig", options->kubeconfig);
     path_append_option(&text, "--context", options->context);
     path_append_option(&text, "--namespace", options->name_space);
@@ -138,7 +164,7 @@ static char *resume_command(const struct run_options *options, bool with_name)
 /* Suggests another name for a changed job, so that it does not continue from the earlier job's checkpoints. */
 static void advise_another(const struct run_options *options)
 {
-    SCOPED_FREE char *renamed = resume_command(options, false);
+    SCOPED_FREE char *renamed = resume_command(options, FOR_ANOTHER_NAME);
     fprintf(
         stderr,
         "\nThe earlier run with this name has other settings, which cannot be changed any more. To keep it, give this "
@@ -186,8 +212,10 @@ static int run(int count, char **words, bool sweeps_only)
     int code = read_options(count, words, &options);
     if (code >= 0)
         return code;
-    SCOPED_FREE char *resume = resume_command(&options, true);
+    SCOPED_FREE char *resume = resume_command(&options, FOR_HERE);
+    SCOPED_FREE char *again = resume_command(&options, FOR_ANYWHERE);
     options.resume = resume;
+    options.again = again;
     bool embedded = !options.kubeconfig && !options.context;
     struct event_loop *loop = NULL;
     struct terminal terminal;

@@ -75,7 +75,7 @@ static void job_seen(void *context, const char *key, const void *item)
     }
     SCOPED_JSON *shown = json_copy(item);
     if (top->line->kept)
-        job_mark_interrupted(shown);
+        job_mark_interrupted(shown, top->line->again);
     top_row_take(row, shown);
 }
 
@@ -202,11 +202,11 @@ static int follow_job(struct cluster *cluster, struct job_follow *follow, struct
 }
 
 /* What a run has left does not change. */
-static void show_kept(struct json *job, struct job_view *view)
+static void show_kept(struct json *job, const char *again, struct job_view *view)
 {
     struct terminal terminal;
     terminal_init(&terminal);
-    job_mark_interrupted(job);
+    job_mark_interrupted(job, again);
     job_view_take_job(view, job);
     print_once(&terminal, view);
 }
@@ -221,7 +221,7 @@ static int top_job(struct cluster *cluster, const struct command_line *line, str
     struct job_view *view = memory_allocate(1, sizeof *view);
     job_view_init(view, cluster->name_space, line->names[0]);
     if (cluster->kept) {
-        show_kept(job, view);
+        show_kept(job, cluster->again, view);
     } else {
         job_view_take_job(view, job);
         struct job_follow *follow = job_follow_start(cluster->client, view, nothing, NULL);

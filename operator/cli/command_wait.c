@@ -41,7 +41,9 @@ static enum await_end has_come(const struct json *job, const void *context)
     if (over)
         tell(job, line->names[0]);
     if (line->kept && !over) {
-        printf("%s: it was interrupted; run the same command again to continue\n", line->names[0]);
+        printf("%s: it was interrupted; %s%s\n", line->names[0],
+               line->again ? "to continue: " : "run the same command again to continue",
+               line->again ? line->again : "");
         return AWAIT_NEVER;
     }
     if (job_condition_true(job, wanted) && (over || !job_has_news(job)))

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/memory.h"
+
 const struct json *job_condition(const struct json *job, const char *type)
 {
     const struct json *conditions = json_at(job, "status.conditions");
@@ -28,7 +30,7 @@ const char *job_state(const struct json *job)
     return json_count(conditions) > 0 ? "Pending" : "";
 }
 
-void job_mark_interrupted(struct json *job)
+void job_mark_interrupted(struct json *job, const char *again)
 {
     struct json *status = json_member(job, "status");
     if (job_is_over(job) || !status)
@@ -38,7 +40,9 @@ void job_mark_interrupted(struct json *job)
     json_set_string(own, "type", JOB_INTERRUPTED);
     json_set_string(own, "status", "True");
     json_set_string(own, "reason", "NothingRunsIt");
-    json_set_string(own, "message", "its cox run has ended; run the same command again to continue");
+    SCOPED_FREE char *message = again ? memory_format("its cox run has ended; to continue: %s", again) : NULL;
+    json_set_string(own, "message",
+                    message ? message : "its cox run has ended; run the same command again to continue");
     for (const struct json *item = json_first(json_member(status, "conditions")); item; item = json_next(item))
         if (strcmp(json_string_at(item, "type", ""), "Running") != 0)
             json_append(conditions, json_copy(item));

@@ -110,8 +110,9 @@ int job_evidence_gather(struct cluster *cluster, const char *name, struct job_ev
     if (cluster_get(cluster, &path, &ret_evidence->job, error) < 0 ||
         cluster_pods(cluster, name, &ret_evidence->pods, error) < 0)
         return -1;
+    ret_evidence->again = cluster->again;
     if (cluster->kept)
-        job_mark_interrupted(ret_evidence->job);
+        job_mark_interrupted(ret_evidence->job, cluster->again);
     read_sweep(cluster, ret_evidence);
     read_pending(cluster, ret_evidence);
     return events_of(cluster, ret_evidence, error);
@@ -134,5 +135,6 @@ struct why_input job_evidence_input(const struct job_evidence *evidence)
                               .events = evidence->events,
                               .sweep = evidence->sweep,
                               .pending = evidence->pending,
+                              .again = evidence->again,
                               .now_ms = clock_now_ms()};
 }

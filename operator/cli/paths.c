@@ -67,6 +67,14 @@ char *path_for_shell(const char *word)
     return buffer_take(&quoted);
 }
 
+char *path_absolute(const char *path)
+{
+    SCOPED_FREE char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    while (here && strncmp(path, "./", 2) == 0)
+        path += 2;
+    return here ? memory_format("%s/%s", here, path) : memory_copy_string(path);
+}
+
 static bool is_repository(const char *directory)
 {
     SCOPED_FREE char *examples = memory_format("%s/deploy/examples", directory);

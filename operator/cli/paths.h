@@ -25,6 +25,8 @@ int path_of_example(const char *name, char **ret_path, struct error *error);
 const char *path_of_this_program(void);
 /* Quotes a word for a shell if it needs quotes. */
 char *path_for_shell(const char *word);
+/* Returns the path as it is found from any directory; it need not exist. */
+char *path_absolute(const char *path);
 /* Appends " <option> <value>" to a shell's command; NULL: nothing. */
 void path_append_option(struct buffer *command, const char *option, const char *value);
 /* Returns the source repository that contains this executable, otherwise the current directory if

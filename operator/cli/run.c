@@ -302,11 +302,11 @@ static int run_start(struct run *run, struct error *error)
     preemption_init(&run->preemption, run->options->preempt);
     if (apply(run, error) < 0)
         return -1;
-    const struct run_keep_volumes volumes = {run->options->volumes, run->options->volume_count};
+    const struct run_keep_options kept = {run->options->volumes, run->options->volume_count, run->options->again};
     if (run->plane && !run->created)
         run->view.since_ms = run->begun_ms;
     if (run->plane)
-        run_keep_begin(&run->keep, run->state, &run->manifest, &volumes, clock_now_ms());
+        run_keep_begin(&run->keep, run->state, &run->manifest, &kept, clock_now_ms());
     if (run->manifest.is_sweep)
         run->sweep = sweep_follow_start(run->client, run->manifest.job, run->manifest.name_space);
     else

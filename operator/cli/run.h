@@ -33,6 +33,7 @@ struct run_options {
     bool quiet;                     /* do not print which volumes are deleted */
     enum preemption_target preempt; /* embedded control plane only */
     const char *resume;             /* the command that continues the job, printed after Ctrl-C */
+    const char *again;              /* the same with absolute paths, kept in the run's record */
 };
 
 /* Owns its strings; release with run_outcome_release. */

@@ -28,12 +28,12 @@ static void write_record(struct run_keep *keep, int64_t now_ms)
 }
 
 /* With absolute paths: commands that read them may be called elsewhere. */
-static struct json *absolute_volumes(const struct run_keep_volumes *volumes)
+static struct json *absolute_volumes(const struct run_keep_options *options)
 {
     struct json *object = json_new_object();
-    for (unsigned i = 0; i < volumes->count; i++) {
-        const char *equals = strchr(volumes->volumes[i], '=');
-        SCOPED_FREE char *claim = memory_copy_bytes(volumes->volumes[i], (size_t)(equals - volumes->volumes[i]));
+    for (unsigned i = 0; i < options->volume_count; i++) {
+        const char *equals = strchr(options->volumes[i], '=');
+        SCOPED_FREE char *claim = memory_copy_bytes(options->volumes[i], (size_t)(equals - options->volumes[i]));
         SCOPED_FREE char *path = realpath(equals + 1, NULL);
         json_set_string(object, claim, path ? path : equals + 1);
     }
@@ -55,7 +55,7 @@ static void take_progress(struct run_record *record, const struct run_record *ea
 }
 
 void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
-                    const struct run_keep_volumes *volumes, int64_t now_ms)
+                    const struct run_keep_options *options, int64_t now_ms)
 {
     struct run_record *record = &keep->record;
     struct error error = ERROR_INIT;
@@ -65,7 +65,8 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
     snprintf(record->name_space, sizeof record->name_space, "%s", manifest->name_space);
     record->is_sweep = manifest->is_sweep;
     record->state = RUN_RUNNING;
-    record->volumes = absolute_volumes(volumes);
+    record->volumes = absolute_volumes(options);
+    record->command = options->command ? memory_copy_string(options->command) : NULL;
     run_record_read(state, &keep->earlier, NULL);
     if (is_same_run(&keep->earlier, record))
         take_progress(record, &keep->earlier); /* until the job says more */
@@ -124,6 +125,7 @@ void run_keep_take_over(struct run_keep *keep, const struct run_record *before, 
     run_record_release(&keep->earlier);
     keep->earlier = *before; /* for the time of its end */
     keep->earlier.volumes = NULL;
+    keep->earlier.command = NULL;
 }
 
 void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms)

@@ -20,14 +20,14 @@ struct run_keep {
     bool reported; /* the error of a record that could not be written has been printed */
 };
 
-/* The values of the --volume options, "claim=directory". */
-struct run_keep_volumes {
-    const char *const *volumes;
-    unsigned count;
+struct run_keep_options {
+    const char *const *volumes; /* the values of the --volume options, "claim=directory" */
+    unsigned volume_count;
+    const char *command; /* as in run_record.h */
 };
 
 void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
-                    const struct run_keep_volumes *volumes, int64_t now_ms);
+                    const struct run_keep_options *options, int64_t now_ms);
 /* Writes the record every few seconds. */
 void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t now_ms);
 void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, int64_t now_ms);

@@ -66,6 +66,8 @@ static bool take_over(const struct reading *reading, struct run_entry *entry)
     entry->record = before->record;
     if (before->record.volumes)
         entry->record.volumes = json_copy(before->record.volumes);
+    if (before->record.command)
+        entry->record.command = memory_copy_string(before->record.command);
     entry->state_in_file = entry->record.state = before->state_in_file;
     entry->is_same = true;
     return true;

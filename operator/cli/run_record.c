@@ -38,7 +38,9 @@ void run_record_init(struct run_record *record)
 void run_record_release(struct run_record *record)
 {
     json_free(record->volumes);
+    free(record->command);
     record->volumes = NULL;
+    record->command = NULL;
 }
 
 /* ---------------------------------------------------------------- as JSON */
@@ -83,6 +85,8 @@ struct json *run_record_json(const struct run_record *record)
     set_time(object, "lastUpdateTime", record->updated_ms);
     if (record->volumes)
         json_set(object, "volumes", json_copy(record->volumes));
+    if (record->command)
+        json_set_string(object, "command", record->command);
     return object;
 }
 
@@ -122,6 +126,8 @@ static void take(const struct json *object, struct run_record *record)
     record->updated_ms = time_of(object, "lastUpdateTime");
     if (json_type(json_member(object, "volumes")) == JSON_OBJECT)
         record->volumes = json_copy(json_member(object, "volumes"));
+    if (*json_string_at(object, "command", ""))
+        record->command = memory_copy_string(json_string_at(object, "command", ""));
 }
 
 /* ---------------------------------------------------------------- files */

@@ -36,6 +36,7 @@ struct run_record {
     double best;                            /* of its best trial; NAN: none */
     int64_t started_ms, updated_ms;         /* 0: unknown */
     struct json *volumes;                   /* owned: {claim: directory}, the --volume options; NULL: none */
+    char *command; /* owned: continues the run, from any directory; NULL: unknown, as in records of older versions */
 };
 
 void run_record_init(struct run_record *record);

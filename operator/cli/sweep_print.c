@@ -130,7 +130,8 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
         buffer_format(out, "%s waits for nothing: it is complete, and ", sweep->name);
         print_ends(sweep, out);
     } else if (kept)
-        buffer_format(out, "%s waits for a user to run it again: its run was interrupted\n", sweep->name);
+        buffer_format(out, "%s waits for a user to run it again: its run was interrupted%s%s\n", sweep->name,
+                      view->again ? ", and goes on with: " : "", view->again ? view->again : "");
     else if (sweep->suspend)
         buffer_format(out, "%s waits for a user to resume it: it is suspended (cox sweep resume %s)\n", sweep->name,
                       sweep->name);

@@ -142,7 +142,9 @@ static bool it_was_interrupted(const struct why_input *input, struct buffer *out
     buffer_append_string(out, "waits for a user to run it again: it was interrupted", NULL);
     if (step >= 0)
         buffer_format(out, " after step %" PRId64, step);
-    buffer_append_string(out, ", and goes on with the same `cox run` command", NULL);
+    buffer_append_string(out, input->again ? ", and goes on with: " : ", and goes on with the same `cox run` command",
+                         NULL);
+    buffer_append_string(out, input->again ? input->again : "", NULL);
     return true;
 }
 

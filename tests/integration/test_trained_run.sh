@@ -175,9 +175,10 @@ long_kill
 stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
+again="$bin/cox run $work/points.yaml --volume points=$work/data"
 shown_as_interrupted() {
-    cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed '^long waits for a user to run it again: it was interrupted' && cox 0 describe --state long &&
-        printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed '^long: it was interrupted; run the same command again to continue$' && cox 1 suspend long && grep -q 'the run long was interrupted; ' err
+    cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed "^long waits for a user to run it again: it was interrupted.*, and goes on with: $again\$" && cox 0 describe --state long &&
+        printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed "^long: it was interrupted; to continue: $again\$" && cox 1 suspend long && grep -q "the run long was interrupted; to continue: $again\$" err
 }
 until_true 30 stopped && shown_as_interrupted
 verdict $? "one that was killed is shown as interrupted" "$(said)"

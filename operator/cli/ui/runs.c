@@ -20,6 +20,7 @@ struct opened {
     struct kube_config config;
     struct kube_client *client;
     int64_t used_ms;
+    struct run_record record;
 };
 
 struct ui_runs {
@@ -51,6 +52,7 @@ static void opened_end(struct opened *opened)
     kube_config_release(&opened->config);
     if (opened->plane)
         control_plane_end(opened->plane);
+    run_record_release(&opened->record);
     free(opened->run);
     free(opened->directory);
     *opened = (struct opened){.directory = NULL};
@@ -128,6 +130,7 @@ static struct opened *open_run(struct ui_runs *runs, const char *run, struct err
     struct opened *opened = free_place(runs);
     opened->run = memory_copy_string(run);
     opened->directory = memory_copy_string(directory);
+    (void)run_record_read(directory, &opened->record, NULL); /* one that is damaged has no command */
     if (connect_to(runs, opened, error) == 0)
         return opened;
     opened_end(opened);
@@ -142,7 +145,10 @@ int ui_runs_open(struct ui_runs *runs, const char *run, struct ui_run *ret_run, 
     if (!opened)
         return -1;
     opened->used_ms = clock_monotonic_ms();
-    *ret_run = (struct ui_run){.client = opened->client, .directory = opened->directory, .kept = opened->plane != NULL};
+    *ret_run = (struct ui_run){.client = opened->client,
+                               .directory = opened->directory,
+                               .kept = opened->plane != NULL,
+                               .again = opened->record.command};
     return 0;
 }
 

@@ -25,11 +25,12 @@ uint64_t ui_runs_version(const struct ui_runs *runs);
 /* Appends the list of runs (run_rows_write). */
 int ui_runs_write(struct ui_runs *runs, uint64_t version, struct buffer *out, struct error *error);
 
-/* The runs own both pointers, until the next call of ui_runs_open, ui_runs_close or ui_runs_work. */
+/* The runs own the pointers, until the next call of ui_runs_open, ui_runs_close or ui_runs_work. */
 struct ui_run {
     struct kube_client *client;
     const char *directory;
-    bool kept; /* the run has ended */
+    bool kept;         /* the run has ended */
+    const char *again; /* as in struct cluster */
 };
 
 /* Connects to the control plane of the run, or starts one, during which the loop runs. ERROR_NOT_FOUND: there is no such run any more. */

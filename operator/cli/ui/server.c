@@ -266,8 +266,10 @@ static int sweep_get(struct ui_server *server, const struct waiting *request, st
     SCOPED_JSON *object = NULL;
     struct json *document;
     if (sweep_read(server->cluster, request->name, &sweep, &object, error) < 0 ||
-        sweep_trials_read(server->cluster, &sweep, &trials, error) < 0 ||
-        ui_sweep_document(object, &trials.view, server->cluster->kept, clock_now_ms(), &document, error) < 0)
+        sweep_trials_read(server->cluster, &sweep, &trials, error) < 0)
+        return -1;
+    trials.view.again = server->cluster->again;
+    if (ui_sweep_document(object, &trials.view, server->cluster->kept, clock_now_ms(), &document, error) < 0)
         return -1;
     json_set_boolean(document, "kept", server->cluster->kept);
     return print_document(document, out, error);
@@ -492,12 +494,14 @@ static int act(struct ui_server *server, const struct waiting *request, struct b
             return -1;
         cluster->client = run.client;
         cluster->kept = run.kept;
+        cluster->again = run.again;
         server->state = run.directory;
     }
     cluster->name_space = request->name_space;
     int result = request->action(server, request, out, error);
     cluster->client = before.client;
     cluster->kept = before.kept;
+    cluster->again = before.again;
     cluster->name_space = before.name_space;
     server->state = state;
     if (server->runs && result == -1 && error->kind == ERROR_UNAVAILABLE && error->http_status == 0)

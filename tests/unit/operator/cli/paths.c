@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/scope.h"
 
@@ -16,6 +17,16 @@ Test(paths, words_for_a_shell)
         SCOPED_FREE char *quoted = path_for_shell(cases[i].word);
         cr_assert_str_eq(quoted, cases[i].quoted);
     }
+}
+
+Test(paths, from_any_directory)
+{
+    cr_assert_eq(chdir("/tmp"), 0);
+    SCOPED_FREE char *here = path_absolute("./digits.yaml"), *above = path_absolute("../x");
+    SCOPED_FREE char *absolute = path_absolute("/data");
+    cr_expect_str_eq(here, "/tmp/digits.yaml");
+    cr_expect_str_eq(above, "/tmp/../x");
+    cr_expect_str_eq(absolute, "/data");
 }
 
 Test(paths, for_people)

@@ -47,6 +47,7 @@ Test(run_record, is_read_as_it_was_written)
     record.updated_ms = 1700000060000;
     record.volumes = json_new_object();
     json_set_string(record.volumes, "digits", "/data");
+    record.command = memory_copy_string("cox run /digits.yaml --volume digits=/data");
     cr_assert_eq(run_record_write(work, &record, &error), 0, "%s", error.message);
     cr_assert_eq(run_record_read(work, &read, &error), 0, "%s", error.message);
     cr_assert_str_eq(read.name, "digits");
@@ -57,6 +58,7 @@ Test(run_record, is_read_as_it_was_written)
     cr_assert_float_eq(read.accuracy, 0.983, 1e-12);
     cr_assert_eq(read.updated_ms - read.started_ms, 60000);
     cr_assert_str_eq(json_string_at(read.volumes, "digits", ""), "/data");
+    cr_assert_str_eq(read.command, "cox run /digits.yaml --volume digits=/data");
 }
 
 static void expect_refused(enum error_kind kind)

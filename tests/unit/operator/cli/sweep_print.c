@@ -147,6 +147,14 @@ Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
            "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
 }
 
+Test(sweep_print, why_says_how_an_interrupted_run_goes_on)
+{
+    scene.view.again = "cox run /s.yaml";
+    sweep_print_why(&scene.view, true, &out);
+    expect("s waits for a user to run it again: its run was interrupted, and goes on with: cox run /s.yaml\n"
+           "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
+}
+
 Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
 {
     struct training_sweep sweep =
