@@ -175,7 +175,7 @@ long_kill
 stopped() {
     "$bin/cox" get --state long >out 2>err && printed '^long  *Interrupted  *0 '
 }
-again="$bin/cox run $work/points.yaml --volume points=$work/data"
+again="$bin/cox run $work/points.yaml --volume points=$work/data --set metadata.name=long --set spec.coxswain.training.steps=1000000"
 shown_as_interrupted() {
     cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed "^long waits for a user to run it again: it was interrupted.*, and goes on with: $again\$" && cox 0 describe --state long &&
         printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed "^long: it was interrupted; to continue: $again\$" && cox 1 suspend long && grep -q "the run long was interrupted; to continue: $again\$" err
