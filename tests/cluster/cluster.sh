@@ -15,6 +15,16 @@ k() {
     timeout 120 kubectl -n "$space" "$@"
 }
 
+# add_node NAME: as those that KWOK plays
+add_node() {
+    kubectl create -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: $1, labels: {kubernetes.io/hostname: $1, kubernetes.io/os: linux, kubernetes.io/arch: amd64, type: kwok}}
+status: {allocatable: {cpu: "1000", memory: 4Ti, pods: "20000"}, capacity: {cpu: "1000", memory: 4Ti, pods: "20000"}}
+YAML
+}
+
 # established WHAT…: definitions that are made are served. kubectl gives up on one that has no conditions at all yet.
 established() {
     until_true 60 kubectl wait --for=condition=Established --timeout=60s "$@"

@@ -84,16 +84,6 @@ unschedulable() {
     [[ $(group "$1" '.status.conditions[*].type}={.status.conditions[*].status') =~ Scheduled=False$ ]]
 }
 
-# add_node NAME: as those that KWOK plays
-add_node() {
-    kubectl create -f - >/dev/null <<YAML
-apiVersion: v1
-kind: Node
-metadata: {name: $1, labels: {kubernetes.io/hostname: $1, kubernetes.io/os: linux, kubernetes.io/arch: amd64, type: kwok}}
-status: {allocatable: {cpu: "1000", memory: 4Ti, pods: "20000"}, capacity: {cpu: "1000", memory: 4Ti, pods: "20000"}}
-YAML
-}
-
 gang whole 3 >/dev/null
 expect whole readySummary 3/3
 verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -o wide)"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at the page of `cox ui` as a person does. Called by tests/page/check."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -449,29 +450,55 @@ def compare(page):
     check("the choice is kept until it is taken back", until(lambda: not page.find_element(By.ID, "compare").is_displayed() and not page.find_elements(By.CSS_SELECTOR, ".rows input:checked")))
 
 
+@contextlib.contextmanager
+def ended_at_last(process):
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+class Machine:
+    """A home directory of its own for `cox run` and `cox ui --runs`, without a cluster."""
+
+    def __init__(self, name):
+        self.home = f"{WORK}/{name}"
+        self.runs = self.home + "/state/coxswain"
+        self.environment = {**os.environ, "HOME": self.home, "XDG_STATE_HOME": self.home + "/state"}
+        self.environment.pop("KUBECONFIG", None)
+        os.makedirs(self.home, exist_ok=True)
+
+    def start(self, kind, name, spec):
+        """Starts `cox run` of a manifest, and returns its process."""
+        with open(f"{self.home}/{name}.json", "w") as file:
+            json.dump({"apiVersion": "coxswain.dev/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec}, file)
+        return subprocess.Popen(["cox", "run", f"{self.home}/{name}.json"], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run(self, kind, name, spec):
+        """Returns once it has succeeded."""
+        assert self.start(kind, name, spec).wait(120) == 0, f"cox run {self.home}/{name}.json"
+
+    @contextlib.contextmanager
+    def ui(self, *options):
+        """Gives the URL of a `cox ui --runs`."""
+        server = subprocess.Popen(["cox", "ui", "--runs", *options], env=self.environment, stdout=subprocess.PIPE, text=True)
+        with ended_at_last(server):
+            server.stdout.readline()
+            yield server.stdout.readline().strip()
+
+
 def runs_of_this_machine(page):
     """Another cox ui, without a cluster: the list of all runs, one of them, and two beside each other."""
-    home = WORK + "/machine"
-    os.makedirs(home, exist_ok=True)
-    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
-    environment.pop("KUBECONFIG", None)
-    rates = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingSweep", "metadata": {"name": "rates"}, "spec": {"parallelism": 2, "algorithm": {"type": "Grid"},
-             "parameters": [{"path": "coxswain.training.optimizer.learningRate", "values": [0.01, 0.1, 0.3]}, {"path": "coxswain.model.width", "values": [8, 16]}],
-             "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}}}
-    with open(f"{home}/rates.json", "w") as file:
-        json.dump(rates, file)
-    subprocess.run(["cox", "run", f"{home}/rates.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
+    machine = Machine("machine")
+    machine.run("TrainingSweep", "rates", {"parallelism": 2, "algorithm": {"type": "Grid"},
+        "parameters": [{"path": "coxswain.training.optimizer.learningRate", "values": [0.01, 0.1, 0.3]}, {"path": "coxswain.model.width", "values": [8, 16]}],
+        "template": {"coxswain": {**training(60), "strategy": {"type": "OneDevice"}}}})
     for name, rate in (("slow", 0.01), ("quick", 0.2)):
         spec = {**training(200), "strategy": {"type": "OneDevice"}}
         spec["training"] = {**spec["training"], "optimizer": {"type": "SGD", "learningRate": rate}}
-        manifest = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name}, "spec": {"workers": {"replicas": 1}, "coxswain": spec}}
-        with open(f"{home}/{name}.json", "w") as file:
-            json.dump(manifest, file)
-        subprocess.run(["cox", "run", f"{home}/{name}.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
-    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        server.stdout.readline()
-        url = server.stdout.readline().strip()
+        machine.run("TrainingJob", name, {"workers": {"replicas": 1}, "coxswain": spec})
+    with machine.ui() as url:
         page.get(url)
         check("without a cluster the page lists the runs of this machine", until(lambda: "quick" in text(page, ".rows") and "slow" in text(page, ".rows")), text(page, "body"))
         head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
@@ -506,21 +533,11 @@ def runs_of_this_machine(page):
         page.find_element(By.CSS_SELECTOR, "#trials tbody tr:nth-child(3) a").click()
         check("whose links lead to the trials of that run", until(lambda: text(page, "h2").startswith("rates-2") and drawn(page, "#loss")["lines"]["training"]), text(page, "main"))
         check("and back", "rates" in text(page, ".facts") and until(lambda: page.find_element(By.LINK_TEXT, "rates")).get_attribute("href").endswith("/default-rates"), text(page, ".facts"))
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 def run_events(page):
     """Another cox ui, without a cluster: runs that change are sent to the page, also after cox ui was started again."""
-    home = WORK + "/machine"
-    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
-    environment.pop("KUBECONFIG", None)
-
-    def start(*options):
-        server = subprocess.Popen(["cox", "ui", "--runs", *options], env=environment, stdout=subprocess.PIPE, text=True)
-        server.stdout.readline()
-        return server, server.stdout.readline().strip()
+    machine = Machine("machine")
 
     def is_live():
         return text(page, "#connection") == "live: the runs of this machine" and page.execute_script("return stream !== null && stream.readyState === 1")
@@ -528,24 +545,20 @@ def run_events(page):
     def sent(name):
         """Runs a job, and returns why the page does not show its end; "": it does, without a request for the list."""
         page.execute_script("performance.clearResourceTimings()")
-        with open(f"{home}/{name}.json", "w") as file:
-            json.dump({"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": name}, "spec": {"workers": {"replicas": 1}, "coxswain": {**training(200), "strategy": {"type": "OneDevice"}}}}, file)
-        subprocess.run(["cox", "run", f"{home}/{name}.json"], env=environment, stdout=subprocess.DEVNULL, timeout=120, check=True)
+        machine.run("TrainingJob", name, {"workers": {"replicas": 1}, "coxswain": {**training(200), "strategy": {"type": "OneDevice"}}})
         shown = until(lambda: page.execute_script("return [...rows.values()].some((row) => row.NAME === arguments[0] && row.STATE === 'Succeeded' && row.step === 200)", name), 10)
         asked = page.execute_script("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/api/list')).length")
         return "" if shown and asked == 0 and is_live() else f"shown: {shown}, requests for the list: {asked}; {text(page, 'body')}"
-    server, url = start()
-    try:
+
+    with machine.ui() as url:
         page.get(url)
         check("the page of the runs has an event stream", until(is_live), text(page, "#connection"))
         why = sent("early")
         check("a run that begins and ends is sent to it", not why, why)
         beats = page.execute_script("return heard")
         check("and the stream beats when nothing changes", until(lambda: page.execute_script("return heard") > beats + 5000, 15), page.execute_script("return heard"))
-        server.terminate()
-        server.wait(30)
-        check("a page of the runs tells that cox ui has ended", until(lambda: "cox ui does not answer any more" in text(page, "#trouble")), text(page, "body"))
-        server, url = start("--port", str(urlsplit(url).port))
+    check("a page of the runs tells that cox ui has ended", until(lambda: "cox ui does not answer any more" in text(page, "#trouble")), text(page, "body"))
+    with machine.ui("--port", str(urlsplit(url).port)) as url:
         old = page.current_window_handle
         page.switch_to.new_window("tab")
         page.get(url)
@@ -554,27 +567,16 @@ def run_events(page):
         check("its stream is back after cox ui was started again", until(is_live), text(page, "body"))
         why = sent("late")
         check("and is sent the next run", not why, why)
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 def change_runs(page):
     """Another cox ui, without a cluster: a run that goes on is controlled, and runs that have ended are deleted."""
-    home = WORK + "/machine"
-    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
-    environment.pop("KUBECONFIG", None)
-    manifest = {"apiVersion": "coxswain.dev/v1beta1", "kind": "TrainingJob", "metadata": {"name": "long"}, "spec": {
+    machine = Machine("machine")
+    run = machine.start("TrainingJob", "long", {
         "coxswain": training(900000, checkpoint={"storage": "runs", "everySteps": 50}), "storage": [{"name": "runs", "persistentVolumeClaim": {"claimName": "runs"}}],
-        "workers": pods_that_wait(replicas=1, minReplicas=1, maxReplicas=2)}}
-    with open(f"{home}/long.json", "w") as file:
-        json.dump(manifest, file)
-    run = subprocess.Popen(["cox", "run", f"{home}/long.json"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
-    directory = home + "/state/coxswain/default-"
-    try:
-        server.stdout.readline()
-        url = server.stdout.readline().strip()
+        "workers": pods_that_wait(replicas=1, minReplicas=1, maxReplicas=2)})
+    directory = machine.runs + "/default-"
+    with ended_at_last(run), machine.ui() as url:
         page.get(url)
         until(lambda: "Running" in text(page, ".rows"))
         page.find_element(By.LINK_TEXT, "long").click()
@@ -622,38 +624,26 @@ def change_runs(page):
         check("another one is deleted", until(lambda: "slow has been deleted" in text(page, "#why")) and not os.path.exists(directory + "slow"), text(page, "main"))
         page.get(url.split("?")[0] + "#/")
         check("and not listed any more", until(lambda: "quick" in text(page, ".rows") and "slow" not in text(page, ".rows")), text(page, ".rows"))
-    finally:
-        run.terminate()
-        server.terminate()
-        run.wait(60)
-        server.wait(30)
 
 
 def very_many_runs(page):
     """Another cox ui, with 10,000 runs of this machine."""
-    home = WORK + "/crowd"
-    environment = {**os.environ, "HOME": home, "XDG_STATE_HOME": home + "/state"}
-    environment.pop("KUBECONFIG", None)
-    crowd.make_runs(home + "/state/coxswain", 10000)
-    server = subprocess.Popen(["cox", "ui", "--runs"], env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        server.stdout.readline()
-        page.get(server.stdout.readline().strip())
+    machine = Machine("crowd")
+    crowd.make_runs(machine.runs, 10000)
+    with machine.ui() as url:
+        page.get(url)
         check("10,000 runs of this machine are listed", until(lambda: text(page, ".filters").endswith("10000 in all")), text(page, ".filters"))
         field = page.find_element(By.ID, "filter")
         field.send_keys("many-777")
         check("and filtered", until(lambda: "11 of 10000" in text(page, ".filters") and len(page.find_elements(By.CSS_SELECTOR, ".rows .row:not([hidden])")) == 11), text(page, ".filters"))
         check("with their disk usage, sooner or later", until(lambda: cell(page, "Disk").endswith(" KB")), text(page, ".grid"))
         before = page.execute_script("window.got = []; const take = takeList; takeList = (answer) => { got.push([answer.whole, answer.rows.map((row) => row.NAME)]); take(answer); }; return version")
-        crowd.write_run(home + "/state/coxswain", 777, 250)
+        crowd.write_run(machine.runs, 777, 250)
         check("a run that changes is updated", until(lambda: "25 %" in text(page, ".rows")), text(page, ".rows"))
         got = page.execute_script("return got")
         check("without the rows of the others", not any(whole for whole, _ in got) and any("many-777" in names for _, names in got) and page.execute_script("return version") > before, got[-1])
-        shutil.rmtree(f"{home}/state/coxswain/default-many-777")
+        shutil.rmtree(f"{machine.runs}/default-many-777")
         check("and a run that is deleted is gone", until(lambda: "10 of 9999" in text(page, ".filters")), text(page, ".filters"))
-    finally:
-        server.terminate()
-        server.wait(30)
 
 
 def confirm(page, answer):

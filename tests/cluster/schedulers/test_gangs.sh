@@ -114,16 +114,6 @@ waits() {
     until_true 90 is_held "$@" && sleep 3 && is_held "$@" && (($(bound "$1") == 0))
 }
 
-# add_node NAME: as those that KWOK plays
-add_node() {
-    kubectl create -f - >/dev/null <<YAML
-apiVersion: v1
-kind: Node
-metadata: {name: $1, labels: {kubernetes.io/hostname: $1, kubernetes.io/os: linux, kubernetes.io/arch: amd64, type: kwok}}
-status: {allocatable: {cpu: "1000", memory: 4Ti, pods: "20000"}, capacity: {cpu: "1000", memory: 4Ti, pods: "20000"}}
-YAML
-}
-
 # shown JOB: for a failure
 shown() {
     {
