@@ -417,7 +417,7 @@ run: ## install what is missing, build, and train on real digits in front of you
 	@$(BUILD)/cox demo $(if $(filter preempt,$(DEMO)),--preempt)
 
 # The fuzz targets are compiled, though not linked, so that no change of a struct leaves them behind.
-tests: all $(unit_programs) $(integration_programs) $(TOOLS) $(call objects,$(fuzz_sources))
+tests: all $(unit_programs) $(integration_programs) $(TOOLS) $(call objects,$(fuzz_sources)) $(BUILD)/tests/gpu-test $(BUILD)/tests/gpu-bench
 
 # Most of them wait: two go at once for each processor.
 test: ## install what is missing, build, run unit and integration tests

@@ -146,7 +146,7 @@ static int open_strategy(struct bench_trainee *trainee, enum bench_pace pace, st
     options.total_steps = &without_end;
     options.waits_for_device = pace == BENCH_WAITS;
     options.launches_singly = pace != BENCH_GRAPHS;
-    options.restore = find_state;
+    options.calls.restore = find_state;
     if (strategy_open(&options, &trainee->strategy, error) < 0)
         return -1;
     return strategy_reform(trainee->strategy, error);

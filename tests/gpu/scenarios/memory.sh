@@ -15,7 +15,7 @@ YAML
 }
 
 bulky full 20000 1
-EMULATED_GPU_MEMORY=300 refused 72 'memory plan needs .* GiB of a GPU, which has 0.29 GiB: parameters 6.0 MiB, gradients 6.0 MiB, optimizer 12 MiB, activations .*, work spaces of streams 192 MiB.*would fit with training.batchSize: [0-9]*, or .*a GPU of' full
+EMULATED_GPU_MEMORY=300 refused 72 'memory plan needs [0-9]* MiB of a GPU, which has 300 MiB: parameters 6.0 MiB, gradients 6.0 MiB, optimizer 12 MiB, activations .*, work spaces of streams 192 MiB.*would fit with training.batchSize: [0-9]*, or .*a GPU of' full
 ! grep -q '^step' full.log
 verdict $? "and before any step"
 named=$(sed -n 's/.*training.batchSize: \([0-9]*\),.*/\1/p' full.log)
@@ -52,13 +52,13 @@ most() {
     sed -n "s/.*$2.*/\\1/p" "$1".*log | sort -n | tail -n 1
 }
 
-# as_planned NAME WORKERS WHAT: the job runs on a GPU with the memory of the plan (which is reported to 5 MiB), but not on one
-# with less. The chief's plan by purpose (each reported to half a MiB) is what the GPU's memory adds up to, or `slack` MiB more.
+# as_planned NAME WORKERS WHAT: the job runs on a GPU with the memory of the plan, but not on one with less. The chief's plan by
+# purpose (each reported to half a MiB) is what the GPU's memory adds up to, or `slack` MiB more.
 as_planned() {
     local needed taken=0 planned=0 log=$1.log
     (($2 == 1)) || log=$1.0.log
     on_gpus_of 70 "$1" "$2"
-    needed=$(most "$1" 'memory plan needs \([0-9.]*\) GiB of a GPU' | awk '{ printf "%d", $1 * 1024 + 0.999 }')
+    needed=$(most "$1" 'memory plan needs \([0-9]*\) MiB of a GPU')
     rm -f "$1".*log
     is_refused "$((${needed:-0} - 16))" "$1" "$2" && on_gpus_of "$((needed + 6))" "$1" "$2" && planned=$(planned "$log") &&
         taken=$(sed -n 's/^taken of a GPU: \([0-9]*\).*/\1/p' "$log") && ((taken - planned < 4 && planned - taken < ${slack:-4}))
@@ -115,7 +115,7 @@ as_planned crossed 2 "four stages on two workers' GPUs"
 staged cut 2 Float32 && sed -i 's/, device: [01]//g' cut.yaml
 start_pair cut EMULATED_GPU_MEMORY=900 EMULATED_GPU_MEMORY=200
 await_crew
-[[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs .* GiB of a GPU, which has 0.20 GiB: parameters .*, activations .*would fit with ' &&
+[[ $? == 72 ]] && tail -n 1 cut.1.log | grep -q 'memory plan needs [0-9]* MiB of a GPU, which has 200 MiB: parameters .*, activations .*would fit with ' &&
     says cut "exit 72 .*1 of the crew's other workers do not have enough memory for their stages" && ! grep -q '^step ' cut.[01].log
 verdict $? "exit 72, both: one's stages, which nobody has named, do not fit once they are cut" "$(tails cut)"
 bulky spread 64 2 MultiWorkerMirrored && sed -i 's/units: 1024/units: 20480/' spread.yaml
