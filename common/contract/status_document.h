@@ -30,6 +30,11 @@
 #define STATUS_DOCUMENT_MAX (64 * 1024)
 #define STATUS_METRICS_MAX 16
 #define STATUS_METRIC_NAME_MAX 64
+/* Names of metrics that the own worker reports. Scripts may report others. */
+#define METRIC_VALIDATION_LOSS "validationLoss"
+#define METRIC_VALIDATION_ACCURACY "validationAccuracy"
+#define METRIC_BEST_LOSS "bestValidationLoss"
+#define METRIC_BEST_ACCURACY "bestValidationAccuracy"
 #define STATUS_UNKNOWN (-1)
 #define STATUS_COUNT_MAX 1e15 /* most steps, epochs or seconds that a script may report: far below 2^53 */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/status_document.h"
 #include "common/job/enum_words.h"
 #include "common/job/field_table.h"
 #include "common/job/training_sweep.h"
@@ -145,7 +146,7 @@ static const struct field objective_fields[] = {
      MEMBER(sweep_objective, metric),
      LONE,
      RANGE(1, NAME_MAX_LENGTH),
-     .fallback = "validationLoss",
+     .fallback = METRIC_VALIDATION_LOSS,
      .description = "Name of the metric in status.progress.metrics of a trial."},
     {.name = "goal",
      .kind = FIELD_ENUM,
@@ -179,10 +180,9 @@ static const struct field algorithm_fields[] = {
      .description =
          "Grid: every combination of the values and integers, the last parameter changing fastest. Random: "
          "each trial draws every parameter independently, and values that an earlier trial had are drawn again. TPE: "
-         "as Random at first, then the parameters are "
-         "drawn together, where the trials so far had good results. PBT: trials run in generations, and each goes on "
-         "from the checkpoint of a trial of the generation before; the worst trials are replaced by copies of the best "
-         "with other values."},
+         "as Random at first, then the parameters are drawn together, where the trials so far had good results. PBT: "
+         "trials run in generations, and each goes on from the checkpoint of a trial of the generation before; the "
+         "worst trials are replaced by copies of the best with other values."},
     {.name = "seed",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, algorithm.seed),
@@ -358,9 +358,8 @@ static const struct field spec_fields[] = {
      RANGE(1, SWEEP_TRIALS_MAX),
      .description =
          "Number of trials in all. It is an upper limit where the parameters have fewer combinations of values: with "
-         "Grid the default is all of them, and with Random and TPE none is tried twice. With "
-         "TPE, PBT or earlyStopping it is at most 1000. "
-         "A sweep whose trials are all over goes on if it is raised."},
+         "Grid the default is all of them, and with Random and TPE none is tried twice. With TPE, PBT or earlyStopping "
+         "it is at most 1000. A sweep whose trials are all over goes on if it is raised."},
     {.name = "maxFailedTrials",
      .kind = FIELD_INTEGER,
      MEMBER(training_sweep, max_failed_trials),

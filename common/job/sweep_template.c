@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/contract/status_document.h"
+
 /* ---------------------------------------------------------------- checkpoints */
 
 /* Whether the volume that checkpoints are saved to is another one for each pod. */
@@ -52,9 +54,9 @@ static const char *best_metric_of(const struct training_sweep *sweep)
     const char *metric = sweep->objective.metric;
     if (sweep->algorithm.type == SWEEP_PBT || !json_boolean_at(sweep->template, "coxswain.checkpoint.keepBest", false))
         return NULL;
-    return strcmp(metric, "validationLoss") == 0       ? "bestValidationLoss"
-           : strcmp(metric, "validationAccuracy") == 0 ? "bestValidationAccuracy"
-                                                       : NULL;
+    return strcmp(metric, METRIC_VALIDATION_LOSS) == 0       ? METRIC_BEST_LOSS
+           : strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 ? METRIC_BEST_ACCURACY
+                                                             : NULL;
 }
 
 const char *sweep_final_metric(const struct training_sweep *sweep)
@@ -94,6 +96,6 @@ bool sweep_metric_is_measured(const struct job_document *job, const char *metric
     bool held_out = is_held_out(&job->data.validation);
     bool has_classes = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && !job->model.program_path &&
                        job->data.format != DATA_FORMAT_BYTES && job->data.format != DATA_FORMAT_TOKENS;
-    return strcmp(metric, "loss") == 0 || (strcmp(metric, "validationLoss") == 0 && held_out) ||
-           (strcmp(metric, "validationAccuracy") == 0 && held_out && has_classes);
+    return strcmp(metric, "loss") == 0 || (strcmp(metric, METRIC_VALIDATION_LOSS) == 0 && held_out) ||
+           (strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 && held_out && has_classes);
 }

@@ -256,9 +256,15 @@ static int print_job(const char *title, const struct request *request)
     }
     job_print(sweep ? sweep : job, &text);
     print_head(request, job, sweep, has_data);
-    if (!sweep && first_job_length(job) > 0)
+    int64_t minutes = sweep ? 0 : first_job_length(job);
+    if (minutes > 0)
         fprintf(stderr, "%s: training takes about %lld minutes on two processors (training.steps)\n", title,
-                (long long)first_job_length(job));
+                (long long)minutes);
+    else if (minutes < 0)
+        fprintf(stderr,
+                "%s: a model of this size takes days on processors: give the job GPUs (--gpus N), or take --model "
+                "gpt-bytes\n",
+                title);
     fputs(buffer_text(&text), stdout);
     return EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_control.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/sweep_best.h"
@@ -66,6 +67,9 @@ static int list_sweeps(struct cluster *cluster, const struct command_line *line,
                 line->all_namespaces ? "" : cluster->name_space);
         return 0;
     }
+    for (struct json *sweep = json_first(sweeps); cluster->kept && line->output == OUTPUT_TABLE && sweep;
+         sweep = json_next(sweep))
+        job_mark_interrupted(sweep, cluster->again);
     if (line->output == OUTPUT_TABLE)
         sweep_print_list(sweeps, line->all_namespaces, clock_now_ms(), &text);
     else if (objects_print(sweeps, line->output, "trainingsweep", false, &text, error) < 0)
@@ -120,6 +124,14 @@ static int print_table(const struct sweep_view *view, struct buffer *out, struct
     return 0;
 }
 
+/* What a run has left does not change. */
+static int print_block(const struct sweep_view *view, struct buffer *out, struct error *error)
+{
+    (void)error;
+    sweep_print_block(view, clock_now_ms(), UINT_MAX, out);
+    return 0;
+}
+
 static int get(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     if (line->name_count == 0)
@@ -164,10 +176,12 @@ static int top(struct cluster *cluster, const struct command_line *line, struct 
 {
     struct resource_path path = cluster_sweep_path(cluster, line->names[0]);
     SCOPED_JSON *object = NULL;
+    if (cluster->kept)
+        return print_trials(cluster, line->names[0], print_block, error);
     if (cluster_get(cluster, &path, &object, error) < 0)
         return -1;
     struct sweep_follow *follow = sweep_follow_start(cluster->client, object, cluster->name_space);
-    int status = follow_trials(cluster, follow, line->once || line->kept, error);
+    int status = follow_trials(cluster, follow, line->once, error);
     sweep_follow_free(follow);
     return status;
 }

@@ -28,9 +28,8 @@ static int why_sweep(struct cluster *cluster, const char *name, const char *tria
     SCOPED_BUFFER text = BUFFER_INIT(CLUSTER_ANSWER_MAX);
     if (sweep_read(cluster, name, &sweep, NULL, error) < 0 || sweep_trials_read(cluster, &sweep, &trials, error) < 0)
         return -1;
-    trials.view.again = cluster->again;
     if (!trial)
-        sweep_print_why(&trials.view, cluster->kept, &text);
+        sweep_print_why(&trials.view, &text);
     for (size_t i = 0; trial && i < trials.view.count; i++)
         if (strcmp(trials.view.trials[i]->name, trial) == 0 &&
             (trials.view.trials[i]->failed || trials.view.trials[i]->diverged))

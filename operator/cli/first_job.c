@@ -305,22 +305,24 @@ int64_t first_job_minutes(double windows)
 int64_t first_job_length(const struct json *job)
 {
     const struct json *section = json_at(job, "spec.coxswain");
-    bool small = strcmp(json_string_at(section, "model.preset", ""), preset_name(PRESET_GPT_BYTES)) == 0;
+    if (!first_job_reads_text(section) || has_gpus(job))
+        return 0;
+    if (strcmp(json_string_at(section, "model.preset", ""), preset_name(PRESET_GPT_BYTES)) != 0)
+        return -1;
     double windows = json_number_at(section, "training.steps", 0) * json_number_at(section, "training.batchSize", 0);
-    return small && !has_gpus(job) ? first_job_minutes(windows) : 0;
+    return first_job_minutes(windows);
 }
 
 void first_job_explain(const struct json *job, struct buffer *out)
 {
-    if (!first_job_reads_text(json_at(job, "spec.coxswain")) || has_gpus(job))
-        return;
-    if (first_job_length(job) > 0)
+    int64_t minutes = first_job_length(job);
+    if (minutes > 0)
         buffer_format(out,
                       "#\n# Training takes about %lld minutes on two processors, enough to see the loss fall. For "
                       "better texts raise\n"
                       "# training.steps; the time rises with it.\n",
-                      (long long)first_job_length(job));
-    else
+                      (long long)minutes);
+    else if (minutes < 0)
         buffer_append_string(
             out,
             "#\n# With a model of this size that takes days on processors: give the job GPUs (--gpus N), "

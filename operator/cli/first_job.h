@@ -37,7 +37,7 @@ bool first_job_reads_text(const struct json *section);
 
 /* Returns how many minutes two processors of a server take to learn so many windows of a text with gpt-bytes, as the job has it. */
 int64_t first_job_minutes(double windows);
-/* Returns how many minutes the job takes on two processors; 0: that is not known. */
+/* Returns how many minutes the job of a language model takes on two processors; -1: days; 0: that is not known. */
 int64_t first_job_length(const struct json *job);
 /* Appends lines of comment that say how long the job of a language model takes, and what to change if that is too long; none for other
  * models. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/contract/status_document.h"
 #include "common/job/enum_words.h"
 #include "common/job/training_sweep.h"
 #include "common/memory.h"
@@ -126,7 +127,7 @@ struct json *first_sweep_make(const struct first_job *wish, const struct json *j
     bool text = first_job_reads_text(json_at(job, "spec.coxswain"));
     bool has_accuracy = !text && !json_at(job, "spec.coxswain.model.loss");
     SCOPED_JSON *trial = trial_of(job, text);
-    json_set_string(objective, "metric", has_accuracy ? "validationAccuracy" : "validationLoss");
+    json_set_string(objective, "metric", has_accuracy ? METRIC_VALIDATION_ACCURACY : METRIC_VALIDATION_LOSS);
     json_set_string(objective, "goal", sweep_goal_words[has_accuracy ? GOAL_MAXIMIZE : GOAL_MINIMIZE]);
     add_learning_rate(trial, spec);
     add_batch_size(wish, trial, spec);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "common/memory.h"
 
 const struct json *job_condition(const struct json *job, const char *type)
@@ -30,10 +31,15 @@ const char *job_state(const struct json *job)
     return json_count(conditions) > 0 ? "Pending" : "";
 }
 
-void job_mark_interrupted(struct json *job, const char *again)
+static bool is_suspended_trial(const struct json *job)
 {
-    struct json *status = json_member(job, "status");
-    if (job_is_over(job) || !status)
+    return json_member(json_at(job, "metadata.labels"), LABEL_TRIAL) && json_boolean_at(job, "spec.suspend", false);
+}
+
+void job_mark_interrupted(struct json *object, const char *again)
+{
+    struct json *status = json_member(object, "status"), *trials = json_member(status, "trials");
+    if (job_is_over(object) || job_condition_true(object, "Complete") || is_suspended_trial(object) || !status)
         return;
     struct json *conditions = json_new_array();
     struct json *own = json_append(conditions, json_new_object());
@@ -47,7 +53,10 @@ void job_mark_interrupted(struct json *job, const char *again)
         if (strcmp(json_string_at(item, "type", ""), "Running") != 0)
             json_append(conditions, json_copy(item));
     json_set(status, "conditions", conditions);
-    json_set_string(status, "readySummary", "0");
+    if (trials)
+        json_set_integer(trials, "running", 0);
+    else
+        json_set_string(status, "readySummary", "0");
 }
 
 bool job_has_news(const struct json *job)

@@ -22,9 +22,10 @@ const char *job_state(const struct json *job);
 /* Returns whether the operator has not observed the current generation of the job yet, so that the
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
-/* Changes the copy of a job that is to be shown, if the job is not over but its `cox run` has ended: adds the condition Interrupted, which
- * becomes its state, and sets the number of ready pods to 0. `again`: the command that continues the run; NULL: unknown. */
-void job_mark_interrupted(struct json *job, const char *again);
+/* Changes the copy of a job or sweep that is to be shown, if it is not over but its `cox run` has ended: adds the condition Interrupted,
+ * which becomes its state, and sets the number of ready pods, or of running trials, to 0. Leaves trials alone that their sweep has
+ * suspended. `again`: the command that continues the run; NULL: unknown. */
+void job_mark_interrupted(struct json *object, const char *again);
 /* Returns whether the job has succeeded, failed or been deleted (NULL). */
 bool job_is_over(const struct json *job);
 

@@ -110,6 +110,7 @@ int job_evidence_gather(struct cluster *cluster, const char *name, struct job_ev
     if (cluster_get(cluster, &path, &ret_evidence->job, error) < 0 ||
         cluster_pods(cluster, name, &ret_evidence->pods, error) < 0)
         return -1;
+    ret_evidence->kept = cluster->kept;
     ret_evidence->again = cluster->again;
     if (cluster->kept)
         job_mark_interrupted(ret_evidence->job, cluster->again);
@@ -135,6 +136,7 @@ struct why_input job_evidence_input(const struct job_evidence *evidence)
                               .events = evidence->events,
                               .sweep = evidence->sweep,
                               .pending = evidence->pending,
+                              .kept = evidence->kept,
                               .again = evidence->again,
                               .now_ms = clock_now_ms()};
 }

@@ -15,6 +15,7 @@ struct job_evidence {
     struct json *sweep; /* of a trial that is suspended; NULL: it is no such trial, or its sweep cannot be read */
     struct json
         *pending; /* what waits in the queue in which the job waits; NULL: it waits in none, or that cannot be read */
+    bool kept;    /* as in struct cluster */
     const char *again; /* borrowed from the cluster */
 };
 

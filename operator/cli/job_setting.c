@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/job_setting.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,6 +375,41 @@ static int parameter_check_range(const struct json *parameter, const struct shap
                      range);
 }
 
+static int check_value(const struct json *value, const char *path, const struct shape *shape, struct error *error)
+{
+    SCOPED(violations_release) struct violations violations;
+    violations_init(&violations, path);
+    field_check_scalar(shape->field, value, &violations);
+    return violations_to_error(&violations, error);
+}
+
+/* The very ends of a range with decimals need not be drawn, and the field's bounds may leave them out: `share` says how far inside. */
+static struct json *value_inside(const char *kind, const struct json *range, double share)
+{
+    double min = json_number_at(range, "min", 0), max = json_number_at(range, "max", 0);
+    if (strcmp(kind, "integer") == 0)
+        return json_new_integer((int64_t)(share < 0.5 ? min : max));
+    return json_new_number(strcmp(kind, "uniform") == 0 ? min + share * (max - min) : min * pow(max / min, share));
+}
+
+static int parameter_check_ends(const struct json *parameter, const char *path, const struct shape *shape,
+                                size_t parameter_index, struct error *error)
+{
+    static const char *const kinds[] = {"uniform", "logUniform", "integer"};
+    for (size_t i = 0; i < 3 && !shape_is_free(shape); i++) {
+        const struct json *range = json_member(parameter, kinds[i]);
+        if (!range)
+            continue;
+        SCOPED_JSON *low = value_inside(kinds[i], range, 0.001);
+        SCOPED_JSON *high = value_inside(kinds[i], range, 0.999);
+        if (check_value(low, path, shape, error) < 0)
+            return error_wrap(error, "spec.parameters[%zu].%s.min", parameter_index, kinds[i]);
+        if (check_value(high, path, shape, error) < 0)
+            return error_wrap(error, "spec.parameters[%zu].%s.max", parameter_index, kinds[i]);
+    }
+    return 0;
+}
+
 /* The trials of a value that the field does not take would all fail. */
 static int parameter_check_values(const struct json *parameter, const char *path, const struct shape *shape,
                                   size_t parameter_index, struct error *error)
@@ -383,10 +419,7 @@ static int parameter_check_values(const struct json *parameter, const char *path
     if (shape_is_free(shape) || json_type(values) != JSON_ARRAY)
         return 0;
     for (const struct json *value = json_first(values); value; value = json_next(value), index++) {
-        SCOPED(violations_release) struct violations violations;
-        violations_init(&violations, path);
-        field_check_scalar(shape->field, value, &violations);
-        if (violations_to_error(&violations, error) < 0)
+        if (check_value(value, path, shape, error) < 0)
             return error_wrap(error, "spec.parameters[%zu].values[%zu]", parameter_index, index);
     }
     return 0;
@@ -430,7 +463,9 @@ static int parameter_check(const struct json *parameter, const char *path, size_
     struct shape shape;
     if (parameter_check_path(parameter, path, &shape, error) < 0)
         return error_wrap(error, "spec.parameters[%zu].path: %.100s", index, path);
-    return parameter_check_values(parameter, path, &shape, index, error);
+    if (parameter_check_values(parameter, path, &shape, index, error) < 0)
+        return -1;
+    return parameter_check_ends(parameter, path, &shape, index, error);
 }
 
 int job_setting_check_parameters(const struct json *sweep, struct error *error)

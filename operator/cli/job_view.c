@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
+#include "common/contract/status_document.h"
 #include "common/memory.h"
 #include "operator/cli/chief_line.h"
 #include "operator/cli/job_condition.h"
@@ -92,9 +93,9 @@ static void take_metric(struct job_view *view, const struct json *metric, int64_
     const char *name = json_string_at(metric, "name", "");
     double value = strtod(json_string_at(metric, "value", "nan"), NULL);
     bool newer = step > view->validation_step;
-    if (strcmp(name, "validationAccuracy") == 0)
+    if (strcmp(name, METRIC_VALIDATION_ACCURACY) == 0)
         view->accuracy = newer ? value : view->accuracy;
-    else if (strcmp(name, "validationLoss") == 0)
+    else if (strcmp(name, METRIC_VALIDATION_LOSS) == 0)
         view->validation_loss = newer ? value : view->validation_loss;
     else if (strcmp(name, "loss") == 0)
         take_loss(view, value, step, is_newer_step);
@@ -172,6 +173,8 @@ static void tell_state(struct job_view *view, const struct json *job, const char
     buffer_format(&view->events, "%s is %s", view->name, state);
     if (hung)
         buffer_format(&view->events, ": %s", json_string_at(restarting, "message", ""));
+    if (job_condition_true(job, "Suspended") && json_boolean_at(job, "spec.suspend", false))
+        buffer_format(&view->events, "; to let it go on: cox resume %s", view->name);
     buffer_append_byte(&view->events, '\n', NULL);
 }
 

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/contract/state_directory.h"
+#include "common/contract/status_document.h"
 #include "common/memory.h"
 
 #define RECORD_MAX (1024 * 1024)
@@ -210,10 +211,15 @@ bool run_record_uses(const struct run_record *record, const char *directory)
 
 void run_record_score(const struct run_record *record, struct buffer *out)
 {
-    if (isfinite(record->best))
-        buffer_format(out, "%s %.4g", *record->metric ? record->metric : "best", record->best);
-    else if (isfinite(record->accuracy))
-        buffer_format(out, "%.1f %%", 100 * record->accuracy);
-    else if (isfinite(record->validation_loss))
-        buffer_format(out, "loss %.4f", record->validation_loss);
+    if (!isfinite(record->best)) {
+        if (isfinite(record->accuracy))
+            buffer_format(out, "%.1f %%", 100 * record->accuracy);
+        else if (isfinite(record->validation_loss))
+            buffer_format(out, "loss %.4f", record->validation_loss);
+    } else if (strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0)
+        buffer_format(out, "%.1f %%", 100 * record->best);
+    else if (strcmp(record->metric, METRIC_VALIDATION_LOSS) == 0)
+        buffer_format(out, "loss %.4g", record->best);
+    else
+        buffer_format(out, "%.4g %s", record->best, record->metric); /* the number first, as names may be cut */
 }

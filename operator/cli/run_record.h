@@ -58,7 +58,7 @@ int run_record_write_manifest(const char *directory, const struct json *manifest
 /* Returns whether one of the run's --volume options names `directory`, an absolute path, or a directory within it. */
 bool run_record_uses(const struct run_record *record, const char *directory);
 
-/* Appends the run's score: "98.3 %" (accuracy), "loss 0.0625" or, for a sweep, "validationLoss 0.0625". Appends nothing if there is none. */
+/* Appends the run's score: "98.3 %" (accuracy), "loss 0.0625" or, for a sweep with a metric of its own, "0.0625 reward". Appends nothing if there is none. */
 void run_record_score(const struct run_record *record, struct buffer *out);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/job/sweep_parameter.h"
 
 #define SECONDS_MAX 32
+#define COUNT_MAX 24
 
 /* -1: unknown. Conditions have whole seconds, as has all that an operator of an earlier release writes; a short trial has none. */
 static double seconds_of(const struct trial_line *line)
@@ -30,32 +31,40 @@ static int put_head(const struct training_sweep *sweep, struct buffer *out, stru
         if (csv_append_cell(out, sweep_parameter_name(&sweep->parameters[i]), ",", error) < 0)
             return -1;
     return buffer_append_string(
-        out, sweep_has_parents(sweep) ? "objective,seconds,best,parent\n" : "objective,seconds,best\n", error);
+        out, sweep_has_parents(sweep) ? "objective,step,seconds,best,parent\n" : "objective,step,seconds,best\n",
+        error);
+}
+
+/* -1: leaves the cell empty. */
+static int put_count(int64_t count, const char *after, struct buffer *out, struct error *error)
+{
+    char text[COUNT_MAX] = "";
+    if (count >= 0)
+        snprintf(text, sizeof text, "%" PRId64, count);
+    return csv_append_cell(out, text, after, error);
 }
 
 static int put_line(const struct sweep_view *view, const struct trial_line *line, struct buffer *out,
                     struct error *error)
 {
-    char number[SECONDS_MAX], seconds[SECONDS_MAX] = "";
-    snprintf(number, sizeof number, "%" PRId64, line->number);
+    char seconds[SECONDS_MAX] = "";
     if (seconds_of(line) >= 0)
         snprintf(seconds, sizeof seconds, "%.3f", seconds_of(line));
-    if (csv_append_cell(out, number, ",", error) < 0 || csv_append_cell(out, line->name, ",", error) < 0 ||
+    if (put_count(line->number, ",", out, error) < 0 || csv_append_cell(out, line->name, ",", error) < 0 ||
         csv_append_cell(out, line->state, ",", error) < 0)
         return -1;
     for (unsigned i = 0; i < line->value_count; i++)
         if (csv_append_cell(out, line->values[i] ? line->values[i] : "", ",", error) < 0)
             return -1;
     if (csv_append_cell(out, line->objective ? line->objective : "", ",", error) < 0 ||
-        csv_append_cell(out, seconds, ",", error) < 0)
+        put_count(line->step, ",", out, error) < 0 || csv_append_cell(out, seconds, ",", error) < 0)
         return -1;
     const char *is_best = sweep_view_is_best(view, line) ? "true" : "false";
     if (!sweep_has_parents(view->sweep))
         return csv_append_cell(out, is_best, "\n", error);
-    char parent[SECONDS_MAX] = "";
-    if (sweep_view_parent(view, line) >= 0)
-        snprintf(parent, sizeof parent, "%" PRId64, sweep_view_parent(view, line));
-    return csv_append_cell(out, is_best, ",", error) < 0 ? -1 : csv_append_cell(out, parent, "\n", error);
+    if (csv_append_cell(out, is_best, ",", error) < 0)
+        return -1;
+    return put_count(sweep_view_parent(view, line), "\n", out, error);
 }
 
 int sweep_export_csv(const struct sweep_view *view, struct buffer *out, struct error *error)
@@ -89,6 +98,7 @@ static struct json *trial_of(const struct sweep_view *view, const struct trial_l
         json_set(parameters, sweep_parameter_name(parameter), value_of(parameter, line->values[i]));
     }
     json_set(trial, "objective", line->objective ? json_new_number(strtod(line->objective, NULL)) : json_new_null());
+    json_set(trial, "step", line->step >= 0 ? json_new_integer(line->step) : json_new_null());
     json_set(trial, "seconds", seconds >= 0 ? json_new_number(seconds) : json_new_null());
     json_set_boolean(trial, "best", sweep_view_is_best(view, line));
     int64_t parent = sweep_view_parent(view, line);

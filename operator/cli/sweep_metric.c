@@ -3,14 +3,13 @@
 
 #include <string.h>
 
+#include "common/contract/status_document.h"
 #include "common/nearest_word.h"
 
 #define METRIC_FIELD "spec.objective.metric"
-#define METRIC_DEFAULT "validationLoss"
-#define METRIC_ACCURACY "validationAccuracy"
 
 /* What coxswain-worker measures and what says something about a model. */
-static const char *const metrics[] = {"loss", METRIC_DEFAULT, METRIC_ACCURACY};
+static const char *const metrics[] = {"loss", METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ACCURACY};
 #define METRIC_COUNT (sizeof metrics / sizeof *metrics)
 
 static bool is_known(const char *metric)
@@ -34,7 +33,7 @@ static bool may_change(const struct json *sweep, const char *section)
 int sweep_metric_check(const struct json *sweep, struct error *error)
 {
     const struct json *job = json_at(sweep, "spec.template.coxswain"), *data = json_member(job, "data");
-    const char *metric = json_string_at(sweep, METRIC_FIELD, METRIC_DEFAULT);
+    const char *metric = json_string_at(sweep, METRIC_FIELD, METRIC_VALIDATION_LOSS);
     const char *meant = nearest_word(metric, metrics, METRIC_COUNT);
     if (!job)
         return 0;
@@ -52,8 +51,9 @@ int sweep_metric_check(const struct json *sweep, struct error *error)
                                       "add it, such as {last: 1000}, or take the metric loss",
                          metric);
     bool of_numbers = strcmp(json_string_at(job, "model.loss", ""), "MeanSquaredError") == 0;
-    if (strcmp(metric, METRIC_ACCURACY) == 0 && of_numbers && !may_change(sweep, "coxswain.model"))
+    if (strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 && of_numbers && !may_change(sweep, "coxswain.model"))
         return error_set(error, ERROR_INVALID,
-                         METRIC_FIELD ": a model with the loss MeanSquaredError has no accuracy; take " METRIC_DEFAULT);
+                         METRIC_FIELD
+                         ": a model with the loss MeanSquaredError has no accuracy; take " METRIC_VALIDATION_LOSS);
     return 0;
 }

@@ -31,10 +31,11 @@ static void print_left(const struct sweep_view *view, int64_t now_ms, struct buf
     buffer_format(out, "  about %s left", text);
 }
 
-static void print_counts(const struct training_sweep *sweep, struct buffer *out)
+static void print_counts(const struct sweep_view *view, struct buffer *out)
 {
+    const struct training_sweep *sweep = view->sweep;
     buffer_format(out, "%" PRId64 "/%" PRId64 " done", sweep_done(sweep), sweep->status.trials.total);
-    if (!sweep_is_over(sweep) && !sweep->suspend)
+    if (!sweep_is_over(sweep) && !sweep->suspend && !view->interrupted)
         buffer_format(out, ", %" PRId64 " running", sweep->status.trials.running);
     if (sweep->status.trials.failed > 0)
         buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
@@ -61,7 +62,7 @@ void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buff
 {
     const struct sweep_best *best = &view->sweep->status.best;
     buffer_append_string(out, "trials ", NULL);
-    print_counts(view->sweep, out);
+    print_counts(view, out);
     if (best->trial)
         buffer_format(out, "  best %s %s", view->sweep->objective.metric, best->objective);
     print_left(view, now_ms, out);
@@ -119,7 +120,7 @@ static void print_trials_awaited(const struct sweep_view *view, struct buffer *o
                       waiting == 1 ? "waits" : "wait", first->name);
 }
 
-static void print_wait(const struct sweep_view *view, bool kept, struct buffer *out)
+static void print_wait(const struct sweep_view *view, struct buffer *out)
 {
     const struct training_sweep *sweep = view->sweep;
     const struct condition *conditions = sweep->status.conditions;
@@ -129,7 +130,7 @@ static void print_wait(const struct sweep_view *view, bool kept, struct buffer *
     else if (conditions[SWEEP_COMPLETE].status == CONDITION_TRUE) {
         buffer_format(out, "%s waits for nothing: it is complete, and ", sweep->name);
         print_ends(sweep, out);
-    } else if (kept)
+    } else if (view->interrupted)
         buffer_format(out, "%s waits for a user to run it again: its run was interrupted%s%s\n", sweep->name,
                       view->again ? ", and goes on with: " : "", view->again ? view->again : "");
     else if (sweep->suspend)
@@ -149,10 +150,10 @@ static bool is_to_explain(const struct trial_line *line)
     return line->failed || line->diverged || (line->succeeded && !line->objective);
 }
 
-void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out)
+void sweep_print_why(const struct sweep_view *view, struct buffer *out)
 {
     size_t failed = 0;
-    print_wait(view, kept, out);
+    print_wait(view, out);
     for (size_t i = 0; i < view->count; i++)
         if (is_to_explain(view->trials[i]) && failed++ < WHY_FAILURES_MAX)
             sweep_print_end(view->sweep, view->trials[i], out);
@@ -171,7 +172,7 @@ static void print_bar(const struct sweep_view *view, int64_t now_ms, unsigned wi
     for (unsigned i = 0; i < bar; i++)
         buffer_append_string(out, i < full ? "█" : "░", NULL);
     buffer_append_string(out, "  ", NULL);
-    print_counts(view->sweep, out);
+    print_counts(view, out);
     print_left(view, now_ms, out);
     buffer_append_byte(out, '\n', NULL);
 }
@@ -232,7 +233,7 @@ void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned w
     SCOPED_BUFFER lines = BUFFER_INIT(VIEW_PRINT_MAX);
     buffer_format(&lines, "%s  %s, %" PRId64 " trial%s at a time  %s\n", sweep->name,
                   sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep->parallelism == 1 ? "" : "s",
-                  sweep_state(sweep));
+                  view->interrupted ? JOB_INTERRUPTED : sweep_state(sweep));
     print_bar(view, now_ms, width, &lines);
     print_best(view, &lines);
     print_trials(view, &lines);

@@ -17,8 +17,8 @@ void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buff
 /* Appends a line that says how a trial ended, and with which values. */
 void sweep_print_end(const struct training_sweep *sweep, const struct trial_line *line, struct buffer *out);
 /* Appends a line that says what the sweep waits for, or how it ended, and then a line for each trial that failed or reports no
- * objective, up to ten. `kept`: its run on this machine has ended, so that a sweep that is not over was interrupted. */
-void sweep_print_why(const struct sweep_view *view, bool kept, struct buffer *out);
+ * objective, up to ten. */
+void sweep_print_why(const struct sweep_view *view, struct buffer *out);
 /* Appends a header and a line for each trial: number, state, parameters, objective; the best is marked. */
 void sweep_print_table(const struct sweep_view *view, struct buffer *out);
 /* Appends a header and a line for each of the TrainingSweeps of a list, with the columns of `kubectl get`. */

@@ -5,6 +5,7 @@
 
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/job_condition.h"
 
 int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct json **ret_object,
                struct error *error)
@@ -46,8 +47,13 @@ int sweep_trials_read(struct cluster *cluster, const struct training_sweep *swee
                      selector, &jobs, error) < 0)
         return -1;
     ret_trials->lines = memory_allocate(json_count(jobs) + 1, sizeof *ret_trials->lines);
-    for (const struct json *job = json_first(jobs); job; job = json_next(job))
+    ret_trials->view.interrupted = cluster->kept && !sweep_is_over(sweep);
+    ret_trials->view.again = cluster->again;
+    for (struct json *job = json_first(jobs); job; job = json_next(job)) {
+        if (ret_trials->view.interrupted)
+            job_mark_interrupted(job, cluster->again);
         trials_add(ret_trials, trial_line_new(sweep, job));
+    }
     sweep_view_complete(&ret_trials->view);
     return 0;
 }

@@ -208,7 +208,7 @@ int64_t sweep_view_left_ms(const struct sweep_view *view, int64_t now_ms)
     const struct training_sweep *sweep = view->sweep;
     double mean = mean_ms(view, true, now_ms), work = 0, longest = 0;
     int64_t waiting = sweep->status.trials.total - sweep_done(sweep) - sweep->status.trials.paused;
-    if (isnan(mean) || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
+    if (isnan(mean) || view->interrupted || sweep->suspend || !holds(sweep, SWEEP_RUNNING) || waiting <= 0)
         return -1;
     int64_t lanes = sweep->parallelism < waiting ? sweep->parallelism : waiting;
     for (size_t i = 0; i < view->count; i++) {

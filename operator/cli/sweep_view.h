@@ -17,7 +17,8 @@ struct sweep_view {
     const struct training_sweep *sweep; /* borrowed */
     const struct trial_line **trials;   /* by number after sweep_view_complete */
     size_t count, capacity;
-    const char *again;       /* if the run was interrupted: the command that continues it, borrowed; NULL: unknown */
+    bool interrupted;        /* the sweep is not over, but its `cox run` has ended */
+    const char *again;       /* if it is interrupted: the command that continues it, borrowed; NULL: unknown */
     struct trial_line **own; /* lines that sweep_view_complete has made */
     size_t own_count;
 };

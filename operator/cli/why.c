@@ -134,6 +134,15 @@ static bool it_is_over(const struct why_input *input, struct buffer *out)
     return false;
 }
 
+/* Appends the command that continues an interrupted run, as far as it is known. */
+static void print_again(const struct why_input *input, struct buffer *out)
+{
+    if (input->again)
+        buffer_format(out, ", and goes on with: %s", input->again);
+    else
+        buffer_append_string(out, ", and goes on with the same `cox run` command", NULL);
+}
+
 static bool it_was_interrupted(const struct why_input *input, struct buffer *out)
 {
     int64_t step = json_integer_at(input->job, "status.progress.step", -1);
@@ -142,9 +151,7 @@ static bool it_was_interrupted(const struct why_input *input, struct buffer *out
     buffer_append_string(out, "waits for a user to run it again: it was interrupted", NULL);
     if (step >= 0)
         buffer_format(out, " after step %" PRId64, step);
-    buffer_append_string(out, input->again ? ", and goes on with: " : ", and goes on with the same `cox run` command",
-                         NULL);
-    buffer_append_string(out, input->again ? input->again : "", NULL);
+    print_again(input, out);
     return true;
 }
 
@@ -186,12 +193,15 @@ static bool its_sweep_suspended_it(const struct why_input *input, struct buffer 
     bool is_stopped = json_boolean_at(input->sweep, "spec.suspend", false);
     if (is(result, "state", sweep_trial_state_words[TRIAL_STOPPED]))
         buffer_format(out, "waits for nothing: its sweep %s stopped it early, after step %" PRId64, sweep, step);
-    else if (is(result, "state", sweep_trial_state_words[TRIAL_PAUSED]) && is_over)
-        buffer_format(out,
-                      "waits for nothing: its sweep %s is over, and it had paused after step %" PRId64
-                      " (cox resume %s lets it train to its end)",
-                      sweep, step, name);
-    else if (result && is_stopped && !is_over)
+    else if (is(result, "state", sweep_trial_state_words[TRIAL_PAUSED]) && is_over) {
+        buffer_format(out, "waits for nothing: its sweep %s is over, and it had paused after step %" PRId64, sweep,
+                      step);
+        if (!input->kept)
+            buffer_format(out, " (cox resume %s lets it train to its end)", name);
+    } else if (result && !is_over && input->kept) {
+        buffer_format(out, "waits for a user to run its sweep %s again: its run was interrupted", sweep);
+        print_again(input, out);
+    } else if (result && is_stopped && !is_over)
         buffer_format(out, "waits for a user to resume its sweep %s, which is suspended (cox sweep resume %s)", sweep,
                       sweep);
     else if (is(result, "state", sweep_trial_state_words[TRIAL_PAUSED]))

@@ -13,10 +13,11 @@
 
 /* `pods` and `events` are arrays: the job's pods, the events about them (events.k8s.io/v1). `sweep`: the TrainingSweep whose trial the job
  * is; NULL: the job is no trial, or its sweep could not be read. `pending`: Kueue's list of the Workloads that wait in the job's queue
- * (PendingWorkloadsSummary); NULL: the job waits in no queue, or the list could not be read. `again`: the command that continues the run
- * of a job that was interrupted; NULL: unknown. */
+ * (PendingWorkloadsSummary); NULL: the job waits in no queue, or the list could not be read. `kept`: its `cox run` on this machine has
+ * ended. `again`: the command that continues a run that was interrupted; NULL: unknown. */
 struct why_input {
     const struct json *job, *pods, *events, *sweep, *pending;
+    bool kept;
     const char *again;
     int64_t now_ms;
 };

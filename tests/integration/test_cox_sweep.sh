@@ -111,6 +111,8 @@ manifest pauses 'parallelism: 1
 sed -i 's/^    coxswain:$/    storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]\n&\n      checkpoint: {storage: runs}/' pauses.yaml
 cox 0 run pauses.yaml --state pauses && printed '^pauses-0 pauses: validationLoss [0-9.]* after step 5 with learningRate 0.01$' ' paused trials was measured after fewer steps'
 verdict $? "pauses are told" "$(said)"
+(unset KUBECONFIG && cox 0 get --state pauses && printed '^pauses-0 *Suspended ' && cox 0 why pauses-0 --state pauses && printed '^pauses-0 waits for nothing: its sweep pauses is over, and it had paused after step 5$')
+verdict $? "a trial that stays paused has not been interrupted" "$(said)"
 
 run_sweep grid.yaml
 has_best() { cox 0 sweep get grid && printed ' best$'; }
@@ -139,6 +141,9 @@ verdict $? "a sweep that does not exist is exit code 1" "$(said)"
 kill -TERM "$runner"
 ended_with 130 && grep -q '^Interrupted with [12] of 4 trials done\. The state is kept in' ran
 verdict $? "an interrupted run says how far it came" "$(cat ran)"
+(unset KUBECONFIG && cox 0 sweep get --state state && printed '^grid *Interrupted *4 *0 ' && cox 0 sweep get grid --state state && ! printed ' Running ' &&
+    cox 0 sweep top grid --state state && printed '^grid  Grid, 2 trials at a time  Interrupted$' ' [12]/4 done' && ! printed ' left' && ! printed ' Running ')
+verdict $? "and nothing says that it still runs" "$(said)"
 run_sweep grid.yaml
 until_true 60 is_stopped && cox 0 sweep resume grid && printed '^grid goes on$'
 verdict $? "run again, it is still stopped, and resume lets it go on" "$(said; cat ran)"
@@ -194,10 +199,10 @@ operator_start
 cox 0 run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid is complete' "sweep best grid --namespace default --kubeconfig .* | .* run - --kubeconfig" &&
     printed '^grid had finished before this command' 'delete it first: kubectl delete ts grid --namespace default$'
 verdict $? "in a cluster the next command asks it for the best" "$(said)"
-cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.training.optimizer.learningRate,coxswain.training.batchSize,objective,seconds,best ]] &&
+cox 0 sweep export grid && [[ $(head -n 1 out) == trial,name,state,coxswain.training.optimizer.learningRate,coxswain.training.batchSize,objective,step,seconds,best ]] &&
     (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json && python3 -c 'import json, sys
 trials = json.load(open("out"))
-sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] and 0 < t["seconds"] for t in trials) and any(t["seconds"] % 1 for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
+sys.exit(not (sum(t["best"] for t in trials) == 1 and all(0 < t["objective"] and 0 < t["step"] and 0 < t["seconds"] for t in trials) and any(t["seconds"] % 1 for t in trials) and [t["parameters"]["coxswain.training.batchSize"] for t in trials] == [30, 31] * 2))'
 verdict $? "export writes csv and json" "$(said)"
 cox 0 sweep run grid.yaml --kubeconfig "$KUBECONFIG" && printed '^grid had finished before this command' && sed 's/TrainingSweep/TrainingJob/' grid.yaml >job.yaml &&
     cox 1 sweep run job.yaml && grep -q '^cox sweep run: grid is a TrainingJob, not a TrainingSweep: run it with .cox run.$' err && cox 0 sweep top grid && printed '^grid .* Complete'
@@ -210,7 +215,7 @@ lists_none() { cox 0 get && (($(grep -c '^grid-' out) == 0)); }
 until_true 60 lists_none && cox 0 sweep get grid && (($(grep -c ' best$' out) == 1)) && (($(wc -l <out) == 5)) && cox 0 sweep export grid -o json &&
     python3 -c 'import json, sys
 before, after = (json.load(open(name)) for name in ("trials.json", "out"))
-for trial in before: trial["seconds"] = None
+for trial in before: trial["seconds"] = trial["step"] = None
 sys.exit(before != after)'
 verdict $? "all trials are listed with their values when their jobs are gone" "$(said; cat trials.json)"
 

@@ -36,7 +36,7 @@ is_told asha 'all(j["spec"]["suspend"] for j, r in zip(t, status["results"]) if 
 verdict $? "their jobs are suspended and have no pods" "$(told asha '[(state(j), j["spec"]) for j in t]')"
 api GET apis/events.k8s.io/v1/namespaces/default/events >events && grep -q 'asha-2 has validationLoss [0-9.]* after step [0-9]*: [0-9] of the [0-9] trials' events
 verdict $? "events tell why" "$(grep -o '"TrialStopped".*' events | head -c 1000)"
-cox 0 sweep get asha && (($(grep -c ' Stopped ' out) >= 2)) && printed '^3 *Stopped *0.0001 *[0-9.]* *[0-9]*$' && cox 0 sweep export asha && printed '^3,asha-3,Stopped,0.0001,[0-9.]*,[0-9.]*,false$'
+cox 0 sweep get asha && (($(grep -c ' Stopped ' out) >= 2)) && printed '^3 *Stopped *0.0001 *[0-9.]* *[0-9]*$' && cox 0 sweep export asha && printed '^3,asha-3,Stopped,0.0001,[0-9.]*,[0-9]*,[0-9.]*,false$'
 verdict $? "cox shows them" "$(said)"
 
 before=$(told asha 'status["trials"], status["results"], status["best"]')

@@ -181,7 +181,7 @@ def the_list(page):
     check("a job has a score, as soon as it is evaluated, and the time of its start", until(lambda: " %" in cell(page, "Score") and float(cell(page, "Score").split()[0]) > 5 and cell(page, "Started").endswith(" ago")), text(page, ".grid"))
     field.send_keys(Keys.BACKSPACE * 4, "rates")
     until(lambda: page.execute_script("listChoice.kind = 'sweep'; view.listChanged(); return true"))
-    check("that of a sweep is its best objective", until(lambda: cell(page, "Score").startswith("validationLoss 0.")), text(page, ".grid"))
+    check("that of a sweep is its best objective", until(lambda: cell(page, "Score").startswith("loss 0.")), text(page, ".grid"))
     page.execute_script("listChoice.kind = ''; view.listChanged()")
     field.send_keys(Keys.BACKSPACE * 5)
     page.execute_script("document.querySelector('.rows').focus()")
@@ -350,6 +350,9 @@ def use_of_models(page):
     check("its confusion matrix counts each of them once", len(counts) == 10 and all(len(row) == 10 for row in counts) and sum(map(sum, counts)) == 200, cells)
     right = sum(counts[i][i] for i in range(10)) / 200
     check("and its diagonal is the accuracy", f"{100 * right:.2f} %" in text(page, "#use-result .facts"), text(page, "#use-result .facts"))
+    made = page.execute_script("""return [...confusionTable([[1, 2], [0, 3]], (i) => "c" + i).querySelectorAll("tbody tr")].map((row) =>
+        [...row.cells].map((cell) => cell.title || cell.textContent))""")
+    check("its rows are the true classes", made == [["c0", "1 of class c0 were taken for c0", "2 of class c0 were taken for c1", "33 %"], ["c1", "", "3 of class c1 were taken for c1", "100 %"]], made)
     worst = [line.text for line in page.find_elements(By.CSS_SELECTOR, "#worst li")]
     losses = [float(line.split("loss ")[1]) if "none" not in line else float("inf") for line in worst]
     check("the worst examples come first", len(worst) == 24 and losses == sorted(losses, reverse=True), worst)
@@ -504,7 +507,7 @@ def runs_of_this_machine(page):
         head, row = text(page, ".head"), text(page, ".rows .row:not([hidden])")
         check("with score and disk", "Score" in head and "Disk" in head and "Restarts" not in head and " %" in row and " MB" in row, head + row)
         check("and says so", text(page, "#connection") == "live: the runs of this machine", text(page, "#connection"))
-        check("and no text is cut off", until(lambda: "validationLoss" in text(page, ".rows")) and cut_cells(page) == [], cut_cells(page))
+        check("and no text is cut off", until(lambda: "loss 0." in text(page, ".rows")) and cut_cells(page) == [], cut_cells(page))
         shot(page, "runs")
         audited(page, "runs")
         for name in ("slow", "quick"):
@@ -824,10 +827,21 @@ def sweep(page):
         return new Response(JSON.stringify(sweep)); });""")
     check("objectives that are close are told apart", until(lambda: [row.text.split()[3] for row in page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")] == ["0.97501", "0.97502", "0.97503", "0.97504"]), text(page, "#trials"))
     page.execute_script(STUB, "/api/sweep", """return real(path).then((answer) => answer.json()).then((sweep) => {
-        Object.assign(sweep.trials.find((trial) => !trial.best), {state: "Stopped", objective: 0.5, earlyStep: 3});
+        Object.assign(sweep.trials.find((trial) => !trial.best), {state: "Stopped", objective: 0.5, step: 3});
         return new Response(JSON.stringify(sweep)); });""")
     check("the value of a trial that was stopped early has no rank", until(lambda: (lines := drawn(page, "#objective")["lines"]).get("at an earlier step") == 1
           and lines["validationLoss"] == 3 and len(page.find_elements(By.CSS_SELECTOR, "#parallel path.early")) == 1), (drawn(page, "#objective"), text(page, "main")))
+    def sorted_by(title, column):
+        """The texts of a column after a click on its title, and what is told of its order."""
+        next(button for button in page.find_elements(By.CSS_SELECTOR, "#trials th button") if button.text.startswith(title)).click()
+        rows = page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")
+        return [row.find_elements(By.TAG_NAME, "td")[column].text for row in rows], page.find_elements(By.CSS_SELECTOR, "#trials th")[column].get_attribute("aria-sort")
+
+    numbers = lambda texts: [float(each.split()[0]) for each in texts]
+    up, down, back = sorted_by("learningRate", 2), sorted_by("learningRate", 2), sorted_by("learningRate", 2)
+    check("a click on a title sorts the trials by it", up[1] == "ascending" and numbers(up[0]) == sorted(numbers(up[0])) and len(up[0]) == 4
+          and down == (up[0][::-1], "descending"), (up, down))
+    check("a third one by number again", back[1] == "none" and [row.text.split()[0] for row in page.find_elements(By.CSS_SELECTOR, "#trials tbody tr")] == ["0", "1", "2", "3"], back)
     check("and names its step", "0.5 after step 3" in text(page, "#trials"), text(page, "#trials"))
     page.execute_script(UNSTUB)
     page.find_element(By.ID, "tab-best").click()

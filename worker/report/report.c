@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/status_document.h"
 #include "common/json.h"
 #include "common/lock.h"
 #include "common/memory.h"
@@ -30,10 +31,6 @@
 #define SAY_MAX 2048
 
 #define METRIC_LOSS "loss"
-#define METRIC_VALIDATION_LOSS "validationLoss"
-#define METRIC_VALIDATION_ACCURACY "validationAccuracy"
-#define METRIC_BEST_LOSS "bestValidationLoss"
-#define METRIC_BEST_ACCURACY "bestValidationAccuracy"
 #define METRIC_BYTES_SENT "bytesSentPerStep" /* by this process */
 #define METRIC_UPDATES_LOST "updatesLost"
 #define METRIC_REPLICAS_MISSING "replicasMissing"

@@ -176,10 +176,17 @@ void strategy_stand_at_boundary(struct strategy *strategy)
         strategy->operations->stand_at_boundary(strategy);
 }
 
+/* All are NULL in a strategy without them. */
+static const struct strategy_crew_operations *crew_operations(const struct strategy *strategy)
+{
+    static const struct strategy_crew_operations none;
+    return strategy->operations->crew != NULL ? strategy->operations->crew : &none;
+}
+
 void strategy_break_off(struct strategy *strategy)
 {
-    const struct strategy_crew_operations *crew = strategy->operations->crew;
-    if (crew != NULL && crew->break_off != NULL)
+    const struct strategy_crew_operations *crew = crew_operations(strategy);
+    if (crew->break_off != NULL)
         crew->break_off(strategy);
 }
 
@@ -272,8 +279,8 @@ int strategy_preflight(struct strategy *strategy, const char *fault, struct pref
     const struct strategy_options *options = &strategy->options;
     const struct strategy_device alone = {.device = options->device};
     unsigned size = strategy->world.size, rank = strategy->world.rank;
-    const struct strategy_crew_operations *crew = strategy->operations->crew;
-    struct collective *group = crew != NULL && crew->group != NULL ? crew->group(strategy) : NULL;
+    const struct strategy_crew_operations *crew = crew_operations(strategy);
+    struct collective *group = crew->group != NULL ? crew->group(strategy) : NULL;
     memset(ret_figures, 0, CREW_SIZE_MAX * sizeof *ret_figures);
     if (preflight_measure(options->devices ? options->devices : &alone, options->devices ? options->device_count : 1,
                           fault, &ret_figures[rank], error) < 0 ||
@@ -290,15 +297,15 @@ int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct
 
 void strategy_await_delivery(struct strategy *strategy)
 {
-    const struct strategy_crew_operations *crew = strategy->operations->crew;
-    if (crew != NULL && crew->await_delivery != NULL)
+    const struct strategy_crew_operations *crew = crew_operations(strategy);
+    if (crew->await_delivery != NULL)
         crew->await_delivery(strategy);
 }
 
 int strategy_meet(struct strategy *strategy, struct error *error)
 {
-    const struct strategy_crew_operations *crew = strategy->operations->crew;
-    return crew != NULL && crew->meet != NULL ? crew->meet(strategy, error) : 0;
+    const struct strategy_crew_operations *crew = crew_operations(strategy);
+    return crew->meet != NULL ? crew->meet(strategy, error) : 0;
 }
 
 bool strategy_evaluates(const struct strategy *strategy)
@@ -322,8 +329,8 @@ void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_ind
 
 unsigned strategy_writers(const struct strategy *strategy)
 {
-    const struct strategy_crew_operations *crew = strategy->operations->crew;
-    return crew != NULL && crew->writers != NULL ? crew->writers(strategy) : 1;
+    const struct strategy_crew_operations *crew = crew_operations(strategy);
+    return crew->writers != NULL ? crew->writers(strategy) : 1;
 }
 
 bool strategy_has_gathered_model(const struct strategy *strategy)

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/contract/status_document.h"
 #include "common/job/enum_words.h"
 #include "common/yaml.h"
 #include "operator/cli/job_condition.h"
@@ -44,7 +45,7 @@ void ui_set_score(struct json *row, const struct run_record *record)
 {
     SCOPED_BUFFER text = BUFFER_INIT(CELL_MAX);
     bool is_higher_better =
-        isfinite(record->best) ? strcmp(record->metric, "validationAccuracy") == 0 : isfinite(record->accuracy);
+        isfinite(record->best) ? strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0 : isfinite(record->accuracy);
     double score = isfinite(record->best)       ? record->best
                    : isfinite(record->accuracy) ? record->accuracy
                                                 : record->validation_loss;
@@ -64,8 +65,8 @@ struct json *ui_job_row(const struct json *job)
         json_set_integer(row, "left", json_integer_at(job, "status.progress.secondsRemaining", -1));
     json_set_string(row, "sweep", json_string(json_member(json_at(job, "metadata.labels"), LABEL_SWEEP_NAME), ""));
     run_record_init(&record);
-    record.accuracy = job_metric(job, "validationAccuracy");
-    record.validation_loss = job_metric(job, "validationLoss");
+    record.accuracy = job_metric(job, METRIC_VALIDATION_ACCURACY);
+    record.validation_loss = job_metric(job, METRIC_VALIDATION_LOSS);
     ui_set_score(row, &record);
     return row;
 }
@@ -84,7 +85,7 @@ struct json *ui_sweep_row(const struct json *sweep)
     json_set_integer(row, "total", json_integer_at(sweep, "status.trials.total", -1));
     run_record_init(&record);
     snprintf(record.metric, sizeof record.metric, "%s",
-             json_string_at(sweep, "spec.objective.metric", "validationLoss"));
+             json_string_at(sweep, "spec.objective.metric", METRIC_VALIDATION_LOSS));
     record.best = strtod(json_string_at(sweep, "status.best.objective", "nan"), NULL);
     ui_set_score(row, &record);
     return row;
@@ -199,10 +200,10 @@ int ui_job_document(const struct why_input *input, struct json **ret_document, s
 
 /* ---------------------------------------------------------------- one sweep */
 
-static void set_why(struct json *document, const struct sweep_view *view, bool kept, int64_t now_ms)
+static void set_why(struct json *document, const struct sweep_view *view, int64_t now_ms)
 {
     SCOPED_BUFFER text = BUFFER_INIT(TRIALS_MAX);
-    sweep_print_why(view, kept, &text);
+    sweep_print_why(view, &text);
     json_set_string(document, "why", buffer_text(&text));
     json_set_number(document, "left", (double)sweep_view_left_ms(view, now_ms) / 1000);
 }
@@ -222,17 +223,13 @@ static int set_trials(struct json *document, const struct sweep_view *view, stru
         json_parse(buffer_text(&text), text.length, TRIALS_MAX, &trials, error) < 0)
         return -1;
     struct json *trial = json_first(trials);
-    for (size_t i = 0; i < view->count && trial; i++, trial = json_next(trial)) {
-        const struct trial_line *line = view->trials[i];
-        json_set_boolean(trial, "hasJob", line->has_job);
-        if ((line->stopped || line->paused) && line->step >= 0)
-            json_set_integer(trial, "earlyStep", line->step); /* after which its objective was measured */
-    }
+    for (size_t i = 0; i < view->count && trial; i++, trial = json_next(trial))
+        json_set_boolean(trial, "hasJob", view->trials[i]->has_job);
     json_set(document, "trials", trials);
     return 0;
 }
 
-int ui_sweep_document(const struct json *object, const struct sweep_view *view, bool kept, int64_t now_ms,
+int ui_sweep_document(const struct json *object, const struct sweep_view *view, int64_t now_ms,
                       struct json **ret_document, struct error *error)
 {
     const struct training_sweep *sweep = view->sweep;
@@ -248,7 +245,7 @@ int ui_sweep_document(const struct json *object, const struct sweep_view *view, 
         bool is_log_integer = parameter->has_integer && parameter->integer.scale == INTEGER_LOG;
         json_append(scales, json_new_boolean(parameter->has_log_uniform || is_log_integer));
     }
-    set_why(document, view, kept, now_ms);
+    set_why(document, view, now_ms);
     set_best(document, sweep);
     set_conditions(document, object);
     if (set_trials(document, view, error) < 0 || set_manifest(document, object, error) < 0) {

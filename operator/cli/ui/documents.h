@@ -20,8 +20,8 @@ void ui_set_score(struct json *row, const struct run_record *record);
 
 /* Everything about one job but its curves and its logs. */
 int ui_job_document(const struct why_input *input, struct json **ret_document, struct error *error);
-/* A sweep with its trials. `object`: the TrainingSweep that `view` was made from. `kept`: as for sweep_print_why. */
-int ui_sweep_document(const struct json *object, const struct sweep_view *view, bool kept, int64_t now_ms,
+/* A sweep with its trials. `object`: the TrainingSweep that `view` was made from. */
+int ui_sweep_document(const struct json *object, const struct sweep_view *view, int64_t now_ms,
                       struct json **ret_document, struct error *error);
 
 #endif

@@ -116,13 +116,19 @@ function writeCell(cell, content) {
 }
 
 // name: what a screen reader calls the table.
-function writeTable(host, name, titles, lines, empty) {
+// order: {title, down, choose(title)} if a click on a title sorts the lines, which is up to the caller.
+function writeTable(host, name, titles, lines, empty, order) {
     const head = lines.length === 0 ? empty : titles.join("\n");
     if (host.head !== head) {
         host.head = head;
         host.replaceChildren(lines.length === 0 ? make("p", {class: "empty", text: empty}) : make("div", {class: "scroll", tabindex: 0}, make("table", {"aria-label": name},
-            make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col", text: title})))), make("tbody", {}))));
+            make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col"}, order && title ? make("button", {text: title, onclick: () => order.choose(title)}) : title)))), make("tbody", {}))));
     }
+    if (order) host.querySelectorAll("th button").forEach((button) => {
+        const title = button.textContent.replace(/ [▴▾]$/, ""), chosen = title === order.title;
+        button.parentElement.setAttribute("aria-sort", chosen ? order.down ? "descending" : "ascending" : "none");
+        setText(button, title + (chosen ? order.down ? " ▾" : " ▴" : ""));
+    });
     const body = host.querySelector("tbody");
     while (body && body.rows.length > lines.length) body.lastChild.remove();
     lines.forEach((cells, i) => {
@@ -744,30 +750,56 @@ function sweepView(place) {
         const chosen = document_.trials.find((trial) => trial.best);
         writeWhy();
         writeNumbers(chosen);
-        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state, trial.earlyStep]), chosen && chosen.trial]);
+        const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state, trial.step]), chosen && chosen.trial]);
         if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
-        const shown = document_.trials.length > TRIALS_SHOWN ? document_.trials.filter((trial) => trial.best || trial.trial >= document_.trials.length - TRIALS_SHOWN) : document_.trials;
-        const hasParents = document_.trials.some((trial) => trial.parent !== undefined);
+        const hasParents = document_.trials.some((trial) => trial.parent !== undefined), shown = trialsShown();
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
             const cells = [trial.hasJob ? make("a", {href: jobAddress(trial), text: trial.trial}) : make("span", {text: trial.trial}),
-                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)) + (isEarly(trial) ? ` after step ${trial.earlyStep.toLocaleString("en")}` : ""), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
+                make("span", {class: "state " + stateClass(trial.state), text: trial.state}), ...values, trial.objective === null ? "" : figureText(trial.objective, gapAt(trial.objective, objectives)) + (isEarly(trial) ? ` after step ${trial.step.toLocaleString("en")}` : ""), trial.seconds === null ? "" : duration(1000 * trial.seconds), ...(hasParents ? [trial.parent === null ? "" : String(trial.parent)] : []), trial.best ? "best" : ""];
             if (trial.best) cells.className = "best";
             return cells;
         });
-        writeTable(trials, "Trials", ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.");
+        writeTable(trials, "Trials", ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.", order);
         setText(more, [shown.every((trial) => trial.hasJob) ? "" : "Trials without a link have no job: it was deleted, or their values make no valid one.",
-            shown.length === document_.trials.length ? "" : `The best and the newest ${TRIALS_SHOWN} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`].filter(Boolean).join(" "));
+            shown.length === document_.trials.length ? "" : `${order.title ? `The first ${TRIALS_SHOWN}` : `The best and the newest ${TRIALS_SHOWN}`} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`].filter(Boolean).join(" "));
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);
         setText(manifest, document_.manifest);
     }
 
+    // A third click on a title sorts by number again.
+    const order = {title: null, down: false, choose: (title) => {
+        const chosen = order.title === title;
+        order.title = chosen && order.down ? null : title;
+        order.down = chosen && !order.down;
+        write();
+    }};
+
+    function valueIn(title, trial) {
+        const own = {Trial: trial.trial, State: trial.state, [document_.metric]: trial.objective, Time: trial.seconds, "Goes on from": trial.parent};
+        return title in own ? own[title] : Object.values(trial.parameters)[document_.parameters.indexOf(title)];
+    }
+
+    // Those without a value come last.
+    function compareTrials(left, right) {
+        const a = valueIn(order.title, left) ?? null, b = valueIn(order.title, right) ?? null;
+        if (a === null || b === null) return (a === null) - (b === null);
+        const difference = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
+        return order.down ? -difference : difference;
+    }
+
+    function trialsShown() {
+        const all = document_.trials;
+        if (order.title) return [...all].sort(compareTrials).slice(0, TRIALS_SHOWN);
+        return all.length > TRIALS_SHOWN ? all.filter((trial) => trial.best || trial.trial >= all.length - TRIALS_SHOWN) : all;
+    }
+
     const jobAddress = (trial) => addressOf("job", place.namespace, trial.name, place.run);
 
     // The value of a trial that was stopped or paused is of an earlier step, so that it has no rank among those of trials that ended.
-    const isEarly = (trial) => trial.earlyStep !== undefined;
+    const isEarly = (trial) => trial.step !== null && (trial.state === "Stopped" || trial.state === "Paused");
 
     // The lines of cox why: what the sweep waits for or how it ended, then why trials failed, with links to those that have jobs.
     function writeWhy() {
@@ -805,7 +837,7 @@ function sweepView(place) {
                 {name: "best so far", className: "second", stepped: true, points: bestSoFar(done)},
                 {name: "at an earlier step", className: "faint", dots: true, hollow: true, points: done.filter(isEarly).map((trial) => [trial.trial, trial.objective])}],
             logarithmic: done.length > 2 && spansPowers(objectives)});
-        const lines = done.map((trial) => ({name: trial.name + (isEarly(trial) ? ` after step ${trial.earlyStep.toLocaleString("en")}` : ""), values: [...Object.values(trial.parameters), trial.objective], rank: rankOf.get(trial) ?? null}));
+        const lines = done.map((trial) => ({name: trial.name + (isEarly(trial) ? ` after step ${trial.step.toLocaleString("en")}` : ""), values: [...Object.values(trial.parameters), trial.objective], rank: rankOf.get(trial) ?? null}));
         parallels.hidden = done.length < 2;
         if (!parallels.hidden) parallel(parallels, {title: "Parameters and objective", lines, best: chosen && lines.find((line) => line.name === chosen.name),
             axes: [...document_.parameters.map((name, i) => ({name, logarithmic: document_.logarithmic[i], values: valuesOf(i)})), {name: document_.metric, values: objectives}]});

@@ -32,7 +32,7 @@ struct row {
     enum run_state state;
     int64_t bytes, bytes_in_text;    /* on the disk; -1: not known yet */
     int64_t updated_ms, measured_ms; /* when the run had last changed when it was measured, and when that was */
-    const struct run_entry *entry;   /* NULL: the run is gone, or cannot be read */
+    const struct run_entry *entry;
 };
 
 struct run_rows {
@@ -168,8 +168,8 @@ static int newest_first(const void *left, const void *right)
 
 static bool is_to_be_measured(const struct row *row, int64_t now_ms)
 {
-    return row->entry && (row->bytes < 0 || (row->updated_ms != row->entry->record.updated_ms &&
-                                             now_ms - row->measured_ms >= MEASURE_AGAIN_MS));
+    return row->bytes < 0 ||
+           (row->updated_ms != row->entry->record.updated_ms && now_ms - row->measured_ms >= MEASURE_AGAIN_MS);
 }
 
 static void measure(struct run_rows *rows)
@@ -201,39 +201,40 @@ static const char *run_of(const char *folder, const struct run_entry *entry)
     return entry->directory + (is_below ? length + 1 : 0);
 }
 
-static void take_entry(struct run_rows *rows, const char *run, const struct run_entry *entry)
-{
-    struct row *row = hash_map_get(&rows->rows, run);
-    if (!row) {
-        row = memory_allocate(1, sizeof *row);
-        *row = (struct row){.directory = memory_copy_string(entry->directory), .bytes = -1};
-        hash_map_set(&rows->rows, run, row);
-    }
-    row->entry = entry;
-}
-
+/* Moves the rows of runs that are still there, with what is known of them, into a new map, and drops the others. */
 static void take_list(struct run_rows *rows)
 {
     SCOPED_FREE char *folder = run_list_folder();
     SCOPED_FREE char *real = realpath(folder, NULL); /* as directories in the list are */
+    struct hash_map before = rows->rows;
+    hash_map_init(&rows->rows);
     rows->unlisted = 0;
-    for (size_t i = 0; i < rows->list.count; i++)
-        if (rows->list.entries[i].trouble)
+    for (size_t i = 0; i < rows->list.count; i++) {
+        const struct run_entry *entry = &rows->list.entries[i];
+        const char *run = run_of(real ? real : folder, entry);
+        if (entry->trouble) {
             rows->unlisted++;
-        else
-            take_entry(rows, run_of(real ? real : folder, &rows->list.entries[i]), &rows->list.entries[i]);
+            continue;
+        }
+        struct row *row = hash_map_remove(&before, run);
+        if (!row) {
+            row = memory_allocate(1, sizeof *row);
+            *row = (struct row){.directory = memory_copy_string(entry->directory), .bytes = -1};
+        }
+        row->entry = entry;
+        hash_map_set(&rows->rows, run, row);
+    }
+    if (before.count > 0)
+        rows->whole_version = ++rows->version;
+    hash_map_release(&before, row_free);
 }
 
-static void drop_gone(struct run_rows *rows)
+static int64_t pause_after(int64_t read_ms)
 {
-    const char *run;
-    void *item;
-    for (size_t at = 0; hash_map_next(&rows->rows, &at, &run, &item);)
-        if (!((struct row *)item)->entry) {
-            row_free(hash_map_remove(&rows->rows, run));
-            rows->whole_version = ++rows->version;
-            at = 0; /* the map has changed */
-        }
+    int64_t pause_ms = READ_SHARE * read_ms;
+    if (pause_ms < READ_MS)
+        return READ_MS;
+    return pause_ms > READ_PAUSE_MAX_MS ? READ_PAUSE_MAX_MS : pause_ms;
 }
 
 int run_rows_read(struct run_rows *rows, struct error *error)
@@ -245,18 +246,12 @@ int run_rows_read(struct run_rows *rows, struct error *error)
         return 0;
     if (run_list_read_again(&rows->list, error) < 0)
         return -1;
-    for (size_t at = 0; hash_map_next(&rows->rows, &at, NULL, &item);)
-        ((struct row *)item)->entry = NULL;
     take_list(rows);
-    drop_gone(rows);
     int64_t read_ms = clock_monotonic_ms() - begun_ms;
     measure(rows);
     for (size_t at = 0; hash_map_next(&rows->rows, &at, &run, &item);)
         write_row(rows, run, item);
-    int64_t pause_ms = READ_SHARE * read_ms;
-    rows->next_ms = clock_monotonic_ms() + (pause_ms < READ_MS             ? READ_MS
-                                            : pause_ms > READ_PAUSE_MAX_MS ? READ_PAUSE_MAX_MS
-                                                                           : pause_ms);
+    rows->next_ms = clock_monotonic_ms() + pause_after(read_ms);
     return 0;
 }
 

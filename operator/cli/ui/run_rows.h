@@ -21,7 +21,8 @@ void run_rows_free(struct run_rows *rows);
  * by which run_rows_directory finds the run. Reads the directories first, as run_rows_read does. */
 int run_rows_write(struct run_rows *rows, uint64_t version, struct buffer *out, struct error *error);
 
-/* Reads the directories, at most every 0.3 s, less often if there are so many that it takes long. */
+/* Reads the directories of the runs again, unless they were read less than 0.3 s ago. After a reading that took long, the next one waits
+ * four times as long as it took, at most 5 s. */
 int run_rows_read(struct run_rows *rows, struct error *error);
 /* Returns the version of the rows that were read last: it changes with each row that is new, changed or gone. */
 uint64_t run_rows_version(const struct run_rows *rows);

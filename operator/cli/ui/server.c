@@ -12,6 +12,7 @@
 #include "common/job/training_sweep.h"
 #include "common/memory.h"
 #include "operator/cli/access.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_control.h"
 #include "operator/cli/job_evidence.h"
 #include "operator/cli/log_read.h"
@@ -268,8 +269,9 @@ static int sweep_get(struct ui_server *server, const struct waiting *request, st
     if (sweep_read(server->cluster, request->name, &sweep, &object, error) < 0 ||
         sweep_trials_read(server->cluster, &sweep, &trials, error) < 0)
         return -1;
-    trials.view.again = server->cluster->again;
-    if (ui_sweep_document(object, &trials.view, server->cluster->kept, clock_now_ms(), &document, error) < 0)
+    if (trials.view.interrupted)
+        job_mark_interrupted(object, server->cluster->again);
+    if (ui_sweep_document(object, &trials.view, clock_now_ms(), &document, error) < 0)
         return -1;
     json_set_boolean(document, "kept", server->cluster->kept);
     return print_document(document, out, error);

@@ -9,6 +9,18 @@ static bool has_news(const char *text)
     return job_has_news(job);
 }
 
+Test(job_condition, a_sweep_that_was_interrupted_runs_no_trials)
+{
+    SCOPED_JSON *sweep =
+        json_of("{'status':{'trials':{'running':2},'conditions':[{'type':'Running','status':'True'}]}}");
+    SCOPED_JSON *complete = json_of("{'status':{'conditions':[{'type':'Complete','status':'True'}]}}");
+    job_mark_interrupted(sweep, NULL);
+    job_mark_interrupted(complete, NULL);
+    cr_expect_str_eq(job_state(sweep), JOB_INTERRUPTED);
+    cr_expect_eq(json_integer_at(sweep, "status.trials.running", -1), 0);
+    cr_expect_str_eq(job_state(complete), "Complete");
+}
+
 Test(job_condition, a_spec_that_was_changed_since_is_news)
 {
     cr_expect(has_news("{'metadata':{'generation':3},'status':{'observedGeneration':2}}"));

@@ -220,6 +220,28 @@ Test(job_setting, whole_numbers_are_drawn_as_such)
                 "instead of logUniform");
 }
 
+static void check_ends(const char *path, const char *range, const char *wanted)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text =
+        memory_format("{\"spec\":{\"parameters\":[{\"path\":\"%s\",%s}],\"template\":{\"coxswain\":{}}}}", path, range);
+    SCOPED_JSON *sweep = parse(text);
+    cr_expect_eq(job_setting_check_parameters(sweep, &error), wanted ? -1 : 0, "%s: %s", text, error.message);
+    cr_expect(wanted ? strstr(error.message, wanted) != NULL : *error.message == '\0', "%s", error.message);
+}
+
+Test(job_setting, the_field_of_a_parameter_takes_the_ends_of_its_range)
+{
+    check_ends("coxswain.training.batchSize", "\"integer\":{\"min\":1,\"max\":64}", NULL);
+    check_ends("coxswain.training.batchSize", "\"integer\":{\"min\":0,\"max\":64}",
+               "spec.parameters[0].integer.min: coxswain.training.batchSize: 0 is below 1");
+    check_ends("coxswain.training.optimizer.beta2", "\"uniform\":{\"min\":0.9,\"max\":1}", NULL);
+    check_ends("coxswain.training.optimizer.beta2", "\"uniform\":{\"min\":0.9,\"max\":2}",
+               "spec.parameters[0].uniform.max: coxswain.training.optimizer.beta2: ");
+    check_ends("coxswain.training.optimizer.learningRate", "\"logUniform\":{\"min\":1,\"max\":1e6}",
+               "spec.parameters[0].logUniform.max: coxswain.training.optimizer.learningRate: ");
+}
+
 static void check_values(const char *path, const char *values, const char *wanted)
 {
     struct error error = ERROR_INIT;

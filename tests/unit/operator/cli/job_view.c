@@ -323,6 +323,12 @@ Test(job_view, what_a_job_waits_for_is_told_once)
                 "{'metadata':{'name':'digits'},'status':{'conditions':[{'type':'Suspended','status':'True',"
                 "'reason':'Queued','message':'all 2 pods wait'}]}}",
                 "digits is Suspended\ndigits waits for its queue to admit it: all 2 pods wait\n");
+    expect_news(&view, "{'metadata':{'name':'digits'},'status':{'conditions':[{'type':'Running','status':'True'}]}}",
+                "digits is Running\n");
+    expect_news(&view,
+                "{'metadata':{'name':'digits'},'spec':{'suspend':true},'status':{'conditions':[{'type':'Suspended',"
+                "'status':'True','reason':'Suspended'}]}}",
+                "digits is Suspended; to let it go on: cox resume digits\n");
     job_view_release(&view);
 }
 

@@ -110,5 +110,9 @@ Test(run_record, the_score_is_the_best_that_there_is)
     expect_score(&record, "98.3 %");
     record.best = 0.25;
     snprintf(record.metric, sizeof record.metric, "validationLoss");
-    expect_score(&record, "validationLoss 0.25");
+    expect_score(&record, "loss 0.25");
+    snprintf(record.metric, sizeof record.metric, "validationAccuracy");
+    expect_score(&record, "25.0 %");
+    snprintf(record.metric, sizeof record.metric, "reward");
+    expect_score(&record, "0.25 reward");
 }

@@ -8,43 +8,72 @@
 
 #include "operator/cli/view_print.h"
 
+static struct job_view view;
+static struct json *document;
+static struct buffer text;
+
 static const char job_text[] =
     "{\"spec\":{\"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"results\"}},"
     "{\"name\":\"scratch\",\"emptyDir\":{}}],\"coxswain\":{\"data\":{\"validation\":{\"last\":1000}},"
     "\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\"},"
     "\"export\":{\"storage\":\"runs\",\"path\":\"digits/model.safetensors\"}}}}";
 
-static struct json *parse(const char *text)
+static struct json *parse(const char *source)
 {
     struct json *value = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, NULL), 0);
+    cr_assert_eq(json_parse(source, strlen(source), 1 << 20, &value, NULL), 0);
     return value;
 }
 
-static struct json *job(void)
+static void setup(void)
 {
-    return parse(job_text);
+    setenv("HOME", "/home/ada", 1);
+    document = parse(job_text);
+    buffer_init(&text, VIEW_EVENTS_MAX);
+    job_view_init(&view, "default", "digits");
 }
 
-static void finished(struct job_view *view, const char *state)
+static void teardown(void)
 {
-    job_view_init(view, "default", "digits");
-    snprintf(view->state, sizeof view->state, "%s", state);
-    job_view_take_log(view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
-    job_view_take_log(view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 3500);
+    job_view_release(&view);
+    buffer_release(&text);
+    json_free(document);
+}
+
+TestSuite(summary, .init = setup, .fini = teardown);
+
+static void ended(const char *state)
+{
+    snprintf(view.state, sizeof view.state, "%s", state);
+}
+
+static void trained_for(int64_t ms)
+{
+    job_view_take_log(&view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
+    job_view_take_log(&view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000 + ms);
+}
+
+/* In a cluster, whose volumes have no place on this machine. */
+static const char *summary(void)
+{
+    struct storage_place cluster = {.state = NULL};
+    summary_write(&view, document, &cluster, false, &text);
+    return buffer_text(&text);
+}
+
+static bool has(const char *part)
+{
+    return strstr(buffer_text(&text), part) != NULL;
 }
 
 Test(summary, says_how_well_and_where)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    setenv("HOME", "/home/ada", 1);
-    finished(&view, "Succeeded");
+    struct storage_place place = {.state = "/home/ada/state"};
+    ended("Succeeded");
+    trained_for(2500);
     job_view_take_log(&view, "validation after step 2: loss 0.0625, accuracy 98.30 %", 3600);
     job_view_take_log(&view, "trained 2400 examples in 2.400 s of steps", 3600);
     job_view_take_log(&view, "goodput 97.4 % of 3s", 3600);
-    struct storage_place place = {.state = "/home/ada/state"};
     summary_write(&view, document, &place, true, &text);
     cr_assert_str_eq(buffer_text(&text), "\ndigits is done: 98.3 % right on 1,000 held-out examples\n"
                                          "  loss         █▁\n"
@@ -54,111 +83,72 @@ Test(summary, says_how_well_and_where)
                                          "  checkpoints  ~/state/volumes/default/results/digits\n"
                                          "  TensorBoard  ~/state/volumes/default/results/digits/tensorboard\n"
                                          "  weights      ~/state/volumes/default/results/digits/model.safetensors\n");
-    job_view_release(&view);
 }
 
 Test(summary, a_short_training_is_told_in_milliseconds)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    job_view_init(&view, "default", "digits");
-    snprintf(view.state, sizeof view.state, "Succeeded");
-    job_view_take_log(&view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
-    job_view_take_log(&view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1040);
-    struct storage_place cluster = {.state = NULL};
-    summary_write(&view, document, &cluster, false, &text);
-    cr_expect_not_null(strstr(buffer_text(&text), "\n  training     40 ms, 1,234"), "%s", buffer_text(&text));
-    job_view_release(&view);
+    ended("Succeeded");
+    trained_for(40);
+    cr_expect(strstr(summary(), "\n  training     40 ms, 1,234"), "%s", buffer_text(&text));
 }
 
 /* The rate of the last moment would be 4 a second here. */
 Test(summary, the_rate_is_the_mean_over_the_time_beside_it)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    job_view_init(&view, "default", "digits");
-    snprintf(view.state, sizeof view.state, "Succeeded");
+    ended("Succeeded");
     job_view_take_log(&view, "step 1/100  loss 2.0  |g| 1  lr 1e-3  1 ms  99 examples/s", 1000);
     job_view_take_log(&view, "step 100/100  loss 0.1  |g| 1  lr 1e-3  1 ms  4 examples/s", 1010);
     job_view_take_log(&view, "trained 1600 examples in 206.000 s of steps", 1010);
-    struct storage_place cluster = {.state = NULL};
-    summary_write(&view, document, &cluster, false, &text);
-    cr_expect_not_null(strstr(buffer_text(&text), "\n  training     206.0 s, 8 examples a second\n"), "%s",
-                       buffer_text(&text));
-    job_view_release(&view);
+    cr_expect(strstr(summary(), "\n  training     206.0 s, 8 examples a second\n"), "%s", buffer_text(&text));
 }
 
 Test(summary, a_job_that_was_over_has_no_rate)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
     SCOPED_JSON *over = parse("{\"status\":{\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\"}]}}");
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    job_view_init(&view, "default", "digits");
+    ended("Succeeded");
     view.since_ms = 1;
     job_view_take_job(&view, over);
-    job_view_take_log(&view, "step 1/2  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1000);
-    job_view_take_log(&view, "step 2/2  loss 0.1  |g| 1  lr 1e-3  1 ms  1234 examples/s", 1010);
+    trained_for(10);
     job_view_take_log(&view, "trained 2400 examples in 2.400 s of steps", 1010);
     job_view_take_log(&view, "goodput 97.4 % of 3s", 1010);
-    struct storage_place cluster = {.state = NULL};
-    summary_write(&view, document, &cluster, false, &text);
-    cr_expect_null(strstr(buffer_text(&text), "training     "), "%s", buffer_text(&text));
-    cr_expect_null(strstr(buffer_text(&text), "goodput"), "%s", buffer_text(&text));
-    job_view_release(&view);
+    summary();
+    cr_expect(!has("training     ") && !has("goodput"), "%s", buffer_text(&text));
 }
 
 Test(summary, a_language_model_is_told_by_its_perplexity)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    finished(&view, "Succeeded");
+    ended("Succeeded");
+    trained_for(2500);
     job_view_take_log(&view, "validation after step 2: loss 2.0000, perplexity 7.39", 3600);
-    struct storage_place cluster = {.state = NULL};
-    summary_write(&view, document, &cluster, false, &text);
-    cr_assert_str_eq(buffer_text(&text), "\ndigits is done: perplexity 7.39 (loss 2.0000) on 1,000 held-out examples\n"
-                                         "  losses       training 0.1000 (last step), held out 2.0000\n"
-                                         "  training     2.5 s, 1,234 examples a second at the end\n");
-    job_view_release(&view);
+    cr_assert_str_eq(summary(), "\ndigits is done: perplexity 7.39 (loss 2.0000) on 1,000 held-out examples\n"
+                                "  losses       training 0.1000 (last step), held out 2.0000\n"
+                                "  training     2.5 s, 1,234 examples a second at the end\n");
 }
 
 Test(summary, a_mean_squared_error_is_told_as_it_is)
 {
-    struct job_view view;
-    SCOPED_JSON *document = parse("{\"spec\":{\"coxswain\":{\"model\":{\"loss\":\"MeanSquaredError\"}}}}");
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    job_view_init(&view, "default", "digits");
+    json_free(document);
+    document = parse("{\"spec\":{\"coxswain\":{\"model\":{\"loss\":\"MeanSquaredError\"}}}}");
     job_view_take_job(&view, document);
     job_view_take_log(&view, "validation after step 2: loss 2.0000", 3600);
     view_print_line(&view, &text);
-    cr_expect(strstr(buffer_text(&text), "held out: loss 2.0000"), "%s", buffer_text(&text));
+    cr_expect(has("held out: loss 2.0000"), "%s", buffer_text(&text));
     buffer_clear(&text);
-    snprintf(view.state, sizeof view.state, "Succeeded");
-    summary_write(&view, document, &(struct storage_place){.state = NULL}, false, &text);
-    cr_expect_str_eq(buffer_text(&text), "\ndigits is done: loss 2.0000 on held-out examples\n");
-    job_view_release(&view);
+    ended("Succeeded");
+    cr_expect_str_eq(summary(), "\ndigits is done: loss 2.0000 on held-out examples\n");
 }
 
 Test(summary, a_failure_has_its_reason)
 {
-    struct job_view view;
-    SCOPED_JSON *document = job();
-    SCOPED_BUFFER text = BUFFER_INIT(VIEW_EVENTS_MAX);
-    job_view_init(&view, "default", "digits");
-    snprintf(view.state, sizeof view.state, "Failed");
-    snprintf(view.message, sizeof view.message, "worker 0 exited with code 65");
     struct storage_place place = {.state = "/s"};
+    ended("Failed");
+    snprintf(view.message, sizeof view.message, "worker 0 exited with code 65");
     summary_write(&view, document, &place, true, &text);
     cr_assert_str_eq(buffer_text(&text), "\ndigits has failed: worker 0 exited with code 65\n");
-    job_view_release(&view);
 }
 
 Test(summary, a_named_volume_comes_before_the_default_place)
 {
-    SCOPED_JSON *document = job();
     const char *volumes[] = {"result=/wrong", "results=/data/runs"};
     struct storage_place place = {.state = "/s", .volumes = volumes, .volume_count = 2};
     char *named = export_file(&place, document, "default");

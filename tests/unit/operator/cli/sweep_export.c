@@ -10,11 +10,11 @@ Test(sweep_export, csv_with_quotes_where_they_are_needed)
     scene_init(&scene);
     cr_assert_eq(sweep_export_csv(&scene.view, &out, NULL), 0);
     cr_expect_str_eq(buffer_text(&out),
-                     "trial,name,state,coxswain.training.optimizer.learningRate,WORDS,objective,seconds,best\n"
-                     "0,s-0,Succeeded,0.5,one,0.25,40.000,true\n"
-                     "1,s-1,Failed,0.125,\"two, \"\"2\"\"\",,,false\n"
-                     "2,s-2,Running,0.75,one,,,false\n"
-                     "3,s-3,Pending,1e-05,one,,,false\n");
+                     "trial,name,state,coxswain.training.optimizer.learningRate,WORDS,objective,step,seconds,best\n"
+                     "0,s-0,Succeeded,0.5,one,0.25,,40.000,true\n"
+                     "1,s-1,Failed,0.125,\"two, \"\"2\"\"\",,,,false\n"
+                     "2,s-2,Running,0.75,one,,30,,false\n"
+                     "3,s-3,Pending,1e-05,one,,,,false\n");
     scene_release(&scene);
 }
 
@@ -24,10 +24,10 @@ Test(sweep_export, seconds_of_short_trials)
     static const struct {
         const char *end, *line;
     } trials[] = {
-        {"2026-11-20T14:00:00.968000Z", "0,s-0,Succeeded,0.5,one,,0.843,false\n"},
-        {"2026-11-20T14:00:00.125000Z", "0,s-0,Succeeded,0.5,one,,,false\n"},
-        {"2026-12-08T14:00:00.128000Z", "0,s-0,Succeeded,0.5,one,,1555200.003,false\n"},
-        {"2026-11-20T16:00:00.625000Z", "0,s-0,Succeeded,0.5,one,,7200.500,false\n"},
+        {"2026-11-20T14:00:00.968000Z", "0,s-0,Succeeded,0.5,one,,,0.843,false\n"},
+        {"2026-11-20T14:00:00.125000Z", "0,s-0,Succeeded,0.5,one,,,,false\n"},
+        {"2026-12-08T14:00:00.128000Z", "0,s-0,Succeeded,0.5,one,,,1555200.003,false\n"},
+        {"2026-11-20T16:00:00.625000Z", "0,s-0,Succeeded,0.5,one,,,7200.500,false\n"},
     };
     struct training_sweep sweep = sweep_of(SWEEP_SPEC);
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
@@ -66,9 +66,9 @@ Test(sweep_export, seconds_of_trials_that_were_held_back)
     sweep_view_add(&view, stopped);
     sweep_view_complete(&view);
     cr_assert_eq(sweep_export_csv(&view, &out, NULL), 0);
-    cr_expect_not_null(strstr(buffer_text(&out), ",2,39.250,false\n"), "%s", buffer_text(&out));
-    cr_expect_not_null(strstr(buffer_text(&out), ",3,30.000,false\n"), "%s", buffer_text(&out));
-    cr_expect_not_null(strstr(buffer_text(&out), ",4,,false\n"), "its job is gone: %s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), ",2,20,39.250,false\n"), "%s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), ",3,10,30.000,false\n"), "%s", buffer_text(&out));
+    cr_expect_not_null(strstr(buffer_text(&out), ",4,10,,false\n"), "its job is gone: %s", buffer_text(&out));
     trial_line_free(paused);
     trial_line_free(stopped);
     training_sweep_release(&sweep);
@@ -88,6 +88,7 @@ Test(sweep_export, json_with_numbers_as_numbers)
     cr_expect_eq(json_number(json_member(parameters, "coxswain.training.optimizer.learningRate"), 0), 0.5);
     cr_expect_str_eq(json_string(json_member(parameters, "WORDS"), ""), "one");
     cr_expect(json_number_at(first, "objective", 0) == 0.25 && json_number_at(first, "seconds", 0) == 40);
+    cr_expect_eq(json_integer_at(third, "step", 0), 30);
     cr_expect(json_boolean_at(first, "best", false) && !json_boolean_at(third, "best", true));
     cr_expect_eq(json_type(json_member(third, "objective")), JSON_NULL);
     scene_release(&scene);

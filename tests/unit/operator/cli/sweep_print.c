@@ -54,6 +54,14 @@ Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
     cr_expect(strstr(buffer_text(&narrow), "\nbest  s-0: validatio\n"), "%s", buffer_text(&narrow));
 }
 
+Test(sweep_print, nothing_runs_in_an_interrupted_sweep)
+{
+    scene.view.interrupted = true;
+    sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
+    cr_expect(strstr(buffer_text(&out), "s  Random, 2 trials at a time  Interrupted\n"), "%s", buffer_text(&out));
+    cr_expect(strstr(buffer_text(&out), "2/6 done, 1 failed\n"), "%s", buffer_text(&out));
+}
+
 Test(sweep_print, the_best_trial_lacks_a_parameter_that_it_did_not_try)
 {
     struct training_sweep sweep = sweep_of(
@@ -141,7 +149,7 @@ Test(sweep_print, a_pause_and_what_its_value_means)
 
 Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
 {
-    sweep_print_why(&scene.view, false, &out);
+    sweep_print_why(&scene.view, &out);
     expect("s waits for its trials: 1 run, and 2 of 6 are over\n"
            "1 more waits to start; cox why s-3 says for what the first of them waits\n"
            "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
@@ -150,7 +158,8 @@ Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
 Test(sweep_print, why_says_how_an_interrupted_run_goes_on)
 {
     scene.view.again = "cox run /s.yaml";
-    sweep_print_why(&scene.view, true, &out);
+    scene.view.interrupted = true;
+    sweep_print_why(&scene.view, &out);
     expect("s waits for a user to run it again: its run was interrupted, and goes on with: cox run /s.yaml\n"
            "s-1 failed: out of memory; with learningRate 0.125, WORDS two, \"2\"\n");
 }
@@ -164,7 +173,7 @@ Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
     sweep_view_add(&view, line);
     sweep_view_complete(&view);
-    sweep_print_why(&view, false, &out);
+    sweep_print_why(&view, &out);
     expect("s waits for nothing: it has failed: 1 trial has failed\n"
            "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
     trial_line_free(line);

@@ -173,7 +173,7 @@ Test(sweep_view, the_page_knows_which_parameters_are_logarithmic)
     SCOPED_JSON *document = NULL;
     cr_assert_eq(training_sweep_parse(object, &sweep, NULL), 0);
     SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
-    cr_assert_eq(ui_sweep_document(object, &view, false, SWEEP_NOW, &document, NULL), 0);
+    cr_assert_eq(ui_sweep_document(object, &view, SWEEP_NOW, &document, NULL), 0);
     const struct json *scales = json_member(document, "logarithmic");
     for (size_t i = 0; i < 4; i++)
         cr_expect_eq(json_boolean(json_element(scales, i), false), i % 2 == 1);

@@ -350,6 +350,29 @@ Test(why, a_trial_that_waits_for_its_sweep)
                  "digits-1 waits for nothing: its sweep digits stopped it early, after step 20");
 }
 
+static void expect_kept_trial(const char *sweep_text, const char *expected)
+{
+    SCOPED_JSON *job = json_of(TRIAL("'suspend':true", SUSPENDED("Suspended", "")));
+    SCOPED_JSON *sweep = json_of(sweep_text);
+    SCOPED_BUFFER text = BUFFER_INIT(WHY_MAX);
+    struct why_input input = {
+        .job = job, .sweep = sweep, .kept = true, .again = "cox sweep run s.yaml", .now_ms = JOB_NOW};
+    job_mark_interrupted(job, input.again);
+    cr_expect_str_eq(job_state(job), "Suspended");
+    why_print(&input, &text);
+    cr_expect_str_eq(buffer_text(&text), expected);
+}
+
+Test(why, a_suspended_trial_of_a_run_that_has_ended)
+{
+    expect_kept_trial(SWEEP("", "Paused", "{'type':'Complete','status':'True'}"),
+                      "digits-1 waits for nothing: its sweep digits is over, and it had paused after step 20");
+    expect_kept_trial(SWEEP("", "Stopped", ""),
+                      "digits-1 waits for nothing: its sweep digits stopped it early, after step 20");
+    expect_kept_trial(SWEEP("", "Paused", ""), "digits-1 waits for a user to run its sweep digits again: its run was "
+                                               "interrupted, and goes on with: cox sweep run s.yaml");
+}
+
 Test(why, a_suspended_trial_whose_sweep_is_not_known)
 {
     expect_trial("{}", "digits-1 waits for a user to resume it: it is suspended (cox resume digits-1)");
