@@ -146,11 +146,14 @@ static void print_again(const struct why_input *input, struct buffer *out)
 static bool it_was_interrupted(const struct why_input *input, struct buffer *out)
 {
     int64_t step = json_integer_at(input->job, "status.progress.step", -1);
+    int64_t saved = json_integer_at(input->job, "status.progress.lastCheckpointStep", -1);
     if (!job_condition_true(input->job, JOB_INTERRUPTED))
         return false;
     buffer_append_string(out, "waits for a user to run it again: it was interrupted", NULL);
     if (step >= 0)
         buffer_format(out, " after step %" PRId64, step);
+    if (saved >= 0)
+        buffer_format(out, " (its newest checkpoint is of step %" PRId64 ")", saved);
     print_again(input, out);
     return true;
 }
