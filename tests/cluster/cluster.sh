@@ -55,18 +55,33 @@ cluster_prepare() {
         kubectl create namespace "$space" >/dev/null &&
         kubectl label namespace "$space" pod-security.kubernetes.io/enforce=restricted >/dev/null &&
         established crd/trainingjobs.coxswain.dev crd/trainingsweeps.coxswain.dev >/dev/null &&
-        operator_kubeconfig >"$work/operator.kubeconfig"
+        account_kubeconfig coxswain-system coxswain-operator >"$work/operator.kubeconfig"
 }
 
-# The service account's token instead of an administrator's certificate.
-operator_kubeconfig() {
+# account_kubeconfig NAMESPACE NAME: with that service account's token instead of an administrator's certificate
+account_kubeconfig() {
     local token
-    token=$(kubectl -n coxswain-system create token coxswain-operator --duration=4h) || return
+    token=$(kubectl -n "$1" create token "$2" --duration=4h) || return
     sed "/^users:/,/^contexts:/c\\
 users:\\
 - name: admin\\
   user: {token: $token}\\
 contexts:" "$KUBECONFIG"
+}
+
+# free_port HOST: at which nobody answers
+free_port() {
+    local port
+    while :; do
+        port=$((RANDOM % 20000 + 10000))
+        answers "$1" "$port" || break
+    done
+    echo "$port"
+}
+
+# answers HOST PORT
+answers() {
+    (: <>"/dev/tcp/$1/$2") 2>/dev/null
 }
 
 # cluster_operator_start [OPTION…]: starts one more operator; its metrics are at the address in its log.

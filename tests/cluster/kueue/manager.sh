@@ -3,51 +3,19 @@
 #
 # The real Kueue manager beside the control plane of tests/cluster/with: its definitions and webhooks from the pinned module,
 # pointed at a port of this machine, with certificates of the cluster's authority. The API server asks it for the order of its queues
-# (visibility.kueue.x-k8s.io).
+# (visibility.kueue.x-k8s.io). The caller has sourced tests/cluster/cluster.sh.
 
 # shellcheck source=tests/cluster/pki.sh
 . "$root/tests/cluster/pki.sh"
 
 # kueue_here ADDRESS: reads objects as JSON, one after the other, and lets whatever calls a webhook call it there; prints those of Kueue's own API
 kueue_here() {
-    python3 -c '
-import base64, json, sys
-address, authority = sys.argv[1], base64.b64encode(open(sys.argv[2], "rb").read()).decode()
-def here(client):
-    path = client.pop("service")["path"]
-    client.update(url="https://" + address + path, caBundle=authority)
-def is_ours(hook):
-    return all(group == "kueue.x-k8s.io" for rule in hook["rules"] for group in rule["apiGroups"])
-text, items = sys.stdin.read().strip(), []
-while text:
-    item, end = json.JSONDecoder().raw_decode(text)
-    text = text[end:].strip()
-    if item["kind"] == "Service":
-        continue
-    if "webhooks" in item:
-        item["webhooks"] = [hook for hook in item["webhooks"] if is_ours(hook)]
-        for hook in item["webhooks"]:
-            here(hook["clientConfig"])
-    elif item["spec"].get("conversion", {}).get("strategy") == "Webhook":
-        here(item["spec"]["conversion"]["webhook"]["clientConfig"])
-    items.append(item)
-json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)
-' "$1" "$CLUSTER/pki/ca.crt"
+    python3 "$root/tests/cluster/webhooks_here.py" "$1" "$CLUSTER/pki/ca.crt" kueue.x-k8s.io
 }
 
 # kueue_objects FOLDER: the module's objects in it, as JSON
 kueue_objects() {
     kubectl kustomize "$1" | kubectl create --dry-run=client --validate=false -o json -f -
-}
-
-# kueue_port HOST: at which nobody answers
-kueue_port() {
-    local port
-    while :; do
-        port=$((RANDOM % 20000 + 10000))
-        (: <>"/dev/tcp/$1/$port") 2>/dev/null || break
-    done
-    echo "$port"
 }
 
 # kueue_queues_served HOST PORT: the aggregated API of its queues
@@ -77,7 +45,7 @@ kueue_start() {
     local host port queues_port folder=$CLUSTER/pki/kueue
     server=$(sed -n 's#^ *cluster: {server: "\([^"]*\)".*#\1#p' "$KUBECONFIG")
     host=${server#https://} host=${host%:*}
-    port=$(kueue_port "$host") queues_port=$(kueue_port "$host")
+    port=$(free_port "$host") queues_port=$(free_port "$host")
     identity kueue /O=system:masters/CN=kueue
     certificate kueue-webhook /CN=kueue-webhook "subjectAltName=IP:$host"
     mkdir -p "$folder"
@@ -117,9 +85,5 @@ YAML
         "$1" --config "$CLUSTER/kueue.yaml" --kubeconfig "$CLUSTER/kueue.kubeconfig" &
     kueue_objects "$2/config/components/webhook" | kueue_here "$host:$port" | kubectl create -f - >/dev/null || return
     kueue_queues_served "$host" "$queues_port" || return
-    until_true 120 kueue_answers "$host" "$port"
-}
-
-kueue_answers() {
-    (: <>"/dev/tcp/$1/$2") 2>/dev/null
+    until_true 120 answers "$host" "$port"
 }
