@@ -452,7 +452,8 @@ bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## 
 bench-page: all ## the page of cox ui with 10,000 runs and with 10,000 TrainingJobs in a headless Chromium: first list, memory, frames, updates; five minutes
 	@BUILD=$(abspath $(BUILD)) tests/bench/page/run
 
-# BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes.
+# BENCH_SEEDS: more than 20; BENCH_OPTUNA=: without Optuna, which takes minutes; BENCH_KATIB=1: bench-sweeps-cluster beside Katib, built from its
+# Go module, with BENCH_TRIALS trials each.
 .PHONY: bench-sweeps bench-sweeps-digits bench-sweeps-grid bench-sweeps-cluster
 bench-sweeps: $(addprefix $(BUILD)/tests/bench_,tpe early_stopping population) ## TPE's values beside Optuna's (in a venv); what early stopping and populations save
 	@BUILD=$(abspath $(BUILD)) tests/bench/sweeps/run
@@ -717,7 +718,7 @@ lint-shell:
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/cluster/kueue/*.sh tests/chaos/*.sh) \
 		tests/strategies/run tests/strategies/text tests/stragglers/run $(wildcard tests/gpu/check-* tests/gpu/scenarios/*.sh) tests/gpu/build tests/gpu/sanitize tests/programs/check tests/tpu/check tests/page/check $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
-		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) tests/bench/sweeps/run tests/bench/programs/run tests/bench/page/run
+		$(wildcard tests/e2e/*.sh tests/s3/*.sh) tests/s3/check tests/s3/bench tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure) $(addprefix tests/bench/sweeps/,run cluster katib) tests/bench/programs/run tests/bench/page/run
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

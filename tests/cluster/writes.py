@@ -15,7 +15,7 @@ OPERATOR = "system:serviceaccount:coxswain-system:coxswain-operator"
 WRITES = "create", "update", "patch", "delete", "deletecollection"
 
 
-def writes(path, offset):
+def writes(path, offset, user=OPERATOR):
     with open(path, "rb") as log:
         log.seek(offset)
         for line in log:
@@ -24,7 +24,7 @@ def writes(path, offset):
             except ValueError:
                 continue  # not written to its end yet
             what = event.get("objectRef", {})
-            if (event["user"]["username"] == OPERATOR and event["verb"] in WRITES and what.get("resource") != "leases"
+            if (event["user"]["username"] == user and event["verb"] in WRITES and what.get("resource") != "leases"
                     and event.get("responseStatus", {}).get("code", 500) < 400 and "dryRun=" not in event["requestURI"]):
                 yield f"{event['verb']} {'/'.join(filter(None, (what['resource'], what.get('subresource'))))}"
 
