@@ -157,6 +157,8 @@ static struct json *document_of(const struct training_job *job, bool continues)
 {
     struct job_document document = job->document; /* a view: nothing of it is released */
     document.checkpoint.enabled &= continues;
+    if (!document.checkpoint.enabled)
+        document.export_weights = EXPORT_LAST; /* the best ones are beside the checkpoints */
     document.job_name = job->name;
     document.crew = (struct crew_spec){.host_pattern = "localhost", .port = PORT_CREW};
     for (int role = 0; role < ROLE_COUNT; role++)

@@ -85,17 +85,28 @@ void sweep_print_end(const struct training_sweep *sweep, const struct trial_line
     buffer_append_byte(out, '\n', NULL);
 }
 
+static bool used_its_budget(const struct training_sweep *sweep)
+{
+    const char *reason = sweep->status.conditions[SWEEP_COMPLETE].reason;
+    return sweep->has_budget && reason && strcmp(reason, "BudgetUsed") == 0;
+}
+
 /* How the trials of a complete sweep ended. */
 static void print_ends(const struct training_sweep *sweep, struct buffer *out)
 {
     buffer_format(out, "%" PRId64 " of %" PRId64 " trials succeeded", sweep->status.trials.succeeded,
                   sweep->status.trials.total);
+    if (sweep->status.trials.failed > 0)
+        buffer_format(out, ", %" PRId64 " failed", sweep->status.trials.failed);
     if (sweep->status.trials.diverged > 0)
         buffer_format(out, ", %" PRId64 " diverged", sweep->status.trials.diverged);
     if (sweep->status.trials.stopped > 0)
         buffer_format(out, ", %" PRId64 " were stopped early", sweep->status.trials.stopped);
     if (sweep->status.trials.paused > 0)
         buffer_format(out, ", %" PRId64 " stay paused", sweep->status.trials.paused);
+    if (used_its_budget(sweep))
+        buffer_format(out, "; the budget of %g worker-hours is used, so no more trials began",
+                      sweep->budget.worker_hours);
     buffer_append_byte(out, '\n', NULL);
 }
 

@@ -147,6 +147,10 @@ rm -r two three
 cox 0 run saves.yaml --state own && cox 1 run saves.yaml --state own "${wider[@]}" --fresh && misfits "$work/own/volumes/default/runs/saves" '.*; to begin at step 0: --fresh --delete-volumes, or --set .*' &&
     [[ -e own/run.json ]] && cox 0 run saves.yaml --state own "${wider[@]}" --fresh --delete-volumes
 verdict $? "with --fresh they are compared unless --delete-volumes deletes them" "$(said)"
+best=(--set 'spec.coxswain.data.validation={last: 20}' --set spec.coxswain.evaluation.everySteps=3 --set spec.coxswain.checkpoint.keepBest=true
+    --set 'spec.coxswain.export={storage: runs, path: best.safetensors, weights: Best}' --fresh --delete-volumes)
+cox 0 run saves.yaml --state own "${best[@]}" && [[ -s own/volumes/default/runs/best.safetensors ]]
+verdict $? "a job that exports its best weights begins anew, too" "$(said)"
 rm -rf .local
 
 # A sweep, whose jobs are made of a template.

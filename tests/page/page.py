@@ -871,7 +871,7 @@ def why_of_sweeps(page):
     page.find_element(By.ID, "resume").click()
     until(lambda: "mixed waits for nothing: it is complete" in text(page, "#why"))
     words, printed = said()
-    check("when it is over, with the reasons of the trials that failed", words == printed and len(words) == 4 and words[0].endswith("it is complete, and 1 of 4 trials succeeded")
+    check("when it is over, with the reasons of the trials that failed", words == printed and len(words) == 4 and words[0].endswith("it is complete, and 1 of 4 trials succeeded, 3 failed")
           and sum("cannot be shared by 2 heads" in line for line in words) == 1 and sum("learningRate abc" in line for line in words) == 2, (words, printed))
     jobs = {item["metadata"]["name"] for item in api("GET", JOBS)["items"] if item["metadata"]["name"].startswith("mixed-")}
     links = [f"#/job/default/mixed-{number}" if f"mixed-{number}" in jobs else None for number in range(4)]

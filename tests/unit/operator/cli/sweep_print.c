@@ -101,7 +101,7 @@ Test(sweep_print, trials_that_were_stopped_early)
     sweep_print_result(&sweep, &out);
     sweep_print_line(&view, SWEEP_NOW, &out);
     expect("s-0 was stopped early: validationLoss 2 after step 20 with learningRate 0.5, WORDS one\n"
-           "s is complete: 2 of 6 trials succeeded, 3 were stopped early\n"
+           "s is complete: 2 of 6 trials succeeded, 1 failed, 3 were stopped early\n"
            "trials 6/6 done, 0 running, 1 failed, 3 stopped early");
     trial_line_free(line);
     training_sweep_release(&sweep);
@@ -147,6 +147,20 @@ Test(sweep_print, a_pause_and_what_its_value_means)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_print, a_budget_that_is_used_is_told)
+{
+    struct training_sweep sweep =
+        sweep_of("metadata: {name: s}\n"
+                 "spec: {maxTrials: 6, budget: {workerHours: 0.02}, template: {}, parameters: [{path: o.rate, values: "
+                 "[0.5]}]}\n"
+                 "status: {conditions: [{type: Complete, status: 'True', reason: BudgetUsed}], trials: {total: 3, "
+                 "succeeded: 1, failed: 2}}\n");
+    sweep_print_result(&sweep, &out);
+    expect("s is complete: 1 of 3 trials succeeded, 2 failed; the budget of 0.02 worker-hours is used, so no more "
+           "trials began\n");
+    training_sweep_release(&sweep);
+}
+
 Test(sweep_print, why_tells_trials_that_run_from_those_that_wait)
 {
     sweep_print_why(&scene.view, &out);
@@ -175,7 +189,11 @@ Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
     sweep_view_complete(&view);
     sweep_print_why(&view, &out);
     expect("s waits for nothing: it has failed: 1 trial has failed\n"
-           "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
+           "s-0 failed: it ended well, but reports no validationLoss; with learningRate 0.399046, "
+           "WORDS two, \"2\"\n");
+    buffer_clear(&out);
+    sweep_print_table(&view, &out);
+    cr_expect(strstr(buffer_text(&out), "\n0       Failed"), "%s", buffer_text(&out));
     trial_line_free(line);
     training_sweep_release(&sweep);
 }
@@ -194,7 +212,7 @@ Test(sweep_print, the_result)
 {
     struct training_sweep complete = sweep_of(SWEEP_RUNS), failed;
     sweep_print_result(&complete, &out);
-    expect("s is complete: 1 of 6 trials succeeded\n"
+    expect("s is complete: 1 of 6 trials succeeded, 1 failed\n"
            "  best         s-0: validationLoss 0.25\n"
            "               coxswain.training.optimizer.learningRate  0.5\n"
            "               WORDS                                     one\n");

@@ -44,13 +44,15 @@ Test(why, a_run_that_was_interrupted)
     job_mark_interrupted(job, "cox run /d.yaml");
     job_mark_interrupted(over, NULL);
     why_print(&input, &text);
-    cr_expect_str_eq(buffer_text(&text), "digits waits for a user to run it again: it was interrupted after step 5 (its "
-                                         "newest checkpoint is of step 4), and goes on with the same `cox run` command");
+    cr_expect_str_eq(buffer_text(&text),
+                     "digits waits for a user to run it again: it was interrupted after step 5 (its "
+                     "newest checkpoint is of step 4), and goes on with the same `cox run` command");
     input.again = "cox run /d.yaml";
     buffer_clear(&text);
     why_print(&input, &text);
-    cr_expect_str_eq(buffer_text(&text), "digits waits for a user to run it again: it was interrupted after step 5 (its "
-                                         "newest checkpoint is of step 4), and goes on with: cox run /d.yaml");
+    cr_expect_str_eq(buffer_text(&text),
+                     "digits waits for a user to run it again: it was interrupted after step 5 (its "
+                     "newest checkpoint is of step 4), and goes on with: cox run /d.yaml");
     cr_expect_str_eq(json_string_at(job_condition(job, "Interrupted"), "message", ""),
                      "its cox run has ended; to continue: cox run /d.yaml");
     cr_expect_str_eq(job_state(job), "Interrupted");
