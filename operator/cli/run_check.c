@@ -367,6 +367,21 @@ static int check_first_trial(const struct training_sweep *sweep, const struct js
                      sweep->objective.metric);
 }
 
+/* Early stopping goes by what scripts report while they run. */
+static void warn_of_silent_scripts(const struct training_sweep *sweep, struct buffer *warnings)
+{
+    static const char *const sections[] = {"pytorch", "tensorflow", "jax"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        const struct json *section = json_member(sweep->template, sections[i]);
+        if (section && sweep->has_early_stopping && !json_member(section, "progress") &&
+            !json_member(sweep->template, "trainingClass"))
+            buffer_format(warnings,
+                          "earlyStopping: no trial is stopped or paused, because %s has no progress: say there how the "
+                          "operator learns the step and the metric while the script runs (docs/frameworks.md)\n",
+                          sections[i]);
+    }
+}
+
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */
 static int check_sweep(const struct check *check, struct buffer *warnings, struct error *error)
 {
@@ -382,6 +397,7 @@ static int check_sweep(const struct check *check, struct buffer *warnings, struc
         return 0;
     if (run_check_trial(check->manifest, &sweep, 0, &trial, error) < 0 || check_first_trial(&sweep, trial, error) < 0)
         return -1;
+    warn_of_silent_scripts(&sweep, warnings);
     if (check_job(&of_trial, trial, warnings, &cause) == 0)
         return 0;
     if (check_job(check, template, &unused, error) < 0) {

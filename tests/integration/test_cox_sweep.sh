@@ -113,6 +113,23 @@ cox 0 run pauses.yaml --state pauses && printed '^pauses-0 pauses: validationLos
 verdict $? "pauses are told" "$(said)"
 (unset KUBECONFIG && cox 0 get --state pauses && printed '^pauses-0 *Suspended ' && cox 0 why pauses-0 --state pauses && printed '^pauses-0 waits for nothing: its sweep pauses is over, and it had paused after step 5$')
 verdict $? "a trial that stays paused has not been interrupted" "$(said)"
+cat >silent.yaml <<'YAML'
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: silent}
+spec:
+  maxTrials: 1
+  objective: {metric: score, goal: Maximize}
+  earlyStopping: {type: Median, minSteps: 1}
+  parameters: [{env: RATE, values: [a]}]
+  template:
+    image: none
+    pytorch: {}
+    workers: {template: {spec: {containers: [{name: trainer, command: ["true"]}]}}}
+YAML
+cox 1 run silent.yaml --state silent && grep -q '^cox run: warning: earlyStopping: no trial is stopped or paused, because pytorch has no progress: say there' err &&
+    (unset KUBECONFIG && cox 0 sweep get silent --state silent && printed '^0 *Failed ' && cox 0 why silent --state silent && printed '^silent-0 failed: it ended well, but reports no score; with RATE a$')
+verdict $? "a script that reports nothing fails, and there is a warning that it cannot be stopped early" "$(said)"
 manifest weights 'parallelism: 1
   algorithm: {type: Grid}
   budget: {workerHours: 0.00001}
