@@ -102,14 +102,19 @@ int64_t spec_role_count(const struct json *spec, enum role role)
     return section || role == ROLE_WORKER ? json_integer_at(section, "replicas", 1) : 0;
 }
 
-enum framework spec_framework(const struct json *spec)
+const char *framework_section(enum framework framework)
 {
     static const char *const sections[FRAMEWORK_COUNT] = {[FRAMEWORK_COXSWAIN] = "coxswain",
                                                           [FRAMEWORK_TENSORFLOW] = "tensorflow",
                                                           [FRAMEWORK_PYTORCH] = "pytorch",
                                                           [FRAMEWORK_JAX] = "jax"};
+    return sections[framework];
+}
+
+enum framework spec_framework(const struct json *spec)
+{
     for (int framework = 0; framework < FRAMEWORK_COUNT; framework++)
-        if (json_member(spec, sections[framework]))
+        if (json_member(spec, framework_section((enum framework)framework)))
             return (enum framework)framework;
     return FRAMEWORK_COXSWAIN;
 }

@@ -314,6 +314,8 @@ int64_t training_job_pause_step(const struct json *object);
 /* Fails with ERROR_INVALID if the object has another version of the API; the message says what to do. */
 int training_job_check_version(const struct json *object, struct error *error);
 
+/* Returns the name of a framework's section in a spec. */
+const char *framework_section(enum framework framework);
 /* Returns the framework whose section a spec has; FRAMEWORK_COXSWAIN if it has none. */
 enum framework spec_framework(const struct json *spec);
 /* Returns how many pods of a role a spec asks for; the spec need not be valid. */

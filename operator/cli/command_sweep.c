@@ -67,12 +67,11 @@ static int list_sweeps(struct cluster *cluster, const struct command_line *line,
                 line->all_namespaces ? "" : cluster->name_space);
         return 0;
     }
-    for (struct json *sweep = json_first(sweeps); cluster->kept && line->output == OUTPUT_TABLE && sweep;
-         sweep = json_next(sweep))
-        job_mark_interrupted(sweep, cluster->again);
-    if (line->output == OUTPUT_TABLE)
+    if (line->output == OUTPUT_TABLE) {
+        for (struct json *sweep = json_first(sweeps); cluster->kept && sweep; sweep = json_next(sweep))
+            job_mark_interrupted(sweep, cluster->again);
         sweep_print_list(sweeps, line->all_namespaces, clock_now_ms(), &text);
-    else if (objects_print(sweeps, line->output, "trainingsweep", false, &text, error) < 0)
+    } else if (objects_print(sweeps, line->output, "trainingsweep", false, &text, error) < 0)
         return -1;
     fputs(buffer_text(&text), stdout);
     return 0;

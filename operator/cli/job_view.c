@@ -9,6 +9,7 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/contract/status_document.h"
+#include "common/job/training_job.h"
 #include "common/memory.h"
 #include "operator/cli/chief_line.h"
 #include "operator/cli/job_condition.h"
@@ -161,7 +162,7 @@ static void tell_failure_line(struct job_view *view)
 
 static bool is_script(const struct json *job)
 {
-    return json_at(job, "spec.pytorch") || json_at(job, "spec.tensorflow") || json_at(job, "spec.jax");
+    return spec_framework(json_member(job, "spec")) != FRAMEWORK_COXSWAIN;
 }
 
 /* A crew that hangs restarts although no pod has failed, so nothing else says why. */

@@ -370,16 +370,15 @@ static int check_first_trial(const struct training_sweep *sweep, const struct js
 /* Early stopping goes by what scripts report while they run. */
 static void warn_of_silent_scripts(const struct training_sweep *sweep, struct buffer *warnings)
 {
-    static const char *const sections[] = {"pytorch", "tensorflow", "jax"};
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        const struct json *section = json_member(sweep->template, sections[i]);
-        if (section && sweep->has_early_stopping && !json_member(section, "progress") &&
-            !json_member(sweep->template, "trainingClass"))
-            buffer_format(warnings,
-                          "earlyStopping: no trial is stopped or paused, because %s has no progress: say there how the "
-                          "operator learns the step and the metric while the script runs (docs/frameworks.md)\n",
-                          sections[i]);
-    }
+    enum framework framework = spec_framework(sweep->template);
+    const char *section = framework_section(framework);
+    const struct json *progress = json_member(json_member(sweep->template, section), "progress");
+    bool may_report = framework == FRAMEWORK_COXSWAIN || progress || json_member(sweep->template, "trainingClass");
+    if (sweep->has_early_stopping && !may_report)
+        buffer_format(warnings,
+                      "earlyStopping: no trial is stopped or paused, because %s has no progress: say there how the "
+                      "operator learns the step and the metric while the script runs (docs/frameworks.md)\n",
+                      section);
 }
 
 /* A template need not be sound without values, and a trial may fail by its own ones: the sweep is refused if neither can be trained. */

@@ -39,12 +39,6 @@ static void take_times(struct trial_line *line, const struct trial_line *job)
     line->suspended_ms = job->suspended_ms;
 }
 
-static void say_no_objective(const struct training_sweep *sweep, struct trial_line *line)
-{
-    SCOPED_FREE char *message = memory_format("it ended well, but reports no %s", sweep->objective.metric);
-    line->message = arena_copy_string(&line->arena, message);
-}
-
 /* Adds a line for each trial that is over or paused and has none. `jobs`: the line of each trial's job; NULL: it has none. */
 static void add_result_lines(struct sweep_view *view, const struct trial_line *const *lines,
                              const struct trial_line *const *jobs)
@@ -56,27 +50,24 @@ static void add_result_lines(struct sweep_view *view, const struct trial_line *c
             continue;
         struct trial_line *line = trial_line_of_result(view->sweep, i);
         take_times(line, jobs[i]);
-        if (line->failed && jobs[i] && jobs[i]->succeeded)
-            say_no_objective(view->sweep, line);
         view->own[view->own_count++] = line;
         sweep_view_add(view, line);
     }
 }
 
-/* The job of a trial that was stopped early or is paused knows only that it is suspended, and a job that reports no objective succeeds. */
-static bool is_told_by_result(const struct sweep_status *status, const struct trial_line *line)
+/* The job of a trial that was stopped early or is paused knows only that it is suspended. */
+static bool is_held_back(const struct sweep_status *status, int64_t number)
 {
-    if (line->number < 0 || line->number >= status->result_count)
+    if (number < 0 || number >= status->result_count)
         return false;
-    enum trial_state state = status->results[line->number].state;
-    return state == TRIAL_STOPPED || state == TRIAL_PAUSED || (state == TRIAL_FAILED && line->succeeded);
+    return status->results[number].state == TRIAL_STOPPED || status->results[number].state == TRIAL_PAUSED;
 }
 
-static void drop_told_by_result(struct sweep_view *view)
+static void drop_held_back(struct sweep_view *view)
 {
     size_t kept = 0;
     for (size_t i = 0; i < view->count; i++)
-        if (!is_told_by_result(&view->sweep->status, view->trials[i]))
+        if (!is_held_back(&view->sweep->status, view->trials[i]->number))
             view->trials[kept++] = view->trials[i];
     view->count = kept;
 }
@@ -95,7 +86,7 @@ void sweep_view_complete(struct sweep_view *view)
     SCOPED_FREE const struct trial_line **lines = memory_allocate(results + 1, sizeof *lines);
     SCOPED_FREE const struct trial_line **jobs = memory_allocate(results + 1, sizeof *jobs);
     find_lines(view, jobs);
-    drop_told_by_result(view);
+    drop_held_back(view);
     find_lines(view, lines);
     add_result_lines(view, lines, jobs);
     if (view->count > 0)

@@ -25,7 +25,7 @@ struct sweep_view {
 
 void sweep_view_add(struct sweep_view *view, const struct trial_line *line);
 /* Adds the trials that are over and whose jobs are gone, as the sweep's results have them, and sorts all trials. Trials that were stopped
- * early, are paused, or succeeded without an objective are shown as the results have them even if their jobs exist. */
+ * early or are paused are shown as the results have them even if their jobs exist. */
 void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 

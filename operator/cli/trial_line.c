@@ -67,6 +67,12 @@ static void read_values(const struct training_sweep *sweep, const struct json *s
     }
 }
 
+/* A job that reports no objective has succeeded, and its trial has not. */
+static bool has_failed_by_result(const struct training_sweep *sweep, int64_t number)
+{
+    return number >= 0 && number < sweep->status.result_count && sweep->status.results[number].state == TRIAL_FAILED;
+}
+
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job)
 {
     struct trial_line *line = memory_allocate(1, sizeof *line);
@@ -79,10 +85,14 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     line->succeeded = job_condition_true(job, "Succeeded");
     line->diverged = strcmp(json_string_at(failure, "reason", ""), REASON_DIVERGED) == 0;
     line->failed = failure && !line->diverged;
-    line->state =
-        line->diverged ? sweep_trial_state_words[TRIAL_DIVERGED] : arena_copy_string(arena, *state ? state : "Pending");
     line->message = arena_copy_string(arena, json_string_at(failure, "message", ""));
     line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep_final_metric(sweep)) : NULL);
+    if (line->diverged)
+        line->state = sweep_trial_state_words[TRIAL_DIVERGED];
+    else if (line->succeeded && has_failed_by_result(sweep, line->number))
+        line->state = sweep_trial_state_words[TRIAL_FAILED];
+    else
+        line->state = arena_copy_string(arena, *state ? state : "Pending");
     line->step = json_integer_at(job, "status.progress.step", -1);
     line->total_steps = json_integer_at(job, "status.progress.totalSteps", -1);
     line->seconds_left = json_integer_at(job, "status.progress.secondsRemaining", -1);

@@ -128,7 +128,7 @@ spec:
     workers: {template: {spec: {containers: [{name: trainer, command: ["true"]}]}}}
 YAML
 cox 1 run silent.yaml --state silent && grep -q '^cox run: warning: earlyStopping: no trial is stopped or paused, because pytorch has no progress: say there' err &&
-    (unset KUBECONFIG && cox 0 sweep get silent --state silent && printed '^0 *Failed ' && cox 0 why silent --state silent && printed '^silent-0 failed: it ended well, but reports no score; with RATE a$')
+    (unset KUBECONFIG && cox 0 sweep get silent --state silent && printed '^0 *Failed ' && cox 0 why silent --state silent && printed '^silent-0 succeeded, but reports no score; with RATE a$')
 verdict $? "a script that reports nothing fails, and there is a warning that it cannot be stopped early" "$(said)"
 manifest weights 'parallelism: 1
   algorithm: {type: Grid}

@@ -116,18 +116,18 @@ function writeCell(cell, content) {
 }
 
 // name: what a screen reader calls the table.
-// order: {title, down, choose(title)} if a click on a title sorts the lines, which is up to the caller.
+// order: {column, down, choose(column)} if a click on a title sorts the lines, which is up to the caller.
 function writeTable(host, name, titles, lines, empty, order) {
     const head = lines.length === 0 ? empty : titles.join("\n");
     if (host.head !== head) {
         host.head = head;
         host.replaceChildren(lines.length === 0 ? make("p", {class: "empty", text: empty}) : make("div", {class: "scroll", tabindex: 0}, make("table", {"aria-label": name},
-            make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", {scope: "col"}, order && title ? make("button", {text: title, onclick: () => order.choose(title)}) : title)))), make("tbody", {}))));
+            make("thead", {}, make("tr", {}, ...titles.map((title, i) => make("th", {scope: "col"}, order && title ? make("button", {onclick: () => order.choose(i)}) : title)))), make("tbody", {}))));
     }
-    if (order) host.querySelectorAll("th button").forEach((button) => {
-        const title = button.textContent.replace(/ [▴▾]$/, ""), chosen = title === order.title;
+    if (order) host.querySelectorAll("th button").forEach((button, i) => { // only the last title may be empty
+        const chosen = i === order.column;
         button.parentElement.setAttribute("aria-sort", chosen ? order.down ? "descending" : "ascending" : "none");
-        setText(button, title + (chosen ? order.down ? " ▾" : " ▴" : ""));
+        setText(button, titles[i] + (chosen ? order.down ? " ▾" : " ▴" : ""));
     });
     const body = host.querySelector("tbody");
     while (body && body.rows.length > lines.length) body.lastChild.remove();
@@ -753,7 +753,10 @@ function sweepView(place) {
         const picture = JSON.stringify([done.map((trial) => [trial.trial, trial.objective, trial.state, trial.step]), chosen && chosen.trial]);
         if (picture !== drawn) drawPictures(done, chosen);
         drawn = picture;
-        const hasParents = document_.trials.some((trial) => trial.parent !== undefined), shown = trialsShown();
+        const hasParents = document_.trials.some((trial) => trial.parent !== undefined);
+        const columns = [["Trial", (trial) => trial.trial], ["State", (trial) => trial.state], ...document_.parameters.map((title, i) => [title, (trial) => Object.values(trial.parameters)[i]]),
+            [document_.metric, (trial) => trial.objective], ["Time", (trial) => trial.seconds], ...(hasParents ? [["Goes on from", (trial) => trial.parent]] : [])];
+        const shown = trialsShown(order.column === null ? null : columns[order.column][1]);
         const lines = shown.map((trial) => {
             const values = Object.values(trial.parameters).map((value) => value === null ? "" : String(value));
             const cells = [trial.hasJob ? make("a", {href: jobAddress(trial), text: trial.trial}) : make("span", {text: trial.trial}),
@@ -761,38 +764,33 @@ function sweepView(place) {
             if (trial.best) cells.className = "best";
             return cells;
         });
-        writeTable(trials, "Trials", ["Trial", "State", ...document_.parameters, document_.metric, "Time", ...(hasParents ? ["Goes on from"] : []), ""], lines, "No trial has started yet.", order);
+        writeTable(trials, "Trials", [...columns.map(([title]) => title), ""], lines, "No trial has started yet.", order);
         setText(more, [shown.every((trial) => trial.hasJob) ? "" : "Trials without a link have no job: it was deleted, or their values make no valid one.",
-            shown.length === document_.trials.length ? "" : `${order.title ? `The first ${TRIALS_SHOWN}` : `The best and the newest ${TRIALS_SHOWN}`} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`].filter(Boolean).join(" "));
+            shown.length === document_.trials.length ? "" : `${order.column !== null ? `The first ${TRIALS_SHOWN}` : `The best and the newest ${TRIALS_SHOWN}`} of ${document_.trials.length} trials are shown; cox sweep export ${place.name} prints all.`].filter(Boolean).join(" "));
         setText(best, document_.best || "No trial has succeeded yet. Once one has, its values are here as the manifest of a job, for cox run.");
         writeConditions(conditions, document_.conditions);
         setText(manifest, document_.manifest);
     }
 
     // A third click on a title sorts by number again.
-    const order = {title: null, down: false, choose: (title) => {
-        const chosen = order.title === title;
-        order.title = chosen && order.down ? null : title;
+    const order = {column: null, down: false, choose: (column) => {
+        const chosen = order.column === column;
+        order.column = chosen && order.down ? null : column;
         order.down = chosen && !order.down;
         write();
     }};
 
-    function valueIn(title, trial) {
-        const own = {Trial: trial.trial, State: trial.state, [document_.metric]: trial.objective, Time: trial.seconds, "Goes on from": trial.parent};
-        return title in own ? own[title] : Object.values(trial.parameters)[document_.parameters.indexOf(title)];
-    }
-
     // Those without a value come last.
-    function compareTrials(left, right) {
-        const a = valueIn(order.title, left) ?? null, b = valueIn(order.title, right) ?? null;
+    function compareValues(a, b) {
         if (a === null || b === null) return (a === null) - (b === null);
         const difference = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
         return order.down ? -difference : difference;
     }
 
-    function trialsShown() {
+    // valueOf: what they are sorted by; null: their numbers.
+    function trialsShown(valueOf) {
         const all = document_.trials;
-        if (order.title) return [...all].sort(compareTrials).slice(0, TRIALS_SHOWN);
+        if (valueOf) return [...all].sort((left, right) => compareValues(valueOf(left), valueOf(right))).slice(0, TRIALS_SHOWN);
         return all.length > TRIALS_SHOWN ? all.filter((trial) => trial.best || trial.trial >= all.length - TRIALS_SHOWN) : all;
     }
 

@@ -189,8 +189,7 @@ Test(sweep_print, why_names_trials_that_succeeded_without_an_objective)
     sweep_view_complete(&view);
     sweep_print_why(&view, &out);
     expect("s waits for nothing: it has failed: 1 trial has failed\n"
-           "s-0 failed: it ended well, but reports no validationLoss; with learningRate 0.399046, "
-           "WORDS two, \"2\"\n");
+           "s-0 succeeded, but reports no validationLoss; with learningRate 0.5, WORDS one\n");
     buffer_clear(&out);
     sweep_print_table(&view, &out);
     cr_expect(strstr(buffer_text(&out), "\n0       Failed"), "%s", buffer_text(&out));
