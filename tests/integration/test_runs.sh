@@ -54,7 +54,7 @@ cox 0 run sweep.yaml
 verdict $? "and a sweep" "$(said)"
 long_start tiny.yaml
 verdict $? "the record of a run that goes on has its step" "$(cat long.log "$folder/default-long/run.json")"
-cox 0 runs && printed '^NAME  *KIND  *STATE ' '^tiny  *Job  *Succeeded  *30/30  .*[0-9] % .* ago  .*B$' '^rates  *Sweep  *Succeeded  *2/2  .*validationLoss' \
+cox 0 runs && printed '^NAME  *KIND  *STATE ' '^tiny  *Job  *Succeeded  *30/30  .*[0-9] % .* ago  .*B$' '^rates  *Sweep  *Succeeded  *2/2  *loss [0-9.]* .* ago ' \
     '^long  *Job  *Running  *[0-9]*/1000000 .* [0-9.]* [kM]B *$'
 verdict $? "all are listed" "$(said)"
 cox 1 runs delete long --yes && grep -q 'long stays: it is in use' err && [[ -d $folder/default-long ]]
