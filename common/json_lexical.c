@@ -91,7 +91,7 @@ static int scan_unicode_escape(struct scanner *scanner, struct error *error)
         code = code << 4 | (unsigned)digit;
     }
     if (code == 0)
-        return error_set(error, ERROR_INVALID, "the string at offset %zu holds a NUL character (\\u0000)",
+        return error_set(error, ERROR_INVALID, "the string has \\u0000 before offset %zu; strings must not contain NUL",
                          scanner->offset);
     return 0;
 }

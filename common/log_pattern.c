@@ -122,6 +122,17 @@ static int count_work(pcre2_callout_block *block, void *context)
     return *left < 0 ? PCRE2_ERROR_CALLOUT : 0;
 }
 
+static int refuse_search(int code, struct error *error)
+{
+    PCRE2_UCHAR reason[REASON_MAX];
+    if (code == PCRE2_ERROR_CALLOUT || code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
+        code == PCRE2_ERROR_HEAPLIMIT)
+        return error_set(error, ERROR_TOO_LARGE,
+                         "searching the log takes too long; simplify this pattern or those before it");
+    pcre2_get_error_message(code, reason, sizeof reason);
+    return error_set(error, ERROR_INTERNAL, "PCRE2 cannot search the log: %s", (const char *)reason);
+}
+
 int log_pattern_search(struct log_pattern *pattern, const char *line, size_t length, int64_t *work_left,
                        log_pattern_found *found, void *context, struct error *error)
 {
@@ -135,7 +146,7 @@ int log_pattern_search(struct log_pattern *pattern, const char *line, size_t len
         if (count == PCRE2_ERROR_NOMATCH)
             return 0;
         if (count < 0)
-            return error_set(error, ERROR_TOO_LARGE, "takes too much work to search for");
+            return refuse_search(count, error);
         report_groups(pattern, line, found, context);
         size_t end = pcre2_get_ovector_pointer(pattern->match)[1];
         from = end > from ? end : from + 1;

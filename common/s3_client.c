@@ -304,7 +304,9 @@ static int check_range(struct exchange *exchange, long status, size_t length)
         return error_set(&exchange->sink_error, ERROR_CONFLICT, "the object has been replaced while it was read");
     /* A server that does not support ranges sends the whole object, which can only be used if the range begins at 0. */
     if (first != range->offset + exchange->received_before || (int64_t)length > range->length - exchange->received)
-        return error_set(&exchange->sink_error, ERROR_CORRUPT, "the server sent other bytes than those requested");
+        return error_set(
+            &exchange->sink_error, ERROR_CORRUPT,
+            "the server did not send the range of bytes that was requested; it may not support Range requests");
     return 0;
 }
 
@@ -743,7 +745,7 @@ int s3_get(struct s3_client *client, const struct s3_range *range, struct s3_hea
 {
     SCOPED_EXCHANGE exchange = {.client = client, .method = "GET", .key = range->key, .query = "", .range = range};
     if (range->length <= 0)
-        return error_set(error, ERROR_INVALID, "an empty range of %s was requested", range->key);
+        return error_set(error, ERROR_INTERNAL, "bug: an empty range of %s was requested", range->key);
     if (range->etag && *range->etag)
         add_header(&exchange, "If-Match", range->etag);
     if (perform(&exchange, error) < 0)
@@ -818,7 +820,7 @@ static int check_page(const struct s3_list *list, size_t before, const char *pre
                              "the server lists the object \"%.200s\" among those that begin with \"%s\"",
                              list->objects[i].key, prefix);
     if (empty_pages > EMPTY_PAGES_MAX)
-        return error_set(error, ERROR_CORRUPT, "the server sends empty pages of objects without end");
+        return error_set(error, ERROR_CORRUPT, "the server sends one empty page of the listing after another");
     return 0;
 }
 

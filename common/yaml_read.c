@@ -369,7 +369,7 @@ int yaml_parse(const char *text, size_t length, size_t ceiling, struct json **re
                          ceiling);
     struct reader reader = {.error = error, .ceiling = ceiling};
     if (!yaml_parser_initialize(&reader.parser))
-        return error_set(error, ERROR_INTERNAL, "libyaml cannot start");
+        return error_set(error, ERROR_NO_SPACE, "there is no memory to parse YAML");
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
     struct json *documents = json_new_array();
     int result = read_stream(&reader, documents);

@@ -314,7 +314,9 @@ static int sync_until_end(struct sync *sync, const struct options *options, stru
             return -1; /* what this pod has written since is not saved */
         }
         if (final && result == 0 && uploaded.waiting > 0)
-            result = error_set(error, ERROR_UNAVAILABLE, "the folder still changes, so it is not uploaded whole");
+            result = error_set(error, ERROR_UNAVAILABLE,
+                               "files in the folder still changed during the last upload, so some are not uploaded; "
+                               "end the programs that write them before the pod ends");
         if (final)
             left = result < 0 || uploaded.waiting > 0 ? left - 1 : 0;
     }

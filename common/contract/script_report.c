@@ -108,7 +108,8 @@ static void read_metric(const struct json *member, struct status_document *repor
         error_set(flaw(flaws), ERROR_INVALID, "the metric %s is of type %s, not a number", name,
                   json_type_name(json_type(member)));
     else if (report->metric_count == STATUS_METRICS_MAX)
-        error_set(flaw(flaws), ERROR_INVALID, "the metric %s is one more than %d", name, STATUS_METRICS_MAX);
+        error_set(flaw(flaws), ERROR_INVALID, "the report has more than %d metrics; %s is left out", STATUS_METRICS_MAX,
+                  name);
     else {
         struct status_metric *metric = &report->metrics[report->metric_count++];
         memcpy(metric->name, name, length + 1);
@@ -131,7 +132,7 @@ static void read_whole_number(const struct json *object, const char *name, int64
     const struct json *value = json_member(object, name);
     int64_t given = json_integer(value, STATUS_UNKNOWN);
     if (value && given < 0)
-        error_set(flaw(flaws), ERROR_INVALID, "%s is not a whole number from 0 up", name);
+        error_set(flaw(flaws), ERROR_INVALID, "%s is not a whole number of at least 0", name);
     else if (value)
         *number = given;
 }

@@ -219,7 +219,7 @@ static int whole_number_parse(const struct json *value, const char *name, int64_
         return 0;
     int64_t given = json_integer(value, STATUS_UNKNOWN);
     if (given < 0)
-        return wrong_type(value, name, "a whole number from 0 up", error);
+        return wrong_type(value, name, "a whole number of at least 0", error);
     *number = given;
     return 0;
 }

@@ -144,7 +144,7 @@ static const char *what_it_takes(int letter)
 {
     return letter == 'o'   ? "one of "
            : letter == 'm' ? "a time such as 90 or 90s (seconds), 5m, 2h or 1d"
-                           : "a whole number from 0 on";
+                           : "a whole number of at least 0";
 }
 
 static int refuse(const struct command_usage *usage)

@@ -370,7 +370,7 @@ static bool take(const char *title, struct request *request, int option, const c
     else if (option == 'O' && !age_parse(argument, &request->older_than_ms))
         wanted = "--older-than takes a time with its unit, such as 30m, 12h or 10d";
     else if (option == 'k' && !number_parse(argument, &request->keep))
-        wanted = "--keep takes a whole number from 0 on";
+        wanted = "--keep takes a whole number of at least 0";
     if (wanted)
         fprintf(stderr, "%s: \"%s\": %s\n", title, argument, wanted);
     return !wanted;

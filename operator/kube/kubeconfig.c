@@ -329,6 +329,9 @@ int kube_config_load_files(const char *paths, const char *context, struct kube_c
         }
     }
     if (read == 0)
-        return error_set(error, ERROR_NOT_FOUND, "kubeconfig '%s' does not exist", paths);
+        return error_set(error, ERROR_NOT_FOUND,
+                         strchr(paths, ':') ? "none of the kubeconfig files in '%s' exists"
+                                            : "kubeconfig '%s' does not exist",
+                         paths);
     return read_document(merged, context, paths, ret_config, error);
 }

@@ -97,7 +97,9 @@ int challenge_make(struct opening *opening, struct error *error)
 int challenge_check(const struct opening *opening, struct error *error)
 {
     if (!sealed(opening->challenge, CHALLENGE_BYTES, CHALLENGE_MAGIC))
-        return error_set(error, ERROR_CORRUPT, "a challenge fails its check");
+        return error_set(error, ERROR_CORRUPT,
+                         "the received bytes are not the challenge that opens a data connection; they are damaged, or "
+                         "another program uses the port");
     return 0;
 }
 
@@ -195,7 +197,9 @@ void load_head_encode(const struct load_head *head, unsigned char bytes[LOAD_HEA
 int load_head_decode(const unsigned char bytes[LOAD_HEAD_BYTES], struct load_head *ret_head, struct error *error)
 {
     if (!sealed(bytes, LOAD_HEAD_BYTES, LOAD_MAGIC))
-        return error_set(error, ERROR_CORRUPT, "the head of a load fails its check");
+        return error_set(
+            error, ERROR_CORRUPT,
+            "the received bytes are not the header of a load; they are damaged, or another program uses the port");
     *ret_head = (struct load_head){.number = get_u64(bytes + 4), .length = get_u64(bytes + 12)};
     return 0;
 }

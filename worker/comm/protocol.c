@@ -13,7 +13,9 @@ void crew_protocol_put(unsigned char *bytes, uint32_t magic)
 int crew_protocol_check(const unsigned char *bytes, uint32_t magic, struct error *error)
 {
     if (get_u32(bytes) != magic)
-        return error_set(error, ERROR_CORRUPT, "a message is of another kind than was expected");
+        return error_set(error, ERROR_CORRUPT,
+                         "the received bytes are not the message that was expected; they are damaged, or another "
+                         "program uses the port");
     if (get_u32(bytes + 4) == CREW_PROTOCOL)
         return 0;
     return error_set(error, ERROR_UNSUPPORTED,

@@ -52,7 +52,8 @@ static int fill(struct bytes_dataset *dataset, const struct dataset_source *sour
     SCOPED_FREE char *path = NULL;
     const char *text = source->files->text;
     if (!text)
-        return error_set(error, ERROR_INVALID, "%s: format Bytes needs text", dataset_section(source));
+        return error_set(error, ERROR_INVALID, "%s.text is missing; the format Bytes needs it",
+                         dataset_section(source));
     if (dataset_path(source, text, &path, error) < 0 || file_bytes_open(path, &dataset->file, error) < 0)
         return -1;
     if ((json_lines_named(path) && take_texts(&dataset->file, error) < 0) || check(source, &dataset->file, error) < 0)

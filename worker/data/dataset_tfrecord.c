@@ -31,7 +31,8 @@ static void tfrecord_free(struct dataset *base)
 static int add_offset(struct tfrecord_dataset *dataset, size_t offset, struct error *error)
 {
     if (dataset->count == RECORDS_MAX)
-        return error_set(error, ERROR_TOO_LARGE, "more than %lld records", (long long)RECORDS_MAX);
+        return error_set(error, ERROR_TOO_LARGE, "the data set has more than %lld records, the most that are supported",
+                         (long long)RECORDS_MAX);
     if (dataset->count == dataset->capacity) {
         int64_t capacity = dataset->capacity > 0 ? 2 * dataset->capacity : 1024;
         uint64_t *offsets = realloc(dataset->offsets, (size_t)capacity * sizeof *offsets);

@@ -661,7 +661,9 @@ static int make_servers(struct servers_link *link, struct error *error)
             continue;
         server->packed = malloc(packed_bytes(server) + 1);
         if (server->packed == NULL)
-            return error_set(error, ERROR_NO_SPACE, "no memory for the gradients of ps %u", i);
+            return error_set(error, ERROR_NO_SPACE,
+                             "this process lacks memory (%zu bytes) for the gradients that it sends to ps %u",
+                             packed_bytes(server), i);
     }
     return 0;
 }

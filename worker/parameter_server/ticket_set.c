@@ -144,7 +144,7 @@ int ticket_set_from_json(const struct json *json, struct ticket_set *set, struct
     const struct json *above = json_member(json, "above");
     if (last < 0 || json_type(above) != JSON_ARRAY || json_count(above) > TICKET_SET_ABOVE_MAX)
         return error_set(error, ERROR_CORRUPT,
-                         "the manifest's list of applied tickets is wrong: low must be a number from 0 up, above a "
+                         "the manifest's list of applied tickets is wrong: low must be a number of at least 0, above a "
                          "list of at most %d",
                          TICKET_SET_ABOVE_MAX);
     ticket_set_reset(set, last);

@@ -30,7 +30,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         if (strcmp(argv[1], products[i].name) != 0)
             continue;
-        if (products[i].generate(&out, &error) < 0 || fputs(buffer_text(&out), stdout) == EOF) {
+        int result = products[i].generate(&out, &error);
+        if (result == 0 && (fputs(buffer_text(&out), stdout) == EOF || fflush(stdout) == EOF))
+            result = error_set_errno(&error, "cannot write to standard output");
+        if (result < 0) {
             fprintf(stderr, "coxswain-generate: %s\n", error.message);
             return 70;
         }

@@ -137,7 +137,7 @@ static void heed_dropped_fields(struct execution *execution, const struct kube_a
         memory_format("the API server does not keep %s: its definition of TrainingJob is older than "
                       "this operator; apply the one that came with it (deploy/crd)",
                       names);
-    log_warning("the API server dropped a part of a job's status", "job", entry->key, "fields", names, NULL);
+    log_warning(note, "job", entry->key, NULL);
     execution_warn(execution, "StatusFieldDropped", "WriteStatus", note);
 }
 

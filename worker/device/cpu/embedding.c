@@ -20,8 +20,10 @@ void cpu_embedding_forward(const struct cpu_call *call, const struct embedding_f
 {
     for (int64_t i = 0; i < op->b * op->t; i++)
         if (op->tokens[i] < 0 || op->tokens[i] >= op->vocabulary) {
-            error_set(call->error, ERROR_INVALID, "token %d at position %lld is outside 0..%lld", op->tokens[i],
-                      (long long)(i % op->t), (long long)op->vocabulary - 1);
+            error_set(
+                call->error, ERROR_INVALID,
+                "token %d at position %lld is outside 0..%lld; correct the data or enlarge the model's vocabulary",
+                op->tokens[i], (long long)(i % op->t), (long long)op->vocabulary - 1);
             return;
         }
     team_run(call->team, op->b, embed_example, op);

@@ -35,7 +35,7 @@ int cuda_health_check(const struct cuda_health *health, struct error *error)
         health->fault->kind == CUDA_FAULT_TOKEN ? "token" : "target", health->fault->value,
         (long long)health->fault->limit - 1,
         health->fault->kind == CUDA_FAULT_TOKEN
-            ? ""
+            ? "; correct the data or enlarge the model's vocabulary"
             : ": the data has a class or token for which the model has no output; correct the data or the model");
 }
 

@@ -55,7 +55,8 @@ static const struct {
     {"sixteen", "{\"metrics\":{" SIXTEEN "}}", "a=0 b=1 c=2 d=3 e=4 f=5 g=6 h=7 i=8 j=9 k=10 l=11 m=12 n=13 o=14 p=15",
      ""},
     {"seventeen", "{\"metrics\":{" SIXTEEN ",\"q\":16}}",
-     "a=0 b=1 c=2 d=3 e=4 f=5 g=6 h=7 i=8 j=9 k=10 l=11 m=12 n=13 o=14 p=15", "the metric q is one more than 16"},
+     "a=0 b=1 c=2 d=3 e=4 f=5 g=6 h=7 i=8 j=9 k=10 l=11 m=12 n=13 o=14 p=15",
+     "the report has more than 16 metrics; q is left out"},
     {"half a step", "{\"step\":1.5,\"epoch\":-1}", "",
      "2 of its values cannot be used, the first: step is not a whole"},
 };

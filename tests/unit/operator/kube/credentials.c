@@ -262,6 +262,11 @@ Test(credentials, the_first_entry_of_several_files_wins)
     SCOPED_FREE char *missing = memory_format("%s/missing", directory);
     cr_assert_eq(kube_config_load_files(missing, NULL, &config, &error), -1);
     cr_assert_eq(error.kind, ERROR_NOT_FOUND);
+    cr_assert(strstr(error.message, "missing' does not exist"), "%s", error.message);
+    SCOPED_FREE char *both = memory_format("%s/missing:%s/none", directory, directory);
+    cr_assert_eq(kube_config_load_files(both, NULL, &config, &error), -1);
+    cr_assert_eq(error.kind, ERROR_NOT_FOUND);
+    cr_assert(strstr(error.message, "none of the kubeconfig files in '"), "%s", error.message);
 }
 
 Test(credentials, a_pod_finds_its_service_account)

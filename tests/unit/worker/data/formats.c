@@ -1264,7 +1264,7 @@ Test(formats, refusals_of_validation_files_name_data_validation, .init = make_pl
     validation_refused(&spec, &long_context, "data.validation.text holds 9 bytes");
     spec.validation.text = NULL;
     spec.validation.files = path_of("two");
-    validation_refused(&spec, &bytes, "data.validation: format Bytes needs text");
+    validation_refused(&spec, &bytes, "data.validation.text is missing; the format Bytes needs it");
 
     static uint8_t tokens[1024];
     put_file("no.tokens", tokens, put_tokens(tokens, 20240520, 1, 0, 2));
