@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes X.509 certificates (RFC 5280) with keys on the curve P-256, as PEM, and reads when a certificate expires. The operator makes the
- * certificates of jobs that ask for encryption with it; coxswain-standalone makes those of its API server. Uses OpenSSL.
+ * Makes X.509 certificates (RFC 5280) with keys on the curve P-256, as PEM, and reads when a certificate expires. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_CERTIFICATE_H
 #define COXSWAIN_COMMON_CERTIFICATE_H

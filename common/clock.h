@@ -22,7 +22,7 @@ int64_t clock_elapsed_ns(void);
 int64_t clock_monotonic_ms(void);
 
 /* Formats a time as RFC 3339 in UTC: with seconds as metav1.Time ("2026-11-20T14:00:00Z"), with
- * microseconds as metav1.MicroTime. */
+ * microseconds as metav1.MicroTime ("2026-11-20T14:00:00.123000Z"). */
 #define CLOCK_TEXT_MAX 32
 void clock_format_seconds(int64_t ms, char text[CLOCK_TEXT_MAX]);
 void clock_format_microseconds(int64_t ms, char text[CLOCK_TEXT_MAX]);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes CRC-32C (Castagnoli, RFC 3720 appendix B.4), the checksum of checkpoint files and network frames. Uses the SSE 4.2
- * instruction if the processor has it.
+ * Computes the checksum CRC-32C (Castagnoli, RFC 3720 appendix B.4). Uses the SSE 4.2 instruction if the processor has it.
  */
 #ifndef COXSWAIN_COMMON_CRC32C_H
 #define COXSWAIN_COMMON_CRC32C_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes SHA-256 digests and the names that git gives to files (SHA-1 of a header and the bytes) with OpenSSL: `coxswain-storage` verifies
- * its downloads with them, `cox demo` its data.
+ * Computes SHA-256 digests and the names that git gives to files (SHA-1 of a header and the bytes). Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_DIGEST_H
 #define COXSWAIN_COMMON_DIGEST_H

@@ -17,7 +17,7 @@ int directory_make(const char *path, struct error *error);
  * mounts. Silently keeps what cannot be removed. */
 void directory_remove(const char *path);
 
-/* Returns how many bytes a file, or a directory with its contents, takes on the disk. Neither follows symbolic links nor enters other
+/* Returns how many bytes a file, or a directory with its contents, occupies on the disk. Does not follow symbolic links or enter other
  * mounts; what cannot be read counts as 0. */
 int64_t directory_bytes(const char *path);
 

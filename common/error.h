@@ -10,10 +10,11 @@
  *         return error_wrap(error, "restore step %ld", step);
  *
  * `error_set` and `error_wrap` return -1, so that a failure reads as one line.
- * Library code never logs and never exits: only `main`, the reconcile loop and
- * the training loop print messages. A `struct error` is a plain value; it
- * owns nothing and need not be released. A caller that does not care may pass
- * NULL.
+ * Library code returns errors: it neither prints them nor exits because of them. The top layer of
+ * each program reports them: `main`, the commands of cox, the operator's controllers, the worker's
+ * training loop.
+ * A `struct error` is a plain value; it owns nothing and need not be released. A caller that does
+ * not need the cause may pass NULL.
  */
 #ifndef COXSWAIN_COMMON_ERROR_H
 #define COXSWAIN_COMMON_ERROR_H
@@ -49,12 +50,12 @@ enum error_kind {
 #undef X
 };
 
-/* Longest message kept; longer ones are cut with "…" at the outer end. */
+/* Bytes of a message, with its NUL. A longer message loses its end, which becomes "…". */
 #define ERROR_MESSAGE_MAX 1024
 
 struct error {
     enum error_kind kind;
-    int os_error;                    /* errno for ERROR_SYSTEM, else 0 */
+    int os_error;                    /* errno, if a system call failed (error_set_errno); else 0 */
     int http_status;                 /* of the answer that caused it, else 0 */
     char message[ERROR_MESSAGE_MAX]; /* a sentence, no newline, no final full stop */
 };
@@ -67,8 +68,9 @@ struct error {
 /* Fills `error` and returns -1. */
 int error_set(struct error *error, enum error_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ERROR_SYSTEM from the current errno (ENOSPC and EDQUOT become ERROR_NO_SPACE,
- * ENOENT ERROR_NOT_FOUND); appends ": " and errno's text. Returns -1. */
+/* Fills `error` from the current errno, and returns -1. The kind is ERROR_NO_SPACE for ENOSPC and EDQUOT,
+ * ERROR_NOT_FOUND for ENOENT, ERROR_ALREADY_EXISTS for EEXIST, otherwise ERROR_SYSTEM. Appends ": " and
+ * errno's text to the message. */
 int error_set_errno(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "context: " in front of the message, before the error is returned to the caller. Returns -1. */

@@ -30,8 +30,9 @@ int event_loop_run(struct event_loop *loop, struct error *error);
  * that are due. */
 int event_loop_turn(struct event_loop *loop, int timeout_ms, struct error *error);
 void event_loop_stop(struct event_loop *loop);
-/* Sets a callback that runs after every wait, before anything is sent or received. A process that
- * was frozen can so notice first that, for example, its lease has expired. NULL removes it. */
+/* Sets a callback that runs after every wait, before anything is sent or received. With it a process
+ * that was suspended can, for example, notice that its lease has expired before it sends anything.
+ * NULL removes the callback. */
 typedef void event_guard(void *context);
 void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *context);
 

@@ -17,8 +17,9 @@
 /* The first member of the client's struct for a transfer; CURLOPT_PRIVATE points to it. */
 struct event_transfer {
     CURL *easy;
-    void (*deliver)(struct event_transfer *transfer); /* the transfer was noted */
-    void (*finish)(struct event_transfer *transfer, CURLcode result);
+    void (*deliver)(struct event_transfer *transfer); /* called after event_loop_note_transfer */
+    void (*finish)(struct event_transfer *transfer,
+                   CURLcode result);                 /* called once, when libcurl has ended the transfer */
     void (*cancel)(struct event_transfer *transfer); /* the loop is being freed; must free the transfer */
     struct event_transfer *previous, *next;          /* in the loop's list of transfers */
     struct event_transfer *next_noted;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends HTTP requests from an event loop (event_loop.h) and delivers their answers to callbacks; the only wrapper around libcurl. The
- * operator and `cox` use it for the Kubernetes API, for workers' status and for downloads; the embedded control plane uses it for probes.
+ * Sends HTTP requests with libcurl from an event loop (event_loop.h), and delivers their answers to callbacks.
  *
  * A client holds what its requests share: connection pool, TLS trust, client certificate. Requests run side by side, and name resolution
  * does not block the loop. All calls are made on the loop's thread. Each request ends in exactly one call of its `done` callback.

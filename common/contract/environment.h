@@ -94,8 +94,8 @@
 /* File with the milliseconds by which each read of a batch is delayed (worker/data/read_delay.h);
  * for tests. */
 #define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
-/* What a worker's pre-flight check finds without its being so, for tests: "product", "memory" or "copies"
- * (worker/strategy/preflight.h). */
+/* The fault that a worker's pre-flight check pretends to find: "product", "memory" or "copies"
+ * (worker/strategy/preflight.h); for tests. */
 #define ENV_PREFLIGHT_FAULT "COXSWAIN_PREFLIGHT_FAULT"
 /* The next six are switches, 0 or 1; a worker that finds another value in one ends with 64. */
 

@@ -14,7 +14,7 @@ enum exit_class {
     EXIT_CLASS_RETRYABLE,  /* counts against backoffLimit */
     EXIT_CLASS_COLLATERAL, /* follows from another process's end: never counts by itself */
     EXIT_CLASS_DISRUPTION, /* ended on request: never counts against backoffLimit */
-    EXIT_CLASS_IGNORED,    /* the process had a successor already: never counts */
+    EXIT_CLASS_IGNORED,    /* another process had already taken this one's place: never counts */
 };
 
 /*  name, code, class, meaning */
@@ -43,7 +43,8 @@ enum exit_code {
 
 #define REASON_DIVERGED "Diverged" /* the reason of a job that failed with NOT_FINITE; a sweep counts it as diverged */
 
-/* Of coxswain-storage: the server refuses its credentials. It has EXIT_CODE_BAD_DATA, too, for what time does not cure. */
+/* An exit code of coxswain-storage: the server refuses its credentials. Errors that would occur again after a retry end it with
+ * EXIT_CODE_BAD_DATA. */
 #define STORAGE_EXIT_REFUSED 77
 
 /* Returns the meaning from the table, NULL for a code that is not in it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the container of a pod that runs the training, whose exit code, termination message and log count for the job: the container named
- * "trainer", otherwise the first one with the operator's variable COXSWAIN_JOB_UID, otherwise the first. Its position in the pod does not
- * matter, because admission webhooks may insert sidecars before or after it.
+ * Finds the container of a pod that runs the training. The operator reads that container's exit code, termination message and log. It is
+ * the container named "trainer"; if there is none, the first with the operator's variable COXSWAIN_JOB_UID; if there is none, the first.
+ * Its position in the pod does not matter otherwise, because admission webhooks may insert sidecars before or after it.
  */
 #ifndef COXSWAIN_CONTRACT_MAIN_CONTAINER_H
 #define COXSWAIN_CONTRACT_MAIN_CONTAINER_H

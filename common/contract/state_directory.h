@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Locks and clears the state directory of an embedded control plane (coxswain-standalone --state), and names the files in it.
- * coxswain-standalone locks its directory while it runs. A command of cox that starts it locks the directory until it serves: of two
- * commands that start one, the second waits. Commands that only read share one, which runs until the last of them has ended. `cox run`
- * clears the directory for --fresh. Volumes of claims that have no directory of their own are stored there too; they hold the user's data
- * and are deleted only on request. `cox runs` lists and deletes state directories.
+ * coxswain-standalone locks its directory while it runs. A command of cox that starts a control plane locks the directory until that
+ * control plane serves; a second command that starts one waits meanwhile. Commands that only read share a control plane, which runs until
+ * the last of them has ended. `cox run --fresh` clears the directory. Volumes of claims that have no directory of their own are stored
+ * there too; they hold the user's data and are deleted only on request. `cox runs` lists and deletes state directories.
  */
 #ifndef COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
 #define COXSWAIN_COMMON_CONTRACT_STATE_DIRECTORY_H
@@ -46,7 +46,7 @@ enum state_use {
  * started that process, if it can be read. */
 int state_directory_lock(const char *path, enum state_use use, int *ret_lock, struct error *error);
 
-/* What processes do with a directory, by how long that may take. */
+/* What processes do with a directory, and for how long. */
 enum state_holder {
     STATE_FREE,
     STATE_STARTING, /* one starts a control plane or deletes files: a few seconds */

@@ -10,10 +10,12 @@
 
 #include "common/data/image.h"
 
-/* Decodes a file into grey or RGB, turned as its EXIF orientation says. `head_only`: the pixels stay NULL. */
+/* Decodes a file into grey or RGB, turned as its EXIF orientation says. If `head_only`, only reads its size and channels, and the pixels
+ * stay NULL. Release *ret_image with image_release. ERROR_TOO_LARGE above IMAGE_PIXELS_MAX, ERROR_CORRUPT if the file cannot be decoded,
+ * ERROR_NO_SPACE without memory to turn the image. */
 int jpeg_image_read(const uint8_t *bytes, size_t length, bool head_only, struct image *ret_image, struct error *error);
 
-/* Returns the orientation, 1 to 8, that the data of an APP1 marker says; 1 if it says none. */
+/* Returns the EXIF orientation, 1 to 8, from the data of an APP1 marker; 1 (not turned) if the data has none. */
 int jpeg_orientation(const uint8_t *data, size_t length);
 
 #endif

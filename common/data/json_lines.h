@@ -18,14 +18,14 @@
 #include "common/json.h"
 
 #define JSON_LINES_LENGTH_MAX ((size_t)16 << 20) /* bytes of a line */
-#define JSON_LINES_TEXTS_MAX ((size_t)4 << 30)   /* bytes of all texts of a file */
+#define JSON_LINES_TEXTS_MAX ((size_t)4 << 30)   /* a ceiling for the buffer of json_lines_texts, in bytes */
 
 struct json_lines {
     const char *at, *end;
     int64_t line; /* of the object read last, from 1 */
 };
 
-/* Returns whether a file's name says that it is JSON Lines: *.jsonl, *.ndjson, or these with .gz. */
+/* Returns whether a file's name ends in .jsonl, .ndjson, .jsonl.gz or .ndjson.gz. */
 bool json_lines_named(const char *path);
 
 void json_lines_init(struct json_lines *lines, const uint8_t *bytes, size_t length);

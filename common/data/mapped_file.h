@@ -28,8 +28,9 @@ void mapped_file_close(struct mapped_file *file);
 const uint8_t *mapped_file_bytes(const struct mapped_file *file);
 size_t mapped_file_length(const struct mapped_file *file);
 
-/* Fails with ERROR_NOT_FOUND if a part of the file has been missing when it was read. `round` limits how often the file's size is looked up:
- * once for all calls with the same number. mapped_file_round returns a new number. Both functions may be called from any thread. */
+/* Fails with ERROR_NOT_FOUND if the file is shorter than when it was opened, or if a part of it could not be read. Looks up the file's size
+ * only if `round` differs from that of the last call for this file: a caller that checks a file often gets a number from mapped_file_round,
+ * which returns a new one each time, and passes it to all calls that may share one look. May be called from any thread. */
 int mapped_file_check(struct mapped_file *file, uint64_t round, struct error *error);
 uint64_t mapped_file_round(void);
 

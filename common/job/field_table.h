@@ -13,11 +13,18 @@
 #define NAME_MAX_LENGTH 63
 #define TEXT_MAX_LENGTH 1024
 
+/* The member of `struct owner` that stores the value. */
 #define MEMBER(owner, member) .offset = offsetof(struct owner, member), .size = sizeof(((struct owner *)0)->member)
+/* The member that stores a list's number of elements (unsigned), or whether an object is present (bool). */
 #define COMPANION(owner, member) .companion = offsetof(struct owner, member)
+/* The field has no companion. */
 #define LONE .companion = NO_MEMBER
+/* No member stores the value: the field is in the CRD only. */
 #define SCHEMA_ONLY .offset = NO_MEMBER, .companion = NO_MEMBER
+/* Least and greatest value of an integer, number of characters of a string, number of elements of a list. */
 #define RANGE(lowest_value, highest_value) .min = (lowest_value), .max = (highest_value)
+/* Least and greatest value of a decimal, or of the elements of a list of integers; for a list of strings, the second is the greatest
+ * number of characters of an element. */
 #define BETWEEN(lowest_value, highest_value) .lowest = (lowest_value), .highest = (highest_value)
 #define ONLY_FOR(...)                                                                                                  \
     .only_for = (const char *const[])                                                                                  \

@@ -149,7 +149,7 @@ static bool heed_clock(struct controller *controller)
         if (record)
             job = job_record_view(record);
         job_entry_clock_set(entry, by_ms, record ? &job.status : NULL);
-        work_queue_clock_set(controller->queue, entry);
+        work_queue_clock_was_set(controller->queue, entry);
     }
     return true;
 }

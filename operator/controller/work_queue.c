@@ -105,7 +105,7 @@ void work_queue_add_at(struct work_queue *queue, struct job_entry *entry, int64_
     entry->timer = event_timer_start(queue->loop, delay_ms > 0 ? delay_ms : 0, timer_due, entry);
 }
 
-void work_queue_clock_set(struct work_queue *queue, struct job_entry *entry)
+void work_queue_clock_was_set(struct work_queue *queue, struct job_entry *entry)
 {
     if (entry->timer)
         event_timer_cancel(entry->timer);

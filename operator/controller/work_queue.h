@@ -26,9 +26,9 @@ void work_queue_add(struct work_queue *queue, struct job_entry *entry);
 /* Adds the entry at a wall-clock time, unless an earlier time is set. Does nothing for
  * PLAN_NEVER. */
 void work_queue_add_at(struct work_queue *queue, struct job_entry *entry, int64_t at_ms);
-/* Adds the entry now and cancels its later time, because the wall clock was set; its next plan sets
- * a new one. */
-void work_queue_clock_set(struct work_queue *queue, struct job_entry *entry);
+/* Call it for each entry after somebody has set the wall clock. Adds the entry now and cancels its
+ * later time, which its next plan sets anew. */
+void work_queue_clock_was_set(struct work_queue *queue, struct job_entry *entry);
 /* Ends the execution of the entry's plan, after all requests succeeded. */
 void work_queue_done(struct work_queue *queue, struct job_entry *entry);
 /* Ends the execution of the entry's plan, after a request failed. The entry is added again after

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds where a JSON value ends by following its nesting byte by byte. It does not validate the
- * text; the parser, which gets each value whole, does. Inline, because every watched byte passes
- * through it.
+ * text: the parser does that, once it has the whole value. The functions are inline, because they
+ * are called for every byte of a watch.
  */
 #ifndef COXSWAIN_KUBE_JSON_SLICE_H
 #define COXSWAIN_KUBE_JSON_SLICE_H
@@ -61,8 +61,8 @@ static inline bool json_slice_step(struct json_slice *slice, char byte)
     }
 }
 
-/* Returns whether the last byte, which changed the depth from `depth_before`, lies deeper than the parser allows
- * (JSON_DEPTH_MAX of common/json.h). Leaving such bytes out empties the deepest values; the rest stays valid JSON. */
+/* Returns whether the byte passed last lies deeper than the parser allows (JSON_DEPTH_MAX of common/json.h); `depth_before` is the depth
+ * before that byte. A caller that leaves out such bytes empties the deepest values, and the rest stays valid JSON. */
 static inline bool json_slice_is_too_deep(const struct json_slice *slice, unsigned depth_before)
 {
     return depth_before >= JSON_DEPTH_MAX && slice->depth >= JSON_DEPTH_MAX;

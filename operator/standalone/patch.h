@@ -12,17 +12,16 @@
 #define PATCH_OPERATIONS_MAX 10000
 
 /* Applies an array of add, remove, replace, move, copy and test operations. On failure `*target`
- * may be partly changed, so pass a copy. ERROR_INVALID for a malformed patch or a test that fails.
- * */
+ * may be partly changed, so pass a copy. ERROR_INVALID for a malformed patch or a test that fails. */
 int patch_apply_json(struct json **target, const struct json *patch, struct error *error);
 
-/* The key by which the elements of list field `field` merge; NULL when the list is replaced as a
- * whole. */
+/* Returns the key by which a strategic merge patch merges the elements of the field `field`, whose value
+ * in the patch is `list`: "name" for containers. NULL if such lists do not merge by a key. */
 const char *patch_merge_key(const char *field, const struct json *list);
 
-/* Applies a strategic merge patch. Supported directives: $patch (delete, replace, merge),
- * $deleteFromPrimitiveList/…, $setElementOrder/…, $retainKeys. ERROR_INVALID for a malformed patch.
- * */
+/* Applies a strategic merge patch. Supports the directives $patch (delete, replace, merge),
+ * $deleteFromPrimitiveList/…, $setElementOrder/… and $retainKeys. On failure `target` may be partly
+ * changed. ERROR_INVALID for a malformed patch. */
 int patch_apply_strategic(struct json *target, const struct json *patch, struct error *error);
 
 #endif

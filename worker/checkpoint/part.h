@@ -36,8 +36,7 @@ bool checkpoint_part_key_same_save(const struct checkpoint_part_key *a, const st
 int part_failure_format(const struct error *why, char text[PART_FAILURE_MAX]);
 int part_failure_read(const char *text, struct error *error);
 
-/* ---- for ranks other than the chief. One save at a time: while the writer is busy, its rank
- * refuses another. */
+/* ---- for ranks other than the chief. A writer runs one save at a time. */
 
 struct part_writer;
 
@@ -48,11 +47,11 @@ struct bucket;
 struct part_writer *part_writer_new(const char *directory, struct bucket *bucket);
 /* Waits for a running save, then frees. */
 void part_writer_free(struct part_writer *writer);
-/* Whether a save is running; the next would wait for it. */
+/* Returns whether a save is running. A caller that must not wait asks this before part_writer_save. */
 bool part_writer_is_busy(const struct part_writer *writer);
-/* Waits for a running save, copies the tensors, and writes the copy in a thread. The part of the
- * save before stays until the next save, since the chief may be about to collect it; parts of older
- * generations are removed. */
+/* Waits for the last save if it still runs, copies the tensors, and writes the copy in a thread. Keeps the
+ * part of the last save until the next call, since the chief may be about to collect it, and removes parts of
+ * older generations. */
 int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
                      const struct safetensors_tensor *tensors, unsigned count, struct error *error);
 /* Waits for the running save, if any. Returns -1 with the error if the last save failed. */
@@ -83,8 +82,9 @@ struct checkpoint_parts_patience {
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);
-/* Does the same with the shards in a bucket, which stay there. The progress of an upload cannot be seen, so each shard is waited for at
- * most 15 minutes, or wait_ms or hurry_ms if they are set. */
+/* Waits for the shards of ranks [1, ranks) in a bucket and adds them to the manifest's files; they stay where they are. Fails as
+ * checkpoint_parts_collect does. The progress of an upload cannot be seen, so it waits for each shard at most 15 minutes, or wait_ms or
+ * hurry_ms if they are set. */
 int checkpoint_parts_await_shards(struct bucket *bucket, const struct checkpoint_part_key *key, unsigned ranks,
                                   const struct checkpoint_parts_patience *patience, struct manifest *manifest,
                                   struct error *error);

@@ -2,10 +2,10 @@
  *
  * Reads the certificates with which the pods of one job encrypt their connections (spec.coxswain.encryption: TLS).
  *
- * The operator makes the certificates and mounts two files, even.pem and odd.pem, with two successive generations. Each file is a PEM
- * text: a line "from <Unix time>", the certificate, its key. All pods of a job present the same certificate: the newest one whose time
- * has come. They trust both certificates and earlier ones that they have seen, so that training continues while the operator replaces the
- * older file, and while the new file reaches some pods a minute before others. They trust nothing else.
+ * The operator makes the certificates and mounts two files, even.pem and odd.pem: the current certificate and the one before or after it.
+ * Each file is a PEM text: a line "from <Unix time>", the certificate, its key. All pods of a job present the same certificate: the newest
+ * one whose time has come. They trust the certificates of both files and earlier ones that they have read, so that training continues while
+ * the operator replaces the older file, and while the new file reaches some pods a minute before others. They trust no other certificate.
  *
  * There is one set of certificates per process. Functions may be called from any thread.
  */
@@ -29,9 +29,9 @@ struct crew_identity {
 int crew_certificates_open(const char *directory, struct error *error);
 bool crew_certificates_are_set(void);
 
-/* Returns the identity to use now. Reads files that have changed again; if a file is broken or missing, its last contents are used. */
+/* Returns the identity to use now. Reads a file again if it has changed; if it is broken or missing, its last contents are used. */
 void crew_identity_now(struct crew_identity *ret_identity);
-/* Reads files that have changed again, and returns a number that changes whenever the result of crew_identity_now would. */
+/* Reads a file again if it has changed, and returns a number that changes whenever the result of crew_identity_now would. */
 uint64_t crew_identity_number(void);
 void crew_identity_release(struct crew_identity *identity);
 

@@ -12,7 +12,7 @@
 #include "common/error.h"
 
 #define RESOLVE_ADDRESS_MAX 64
-/* A larger hosts file is refused. */
+/* A hosts file that is larger or cannot be read is ignored. */
 #define RESOLVE_FILE_MAX ((size_t)1 << 20)
 
 /* Finds a numeric address of `host`; blocks while the resolver does. A numeric address is returned unchanged. ERROR_UNAVAILABLE if the name has

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the loss of the current parameters on the held-out examples with all ranks of the crew,
- * for the training loop. Every rank calls crew_evaluate at the same step, and every rank gets the
- * same sums. In PeerToPeer the chief alone evaluates.
+ * Computes the loss of the current parameters on the held-out examples, for the training loop. All
+ * ranks of the crew share the work, and all get the same sums. In PeerToPeer, whose ranks need not be
+ * at the same step, the chief evaluates alone.
  *
  * The examples are cut into blocks whose size depends only on the number of examples. The ranks
  * share the blocks, and the blocks' sums are added in the order of the blocks, so that the metrics
@@ -14,8 +14,8 @@
 #include "worker/train/evaluation.h"
 #include "worker/train/trainer.h"
 
-/* Evaluates the present parameters. Every rank calls this at the same step. Fails as strategy_step
- * does. */
+/* Evaluates the current parameters. Every rank must call it at the same step; in PeerToPeer only the
+ * chief calls it. Fails as strategy_step does. */
 int crew_evaluate(struct trainer *trainer, struct loss_sums *ret_sums, struct error *error);
 
 #endif

@@ -9,8 +9,8 @@
 #include "common/contract/exit_code.h"
 #include "common/error.h"
 
-/* Returns the exit code for `error`: that of its kind or, if the kind has none or a less precise
- * one, `otherwise`, the caller's code for what it was doing. */
+/* Returns the exit code for the kind of `error`. `otherwise` is the exit code for what the caller was
+ * doing; it is returned if the kind has no exit code, or if `otherwise` says more precisely what failed. */
 enum exit_code error_exit_code(const struct error *error, enum exit_code otherwise);
 
 #endif

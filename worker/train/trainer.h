@@ -5,8 +5,7 @@
  * parameter_server.h), and releases it. Inference opens parts of one.
  *
  * The struct's members are opened in a fixed order (trainer.c) and closed in reverse order. If a
- * stage of opening fails, the process ends with that stage's exit code, and the trainer must still
- * be released.
+ * stage of opening fails, trainer_open returns the exit code for that stage.
  */
 #ifndef COXSWAIN_TRAIN_TRAINER_H
 #define COXSWAIN_TRAIN_TRAINER_H
@@ -97,7 +96,7 @@ struct trainer {
     unsigned device_count;
     struct device *device; /* the first */
     struct communicator_capabilities
-        communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients are summed on the host */
+        communicators[STRATEGY_DEVICES_MAX]; /* of each device; version 0 of the first: sums are computed on the host */
     struct device_stream *stream;            /* for evaluations */
     struct graph *graph;                     /* of the first device */
     struct trainer_program xla;
@@ -145,11 +144,12 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer);
 /* Returns the address to listen on; NULL: all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 
-/* Writes what the bits of this process depend on (coordination/arithmetic.h): its device's arithmetic, and what belongs to a program's code
- * if the job promises the same bits for it. */
+/* Writes the name of this process's arithmetic (coordination/arithmetic.h): that of its device and, if the job promises the same bits in all
+ * its processes, what the bits of a program's code depend on. */
 void trainer_name_arithmetic(const struct trainer *trainer, char ret_name[ARITHMETIC_MAX]);
 
-/* Implement strategy_calls.learning_rate and .votes; `trainer` is their context. */
+/* Two functions for struct strategy_calls (strategy.h); `trainer`, a struct trainer, is their context. The first returns the learning rate
+ * of a step, the second this rank's votes (STRATEGY_VOTE_…) at the moment. */
 double trainer_learning_rate(void *trainer, int64_t step);
 unsigned trainer_votes(void *trainer);
 

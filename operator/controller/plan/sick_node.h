@@ -10,8 +10,8 @@
  * An outage that ends pods of several jobs within a minute is one failure of the node, counted for the job
  * that noticed it first.
  *
- * The taint stays for a window of the operator that set it. Failures before it count no more, so a taint that somebody removes by
- * hand does not come back by itself.
+ * The taint stays for the length of the window of the operator that set it. Failures before the taint no longer count, so a taint that
+ * somebody removes by hand comes back only after new failures.
  */
 #ifndef COXSWAIN_CONTROLLER_SICK_NODE_H
 #define COXSWAIN_CONTROLLER_SICK_NODE_H

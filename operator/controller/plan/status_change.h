@@ -12,7 +12,7 @@
 enum status_change {
     STATUS_SAME,
     STATUS_PROGRESS, /* nothing but progress */
-    STATUS_COUNTS,   /* numbers of pods, messages, promises that were kept: may wait for a moment */
+    STATUS_COUNTS,   /* numbers of pods, messages, the condition Scheduled: may wait for a moment */
     STATUS_DECISION, /* other writes depend on it, or somebody waits for it: write at once */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Applies bias, accumulation, rectifier and mask to the finished sums of a matrix product. gemm.c
- * and gemm_library.c call it for each block of the result whose sums are finished.
+ * Writes the finished sums of a matrix product into its result c: adds the bias or (`accumulate`) the
+ * old c, then applies the rectifier and the mask. Blocks whose sums need none of this and lie in c
+ * already are not passed to it.
  */
 #ifndef COXSWAIN_DEVICE_CPU_GEMM_FINISH_H
 #define COXSWAIN_DEVICE_CPU_GEMM_FINISH_H

@@ -17,24 +17,27 @@
 extern "C" {
 #endif
 
-/* FUSED_GELU: the GELU's input is written to `gelu_input`, and c is the GELU of the input before
- * rounding. FUSED_GELU_BACKWARD: c is the product times the slope of the GELU at `gelu_input`. */
+/* FUSED_GELU: stores the product plus the bias in `gelu_input`, and its GELU in c; the GELU is computed
+ * before that sum is rounded to its stored type. FUSED_GELU_BACKWARD: stores in c the product times the
+ * derivative of the GELU at `gelu_input`, which it reads. */
 enum fused_gelu { FUSED_NO_GELU, FUSED_GELU, FUSED_GELU_BACKWARD };
 
-/* b and bias may have any alignment; the others must be aligned. */
+/* b and bias may lie at any address. The rows of a, c and gelu_input must be aligned as
+ * fused_row_alignment (fused_plan.h) says for their length. */
 struct fused_product {
     struct cuda_product product; /* rows of b are packed; accumulate is false */
     const void *bias;            /* [n], stored as c is; or NULL */
-    void *gelu_input;            /* [m,n], stored as c is */
+    void *gelu_input;            /* [m,n], stored as c is; not for FUSED_NO_GELU */
     enum fused_gelu gelu;
 };
 
 /* Returns false, with c unchanged, if cuBLASLt is not used (ENV_GPU_LT), does not support the
- * shape or type (no float16, no b larger than CUDA_PATCHES_BYTES), or refuses it. */
+ * shape or type (no float16; b and bias together at most CUDA_PATCHES_BYTES; with a GELU, n must be
+ * a multiple of 8), or refuses it. */
 bool cuda_multiply_fused(const struct cuda_call *call, const struct fused_product *job);
 
 struct fused_plan;
-/* Frees a stream's plans and its cuBLASLt handle; both may be NULL. */
+/* Frees the plans of a stream and its cuBLASLt handle, if it has any. */
 void fused_plans_free(struct cuda_stream *stream);
 
 #ifdef __cplusplus

@@ -119,7 +119,7 @@ Test(work_queue, what_was_set_for_later_is_set_anew_when_the_clock_is)
 {
     entry->executing = false;
     work_queue_add_at(queue, entry, clock_now_ms() + 3600000);
-    work_queue_clock_set(queue, entry);
+    work_queue_clock_was_set(queue, entry);
     cr_assert_null(entry->timer);
     cr_assert_eq(work_queue_depth(queue), 1, "it is looked at");
     work_queue_add_at(queue, entry, clock_now_ms() + 7200000);
