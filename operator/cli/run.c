@@ -161,6 +161,21 @@ static int check_volumes(struct run *run, struct error *error)
                : volume_options_check_data(spec, volumes, count, own, error);
 }
 
+/* A sweep in a job's directory would replace the job's record, by which `cox predict` finds its model; and the other way round. */
+static int check_kind(const struct run *run, struct error *error)
+{
+    SCOPED(run_record_release) struct run_record earlier;
+    bool known = run_record_read(run->state, &earlier, NULL) == 0;
+    if (!known || run->options->fresh || earlier.is_sweep == run->manifest.is_sweep)
+        return 0;
+    const char *kind = run->manifest.is_sweep ? "sweep" : "job", *other = earlier.is_sweep ? "sweep" : "job";
+    SCOPED_FREE char *shown = path_for_people(run->state);
+    return error_set(error, ERROR_CONFLICT,
+                     "%s holds the %s %s, and a %s cannot share it: give the %s another name (--set "
+                     "metadata.name=ANOTHER) or directory (--state DIRECTORY), or replace the %s with --fresh",
+                     shown, other, earlier.name, kind, kind, other);
+}
+
 static struct storage_place place_of(const struct run *run)
 {
     return (struct storage_place){
@@ -257,7 +272,7 @@ static int check_admission(struct run *run, struct error *error)
 static int connect(struct run *run, struct error *error)
 {
     run->begun_ms = clock_now_ms();
-    if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_job(run, error) < 0 ||
+    if (!in_cluster(run) && (check_volumes(run, error) < 0 || check_kind(run, error) < 0 || check_job(run, error) < 0 ||
                              check_admission(run, error) < 0 || plane_start(run, error) < 0))
         return -1;
     struct kube_client_options client = {.user_agent = "cox", .exec_plugins = true};

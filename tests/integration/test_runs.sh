@@ -52,6 +52,13 @@ cox 0 run tiny.yaml && cox 0 run tiny.yaml --set metadata.name=other --set spec.
 verdict $? "two jobs run" "$(said)"
 cox 0 run sweep.yaml
 verdict $? "and a sweep" "$(said)"
+cp "$folder/default-tiny/run.json" tiny.json
+cox 1 run sweep.yaml --set metadata.name=tiny && grep -qx 'cox run: ~/.local/state/coxswain/default-tiny holds the job tiny, and a sweep cannot share it: give the sweep another name (--set metadata.name=ANOTHER) or directory (--state DIRECTORY), or replace the job with --fresh' err &&
+    cmp tiny.json "$folder/default-tiny/run.json" && cox 0 predict tiny &&
+    cox 1 run tiny.yaml --set metadata.name=rates && grep -q 'default-rates holds the sweep rates, and a job cannot share it: give the job another name ' err && cox 0 sweep get rates
+verdict $? "a sweep does not take a job's directory, nor a job a sweep's" "$(said)"
+cox 0 run tiny.yaml --state "$work/kinds/one" && cox 0 run sweep.yaml --state "$work/kinds/one" --fresh && cox 0 runs --state "$work/kinds" && printed '^rates *Sweep *Succeeded'
+verdict $? "unless --fresh replaces it" "$(said)"
 long_start tiny.yaml
 verdict $? "the record of a run that goes on has its step" "$(cat long.log "$folder/default-long/run.json")"
 cox 0 runs && printed '^NAME  *KIND  *STATE ' '^tiny  *Job  *Succeeded  *30/30  .*[0-9] % .* ago  .*B$' '^rates  *Sweep  *Succeeded  *2/2  *loss [0-9.]* .* ago ' \
