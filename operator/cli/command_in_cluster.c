@@ -148,19 +148,24 @@ static int refuse_ended(struct cluster *cluster, const struct command_line *line
 static int control_run(const char *title, const struct command_usage *usage, struct command_line line,
                        const struct run_entry *entry, command_action *action)
 {
-    if (entry->record.state == RUN_RUNNING) {
+    enum run_state state = entry->record.state;
+    if (entry->goes_on) {
         line.state = entry->directory;
         return command_run_in_state(title, &line, action, refuse_ended);
     }
     if (usage->use == COMMAND_DELETES)
-        fprintf(stderr, "%s: the run %s has ended; to delete it with its files: cox runs delete %s\n", title,
-                entry->label, entry->label);
-    else if (entry->record.state == RUN_INTERRUPTED)
-        fprintf(stderr, "%s: the run %s was interrupted; %s%s\n", title, entry->label,
+        fprintf(stderr, "%s: the run %s %s; to delete it with its files: cox runs delete %s\n", title, entry->label,
+                state == RUN_INTERRUPTED ? "was interrupted"
+                : state == RUN_SUSPENDED ? "was suspended, and its cox run has ended"
+                                         : "has ended",
+                entry->label);
+    else if (state == RUN_INTERRUPTED || state == RUN_SUSPENDED)
+        fprintf(stderr, "%s: the run %s was %s; %s%s\n", title, entry->label,
+                state == RUN_SUSPENDED ? "suspended, and its cox run has ended" : "interrupted",
                 entry->record.command ? "to continue: " : "run the same command again to continue",
                 entry->record.command ? entry->record.command : "");
     else
-        fprintf(stderr, "%s: the run %s has ended (%s)\n", title, entry->label, run_state_word(entry->record.state));
+        fprintf(stderr, "%s: the run %s has ended (%s)\n", title, entry->label, run_state_word(state));
     return EXIT_FAILURE;
 }
 

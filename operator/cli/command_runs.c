@@ -26,7 +26,8 @@ static const char usage[] =
     "is named by its job or by its directory.\n"
     "\n"
     "  delete NAME…           deletes the directories of runs, with checkpoints and weights in them\n"
-    "  prune                  deletes those of finished and interrupted runs that --older-than or --keep selects\n"
+    "  prune                  deletes those of finished, interrupted and suspended runs that --older-than or --keep\n"
+    "                         selects\n"
     "  compare NAME NAME      shows the fields in which two manifests differ, and the scores\n"
     "\n"
     "  --state DIR            a folder of state directories, or one (default: ~/.local/state/coxswain)\n"
@@ -267,7 +268,7 @@ static size_t ended_runs(const char *title, const struct run_list *list, const s
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct run_entry *entry = &list->entries[i];
-        if (!entry->trouble && entry->record.state != RUN_RUNNING && has_time(title, entry))
+        if (!entry->trouble && !entry->goes_on && has_time(title, entry))
             entries[count++] = entry;
     }
     qsort(entries, count, sizeof *entries, newest_first);

@@ -40,13 +40,16 @@ static enum await_end has_come(const struct json *job, const void *context)
     bool over = job_is_over(job);
     if (over)
         tell(job, line->names[0]);
-    if (line->kept && !over) {
-        printf("%s: it was interrupted; %s%s\n", line->names[0],
+    bool is_stale = line->kept && strcmp(wanted, "Running") == 0;
+    bool holds = !is_stale && job_condition_true(job, wanted);
+    if (line->kept && !over && !holds) {
+        printf("%s: it was %s; %s%s\n", line->names[0],
+               json_boolean_at(job, "spec.suspend", false) ? "suspended" : "interrupted",
                line->again ? "to continue: " : "run the same command again to continue",
                line->again ? line->again : "");
         return AWAIT_NEVER;
     }
-    if (job_condition_true(job, wanted) && (over || !job_has_news(job)))
+    if (holds && (over || line->kept || !job_has_news(job)))
         return AWAIT_HOLDS;
     return over ? AWAIT_NEVER : AWAIT_GOES_ON;
 }

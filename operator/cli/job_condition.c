@@ -42,7 +42,15 @@ void job_mark_interrupted(struct json *object, const char *again)
     if (job_is_over(object) || job_condition_true(object, "Complete") || is_suspended_trial(object) || !status)
         return;
     struct json *conditions = json_new_array();
+    bool suspended = json_boolean_at(object, "spec.suspend", false);
     struct json *own = json_append(conditions, json_new_object());
+    if (suspended) { /* job_state names the first condition */
+        json_set_string(own, "type", "Suspended");
+        json_set_string(own, "status", "True");
+        json_set_string(own, "reason", "Suspended");
+        json_set_string(own, "message", "a user has suspended it");
+        own = json_append(conditions, json_new_object());
+    }
     json_set_string(own, "type", JOB_INTERRUPTED);
     json_set_string(own, "status", "True");
     json_set_string(own, "reason", "NothingRunsIt");
@@ -50,7 +58,8 @@ void job_mark_interrupted(struct json *object, const char *again)
     json_set_string(own, "message",
                     message ? message : "its cox run has ended; run the same command again to continue");
     for (const struct json *item = json_first(json_member(status, "conditions")); item; item = json_next(item))
-        if (strcmp(json_string_at(item, "type", ""), "Running") != 0)
+        if (strcmp(json_string_at(item, "type", ""), "Running") != 0 &&
+            !(suspended && strcmp(json_string_at(item, "type", ""), "Suspended") == 0))
             json_append(conditions, json_copy(item));
     json_set(status, "conditions", conditions);
     if (trials)

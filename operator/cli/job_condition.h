@@ -23,7 +23,7 @@ const char *job_state(const struct json *job);
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
 /* Changes the copy of a job or sweep that is to be shown, if it is not over but its `cox run` has ended: adds the condition Interrupted,
- * which becomes its state, and sets the number of ready pods, or of running trials, to 0. Leaves trials alone that their sweep has
+ * which becomes its state unless a user has suspended it (Suspended), and sets the number of ready pods, or of running trials, to 0. Leaves trials alone that their sweep has
  * suspended. `again`: the command that continues the run; NULL: unknown. */
 void job_mark_interrupted(struct json *object, const char *again);
 /* Returns whether the job has succeeded, failed or been deleted (NULL). */

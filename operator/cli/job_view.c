@@ -216,6 +216,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
         is_script(job) || strcmp(json_string_at(job, "spec.coxswain.model.loss", ""), "MeanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers.replicas", 1);
     view->restarts = json_integer_at(job, "status.restarts.total", view->restarts);
+    view->suspended = json_boolean_at(job, "spec.suspend", false) && !job_is_over(job);
     if (!view->seen)
         take_first_sight(view, job);
     take_progress(view, json_at(job, "status.progress"));

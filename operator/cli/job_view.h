@@ -52,6 +52,7 @@ struct job_view {
     char state[32], reason[VIEW_TEXT_MAX],
         message[VIEW_MESSAGE_MAX]; /* reason and message of the condition that ended the job */
     bool deleted;                  /* the TrainingJob was deleted */
+    bool suspended;                /* a user has suspended it, and it is not over */
     bool seen, was_over;           /* the job has been read; it was over already when it was first read */
     /* The job continues from an earlier command: what pods did that were created before this time is not shown. 0: it is new. */
     int64_t since_ms;

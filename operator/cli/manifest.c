@@ -14,6 +14,7 @@
 #include "common/memory.h"
 #include "common/nearest_word.h"
 #include "common/yaml.h"
+#include "operator/cli/job_condition.h"
 #include "operator/cli/job_patch.h"
 #include "operator/cli/job_setting.h"
 #include "operator/cli/migration.h"
@@ -285,11 +286,18 @@ struct application {
     struct kube_client *client;
     const char *name_space;
     const bool *interrupted;
+    bool resume; /* as for manifest_apply */
 };
+
+static bool is_suspended(const struct json *object)
+{
+    return json_boolean_at(object, "spec.suspend", false) && !job_is_over(object) &&
+           !job_condition_true(object, "Complete");
+}
 
 /* Changes the existing object to match the document. */
 static int document_patch(const struct application *to, const struct resource_path *path, const struct json *document,
-                          struct error *error)
+                          bool *ret_suspended, struct error *error)
 {
     struct answer found = {.came = false}, patched = {.came = false};
     SCOPED_JSON *patch = NULL;
@@ -299,6 +307,9 @@ static int document_patch(const struct application *to, const struct resource_pa
         return -1;
     bool is_ours = strcmp(path->resource.group, API_GROUP) == 0;
     patch = is_ours ? job_patch(document, found.object) : json_copy(document);
+    *ret_suspended = is_ours && is_suspended(found.object);
+    if (to->resume && *ret_suspended && !json_at(document, "spec.suspend"))
+        json_set_boolean(json_member(patch, "spec"), "suspend", false);
     json_free(found.object);
     options.context = &patched;
     call = kube_client_patch(to->client, path, patch, &options);
@@ -307,7 +318,7 @@ static int document_patch(const struct application *to, const struct resource_pa
     return result;
 }
 
-static int document_apply(const struct application *to, const struct json *document, bool *ret_created,
+static int document_apply(const struct application *to, const struct json *document, struct manifest_result *ret_result,
                           struct error *error)
 {
     char group[128], plural[128];
@@ -317,14 +328,14 @@ static int document_apply(const struct application *to, const struct json *docum
     struct answer created = {.came = false};
     struct kube_call_options options = {.strict = true, .answered = answered, .context = &created};
     struct kube_call *call = kube_client_create(to->client, &path, document, &options);
-    *ret_created = wait_for(call, to->client, &created, to->interrupted, &cause) == 0;
+    ret_result->created = wait_for(call, to->client, &created, to->interrupted, &cause) == 0;
     json_free(created.object);
-    if (*ret_created)
+    if (ret_result->created)
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS) {
         path.name = json_string_at(document, "metadata.name", "");
         cause = (struct error)ERROR_INIT;
-        if (document_patch(to, &path, document, &cause) == 0)
+        if (document_patch(to, &path, document, &ret_result->suspended, &cause) == 0)
             return 0;
         if (strstr(cause.message, IMMUTABLE_REMEDY))
             cause.kind = ERROR_ALREADY_EXISTS;
@@ -335,13 +346,13 @@ static int document_apply(const struct application *to, const struct json *docum
                       json_string_at(document, "metadata.name", ""));
 }
 
-int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
-                   bool *ret_created, struct error *error)
+int manifest_apply(const struct manifest *manifest, struct kube_client *client, bool resume, const bool *interrupted,
+                   struct manifest_result *ret_result, struct error *error)
 {
-    const struct application to = {client, manifest->name_space, interrupted};
+    const struct application to = {client, manifest->name_space, interrupted, resume};
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
-        bool created = false;
-        if (document_apply(&to, item, &created, error) < 0) {
+        struct manifest_result result = {.created = false};
+        if (document_apply(&to, item, &result, error) < 0) {
             if (error)
                 refusal_shorten(error);
             if (item == manifest->job)
@@ -349,7 +360,7 @@ int manifest_apply(const struct manifest *manifest, struct kube_client *client, 
             return -1;
         }
         if (item == manifest->job)
-            *ret_created = created;
+            *ret_result = result;
     }
     return 0;
 }

@@ -37,10 +37,16 @@ int manifest_documents(const char *path, struct json **ret_documents, struct err
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);
 
-/* Creates or patches every document, and runs the client's loop until that is done. ERROR_CANCELLED
- * once `*interrupted` is set, which a callback of the loop may do. ERROR_ALREADY_EXISTS if the job
- * exists and differs in a field that cannot be changed. `*ret_created`: the job was created. */
-int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
-                   bool *ret_created, struct error *error);
+/* What became of the job or sweep. */
+struct manifest_result {
+    bool created;   /* it was not there before */
+    bool suspended; /* it was there, is not over, and a user had suspended it */
+};
+
+/* Creates or patches every document, and runs the client's loop until that is done. `resume`: a job or sweep that a user had suspended goes
+ * on, unless the manifest says whether it is suspended. ERROR_CANCELLED once `*interrupted` is set, which a callback of the loop may do.
+ * ERROR_ALREADY_EXISTS if the job exists and differs in a field that cannot be changed. */
+int manifest_apply(const struct manifest *manifest, struct kube_client *client, bool resume, const bool *interrupted,
+                   struct manifest_result *ret_result, struct error *error);
 
 #endif

@@ -290,17 +290,32 @@ static void tell_checkpoints(const struct run *run, const char *directory, int64
             is_deleted_alone(run, directory) ? "--fresh --delete-volumes, or " : "");
 }
 
+/* On this machine the command that continues a run also resumes it; in a cluster another user may have suspended the job. */
+static void tell_suspended(const struct run *run)
+{
+    const char *name = run->manifest.name, *sweep = run->manifest.is_sweep ? "sweep " : "";
+    bool stays = json_boolean_at(run->manifest.job, "spec.suspend", !run->plane);
+    if (!stays)
+        fprintf(stderr, "cox run: %s was suspended, and is resumed\n", name);
+    else if (run->plane || run->manifest.is_sweep) /* of a job in a cluster the view says so */
+        fprintf(stderr, "cox run: %s is suspended; to resume it: cox %sresume %s\n", name, sweep, name);
+}
+
 static int apply(struct run *run, struct error *error)
 {
     struct storage_place place = place_of(run);
     SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.effective, run->manifest.name_space);
     int64_t step = checkpoints ? earlier_checkpoint(checkpoints) : -1;
     struct error cause = ERROR_INIT;
-    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &run->created, &cause) < 0) {
+    struct manifest_result result = {.created = false};
+    if (manifest_apply(&run->manifest, run->client, run->plane != NULL, &run->interrupted, &result, &cause) < 0) {
         run->refused = cause.http_status >= 400 && cause.http_status < 500;
         *error = cause;
         return -1;
     }
+    run->created = result.created;
+    if (result.suspended)
+        tell_suspended(run);
     if (run->created && step >= 0)
         tell_checkpoints(run, checkpoints, step);
     return 0;
@@ -372,11 +387,14 @@ static int run_follow(struct run *run, struct error *error)
 static void say_resume(const struct run *run)
 {
     SCOPED_FREE char *shown = run->state ? path_for_people(run->state) : NULL;
+    const char *end = run->view.suspended ? "Suspended" : "Interrupted";
     if (run->view.step >= 0)
-        printf("\nInterrupted after step %lld. ", (long long)run->view.step);
+        printf("\n%s after step %lld. ", end, (long long)run->view.step);
     else /* a foreign image that tells of none, too */
-        printf("\nInterrupted; the last step is not known. ");
-    if (run->plane)
+        printf("\n%s; the last step is not known. ", end);
+    if (run->plane && run->view.suspended)
+        printf("The state is kept in %s; to resume it:\n  %s\n", shown, run->options->resume);
+    else if (run->plane)
         printf("The state is kept in %s; to go on:\n  %s\n", shown, run->options->resume);
     else
         printf("The job goes on in the cluster; to see it again:\n  %s\n", run->options->resume);

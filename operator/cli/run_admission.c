@@ -16,14 +16,14 @@ static int check_trial(const struct manifest *manifest, const struct training_sw
 {
     SCOPED_JSON *documents = json_new_array();
     struct json *job;
-    bool created;
+    struct manifest_result result;
     if (run_check_trial(manifest, sweep, trial, &job, error) < 0)
         return -1;
     const struct manifest alone = {.documents = documents,
                                    .job = json_append(documents, job),
                                    .name = manifest->name,
                                    .name_space = manifest->name_space};
-    return manifest_apply(&alone, client, interrupted, &created, error);
+    return manifest_apply(&alone, client, false, interrupted, &result, error);
 }
 
 /* Whether the API server accepts one of the trials that start together. If it accepts none, the error is about the first one. */
@@ -49,11 +49,11 @@ static int apply(const struct manifest *manifest, struct control_plane *plane, s
     SCOPED(kube_config_release) struct kube_config config = {.server = NULL};
     struct kube_client_options options = {.user_agent = "cox"};
     struct kube_client *client;
-    bool created;
+    struct manifest_result applied;
     if (kube_config_load(control_plane_kubeconfig(plane), NULL, &config, error) < 0 ||
         kube_client_new(loop, &config, &options, &client, error) < 0)
         return -1;
-    int result = manifest_apply(manifest, client, interrupted, &created, error);
+    int result = manifest_apply(manifest, client, false, interrupted, &applied, error);
     if (result == 0 && manifest->is_sweep)
         result = check_trials(manifest, client, interrupted, error);
     kube_client_free(client);

@@ -80,6 +80,16 @@ void run_keep_begin(struct run_keep *keep, const char *state, const struct manif
         fprintf(stderr, "cox run: %s; `cox runs delete` may delete volumes that this run uses\n", error.message);
 }
 
+static void take_suspension(struct run_keep *keep, bool suspended, int64_t now_ms)
+{
+    enum run_state state = suspended ? RUN_SUSPENDED : RUN_RUNNING;
+    if (keep->record.state == state)
+        return;
+    keep->record.state = state;
+    keep->record.updated_ms = now_ms;
+    write_record(keep, now_ms);
+}
+
 static void updated(struct run_keep *keep, int64_t now_ms)
 {
     keep->record.updated_ms = now_ms;
@@ -91,6 +101,8 @@ void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t no
 {
     struct run_record *record = &keep->record;
     bool is_first = record->step < 0 && view->step >= 0;
+    if (keep->state && view->seen)
+        take_suspension(keep, view->suspended, now_ms);
     if (!keep->state || (view->step < 0 && record->step >= 0))
         return;
     record->step = view->step;
@@ -108,6 +120,7 @@ void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, i
     struct run_record *record = &keep->record;
     if (!keep->state)
         return;
+    take_suspension(keep, sweep->suspend && !sweep_is_over(sweep), now_ms);
     record->step = sweep_done(sweep);
     record->total_steps = sweep->status.trials.total;
     snprintf(record->metric, sizeof record->metric, "%s", sweep->objective.metric ? sweep->objective.metric : "");
@@ -134,9 +147,10 @@ void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms)
     const struct run_record *earlier = &keep->earlier;
     if (!keep->state)
         return;
-    record->state = state;
+    if (state != RUN_INTERRUPTED || record->state != RUN_SUSPENDED)
+        record->state = state;
     record->updated_ms = now_ms;
-    if (is_same_run(earlier, record) && earlier->state == state && earlier->step == record->step &&
+    if (is_same_run(earlier, record) && earlier->state == record->state && earlier->step == record->step &&
         earlier->updated_ms > 0)
         record->updated_ms = earlier->updated_ms;
     write_record(keep, now_ms);

@@ -28,13 +28,14 @@ struct run_keep_options {
 
 void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
                     const struct run_keep_options *options, int64_t now_ms);
-/* Writes the record every few seconds. */
+/* Write the record every few seconds, and at once when the job or sweep is suspended or resumed. */
 void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t now_ms);
 void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, int64_t now_ms);
 /* Takes over the progress and times of `before`, the record that --fresh has deleted, if the new job reported no step because it found all
  * of them done: `step` is that of the newest checkpoint. */
 void run_keep_take_over(struct run_keep *keep, const struct run_record *before, int64_t step);
-/* If the job was over before this run, which only showed it, the record keeps the time of its end. */
+/* If the job was over before this run, which only showed it, the record keeps the time of its end. A suspended run that is interrupted stays
+ * Suspended. */
 void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms);
 void run_keep_release(struct run_keep *keep);
 

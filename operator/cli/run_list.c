@@ -95,7 +95,9 @@ static void add_run(const struct reading *reading, const char *path)
     enum state_holder holder = state_directory_holder(path);
     entry->in_use = holder != STATE_FREE;
     read_record(reading, entry);
-    if (entry->record.state == RUN_RUNNING && (holder == STATE_FREE || holder == STATE_READING))
+    entry->goes_on = (entry->record.state == RUN_RUNNING || entry->record.state == RUN_SUSPENDED) &&
+                     holder != STATE_FREE && holder != STATE_READING;
+    if (entry->record.state == RUN_RUNNING && !entry->goes_on)
         entry->record.state = RUN_INTERRUPTED;
 }
 

@@ -21,6 +21,7 @@ struct run_entry {
     char *label;     /* by which commands name it: the job's name, or, where several have that, the directory's */
     struct run_record record; /* its state takes into account whether the directory is in use */
     bool in_use;              /* a control plane uses it: that of a running `cox run`, or of a `cox ui` that shows it */
+    bool goes_on;             /* its `cox run` has not ended: it is Running, or Suspended for now */
     char *trouble;            /* why there is no record; NULL: there is one */
     bool is_same;             /* run_list_read_again: the record is the one that was read before */
     /* How run_list_read_again recognises that: the file of the record, and the state in it. */

@@ -57,12 +57,13 @@ static void add_score(const struct run_record *record, struct text_table *table)
     text_table_add(table, buffer_text(&score));
 }
 
-static void add_time(const struct run_record *record, int64_t now_ms, struct text_table *table)
+static void add_time(const struct run_entry *entry, int64_t now_ms, struct text_table *table)
 {
+    const struct run_record *record = &entry->record;
     char age[32], cell[CELL_MAX];
     clock_format_duration(now_ms > record->updated_ms ? now_ms - record->updated_ms : 0, age, sizeof age);
     snprintf(cell, sizeof cell, "%s ago", age);
-    text_table_add(table, record->state != RUN_RUNNING && record->updated_ms > 0 ? cell : "");
+    text_table_add(table, !entry->goes_on && record->updated_ms > 0 ? cell : "");
 }
 
 static void add_bytes(int64_t bytes, struct text_table *table)
@@ -97,7 +98,7 @@ void run_print_table(const struct run_list *list, const int64_t *bytes, bool wid
         add_step(&entry->record, &table);
         add_loss(&entry->record, &table);
         add_score(&entry->record, &table);
-        add_time(&entry->record, now_ms, &table);
+        add_time(entry, now_ms, &table);
         add_bytes(bytes[i], &table);
         if (wide)
             add_directory(entry->directory, &table);

@@ -14,11 +14,13 @@
 
 #define RUN_TEXT_MAX 256
 
-/* RUN_INTERRUPTED: the record says Running but no process uses the directory, because the run was killed. */
+/* RUN_INTERRUPTED: the record says Running but no process uses the directory, because the run was killed. RUN_SUSPENDED: a user has suspended
+ * the job or sweep; its `cox run` may go on or have ended (run_entry.goes_on). */
 #define RUN_STATES(X)                                                                                                  \
     X(UNKNOWN, "Unknown")                                                                                              \
     X(RUNNING, "Running")                                                                                              \
-    X(SUCCEEDED, "Succeeded") X(FAILED, "Failed") X(INTERRUPTED, "Interrupted") X(DELETED, "Deleted")
+    X(SUCCEEDED, "Succeeded")                                                                                          \
+    X(FAILED, "Failed") X(INTERRUPTED, "Interrupted") X(SUSPENDED, "Suspended") X(DELETED, "Deleted")
 
 enum run_state {
 #define X(name, word) RUN_##name,

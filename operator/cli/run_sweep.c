@@ -138,10 +138,11 @@ static void say_next(const struct run_place *place, const struct training_sweep 
 static void say_resume(const struct run_place *place, const struct training_sweep *sweep)
 {
     SCOPED_FREE char *shown = place->state ? path_for_people(place->state) : NULL;
-    printf("\nInterrupted with %" PRId64 " of %" PRId64 " trials done. ", sweep_done(sweep),
-           sweep->status.trials.total);
+    printf("\n%s with %" PRId64 " of %" PRId64 " trials done. ", sweep->suspend ? "Suspended" : "Interrupted",
+           sweep_done(sweep), sweep->status.trials.total);
     if (shown)
-        printf("The state is kept in %s; to go on:\n  %s\n", shown, place->options->resume);
+        printf("The state is kept in %s; to %s:\n  %s\n", shown, sweep->suspend ? "resume it" : "go on",
+               place->options->resume);
     else
         printf("The sweep goes on in the cluster; to see it again:\n  %s\n", place->options->resume);
 }

@@ -142,8 +142,9 @@ static void print_wait(const struct sweep_view *view, struct buffer *out)
         buffer_format(out, "%s waits for nothing: it is complete, and ", sweep->name);
         print_ends(sweep, out);
     } else if (view->interrupted)
-        buffer_format(out, "%s waits for a user to run it again: its run was interrupted%s%s\n", sweep->name,
-                      view->again ? ", and goes on with: " : "", view->again ? view->again : "");
+        buffer_format(out, "%s waits for a user to run it again: its run was %s%s%s\n", sweep->name,
+                      sweep->suspend ? "suspended" : "interrupted", view->again ? ", and goes on with: " : "",
+                      view->again ? view->again : "");
     else if (sweep->suspend)
         buffer_format(out, "%s waits for a user to resume it: it is suspended (cox sweep resume %s)\n", sweep->name,
                       sweep->name);
@@ -244,7 +245,9 @@ void sweep_print_block(const struct sweep_view *view, int64_t now_ms, unsigned w
     SCOPED_BUFFER lines = BUFFER_INIT(VIEW_PRINT_MAX);
     buffer_format(&lines, "%s  %s, %" PRId64 " trial%s at a time  %s\n", sweep->name,
                   sweep_algorithm_words[sweep->algorithm.type], sweep->parallelism, sweep->parallelism == 1 ? "" : "s",
-                  view->interrupted ? JOB_INTERRUPTED : sweep_state(sweep));
+                  !view->interrupted ? sweep_state(sweep)
+                  : sweep->suspend   ? sweep_condition_words[SWEEP_SUSPENDED]
+                                     : JOB_INTERRUPTED);
     print_bar(view, now_ms, width, &lines);
     print_best(view, &lines);
     print_trials(view, &lines);

@@ -168,12 +168,15 @@ static void describe_unsaved(const char *directory, struct buffer *out)
     const struct run_record *record = &list.entries[0].record;
     SCOPED_FREE char *step =
         record->step < 0 ? memory_copy_string("") : memory_format(" at step %lld", (long long)record->step);
-    if (record->state == RUN_RUNNING)
+    if (list.entries[0].goes_on)
         buffer_format(out, "%s is%s and has saved none yet; checkpoint.everySteps and everySeconds say when it does",
                       record->name, *step ? step : " running");
-    else if (record->state == RUN_FAILED || record->state == RUN_INTERRUPTED)
+    else if (record->state == RUN_FAILED || record->state == RUN_INTERRUPTED || record->state == RUN_SUSPENDED)
         buffer_format(out, "%s %s%s before it saved one; run it again", record->name,
-                      record->state == RUN_FAILED ? "failed" : "was interrupted", step);
+                      record->state == RUN_FAILED      ? "failed"
+                      : record->state == RUN_SUSPENDED ? "was suspended"
+                                                       : "was interrupted",
+                      step);
 }
 
 /* Prints the cause that the worker gives; instead of its question about a checkpoint that is missing what the run's record says. */

@@ -149,7 +149,8 @@ static bool it_was_interrupted(const struct why_input *input, struct buffer *out
     int64_t saved = json_integer_at(input->job, "status.progress.lastCheckpointStep", -1);
     if (!job_condition_true(input->job, JOB_INTERRUPTED))
         return false;
-    buffer_append_string(out, "waits for a user to run it again: it was interrupted", NULL);
+    buffer_format(out, "waits for a user to run it again: it was %s",
+                  json_boolean_at(input->job, "spec.suspend", false) ? "suspended" : "interrupted");
     if (step >= 0)
         buffer_format(out, " after step %" PRId64, step);
     if (saved >= 0)

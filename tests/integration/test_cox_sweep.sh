@@ -163,14 +163,16 @@ cox 1 sweep best none && grep -q '"none" not found' err && cox 1 sweep stop none
 verdict $? "a sweep that does not exist is exit code 1" "$(said)"
 
 kill -TERM "$runner"
-ended_with 130 && grep -q '^Interrupted with [12] of 4 trials done\. The state is kept in' ran
+ended_with 130 && grep -q '^Suspended with [12] of 4 trials done\. The state is kept in .*; to resume it:$' ran
 verdict $? "an interrupted run says how far it came" "$(cat ran)"
-(unset KUBECONFIG && cox 0 sweep get --state state && printed '^grid *Interrupted *4 *0 ' && cox 0 sweep get grid --state state && ! printed ' Running ' &&
-    cox 0 sweep top grid --state state && printed '^grid  Grid, 2 trials at a time  Interrupted$' ' [12]/4 done' && ! printed ' left' && ! printed ' Running ')
+(unset KUBECONFIG && cox 0 sweep get --state state && printed '^grid *Suspended *4 *0 ' && cox 0 runs --state state && printed '^grid *Sweep *Suspended *[12]/4 ' && cox 0 sweep get grid --state state && ! printed ' Running ' &&
+    cox 0 sweep top grid --state state && printed '^grid  Grid, 2 trials at a time  Suspended$' ' [12]/4 done' && ! printed ' left' && ! printed ' Running ')
 verdict $? "and nothing says that it still runs" "$(said)"
 run_sweep grid.yaml
-until_true 60 is_stopped && cox 0 sweep resume grid && printed '^grid goes on$'
-verdict $? "run again, it is still stopped, and resume lets it go on" "$(said; cat ran)"
+until_true 60 grep -qx 'cox run: grid was suspended, and is resumed' ran && cox 0 runs --state state && printed '^grid *Sweep *Running '
+verdict $? "run again, it is resumed" "$(said; cat ran)"
+cox 0 sweep stop grid && until_true 60 is_stopped && cox 0 runs --state state && printed '^grid *Sweep *Suspended ' && cox 0 sweep resume grid && printed '^grid goes on$'
+verdict $? "and resume lets it go on, too" "$(said; cat ran)"
 rm delay
 ended_with 0 && grep -q '^grid is complete: 4 of 4 trials succeeded$' ran &&
     grep -q '^  best  *grid-[0-3]: validationLoss [0-9.e-]*$' ran && grep -q '^ *coxswain.training.batchSize  *3[01]$' ran

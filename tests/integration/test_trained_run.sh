@@ -162,7 +162,7 @@ long_start points.yaml --volume points=data && until_true 30 running && cox 1 pr
 verdict $? "and one that goes on" "$(said; cat long.log)"
 until_true 20 shown_by_name
 verdict $? "also by its name alone" "$(said)"
-cox 0 suspend long && printed '^long is being suspended' && cox 0 wait long --for Suspended --timeout 60 && cox 0 why long && printed '(cox resume long)' &&
+cox 0 suspend long && printed '^long is being suspended' && cox 0 wait long --for Suspended --timeout 60 && cox 0 runs && printed '^long  *Job  *Suspended  *[0-9]*/1000000  *[0-9.]*  *[0-9.]* %  *[0-9.]* [kMKG]*B$' && cox 0 why long && printed '(cox resume long)' &&
     cox 0 resume long && cox 0 wait long --for Running --timeout 60 && cox 1 scale long --workers 2 && cox 1 suspend long points && grep -q 'points has ended' err && cox 0 resume long
 verdict $? "which suspend, wait, resume and scale take, too" "$(said; cat long.log)"
 until_true 60 running
@@ -190,6 +190,28 @@ kill "$runner" && wait "$runner"
 runner=
 long_start points.yaml --volume points=data && until_true 60 running && cox 0 delete long --timeout 60 && printed '^long is ' && { wait "$runner" || true; } && runner= && grep -q '^long was deleted' long.log
 verdict $? "a run that goes on is deleted by its name" "$(said; cat long.log)"
+
+# ---- one that is suspended
+rm -r "$folder/default-long"
+suspended() {
+    cox 0 runs && printed '^long  *Job  *Suspended  *[0-9]*/1000000 .* ago ' && cox 0 get long && printed '^long  *Suspended  *0 ' &&
+        cox 0 why long && printed "^long waits for a user to run it again: it was suspended.*, and goes on with: $again\$" &&
+        cox 0 wait long --for Suspended && cox 1 wait long && printed "^long: it was suspended; to continue: $again\$" &&
+        cox 1 resume long && grep -qx "cox resume: the run long was suspended, and its cox run has ended; to continue: $again" err &&
+        cox 1 delete long && grep -qx 'cox delete: the run long was suspended, and its cox run has ended; to delete it with its files: cox runs delete long' err
+}
+long_start points.yaml --volume points=data && cox 0 suspend long && cox 0 wait long --for Suspended --timeout 60 && kill -INT "$runner" && { wait "$runner"; [[ $? == 130 ]]; } &&
+    runner= && grep -q '^Suspended after step [0-9]*\. The state is kept in .*; to resume it:$' long.log && suspended
+verdict $? "a run that is suspended and then interrupted is told as suspended" "$(said; cat long.log)"
+long_start points.yaml --volume points=data && grep -qx 'cox run: long was suspended, and is resumed' long.log && cox 0 runs && printed '^long  *Job  *Running '
+verdict $? "and the command that was printed resumes it" "$(said; cat long.log)"
+cox 0 suspend long && cox 0 wait long --for Suspended --timeout 60 && cox 0 runs && printed '^long  *Job  *Suspended ' && long_kill && until_true 30 suspended
+verdict $? "as does one whose cox was killed" "$(said; cat long.log)"
+"$bin/cox" run points.yaml --volume points=data --set metadata.name=long --set spec.coxswain.training.steps=1000000 --set spec.suspend=true >held.log 2>&1 &
+runner=$!
+until_true 30 grep -qx 'cox run: long is suspended; to resume it: cox resume long' held.log && cox 0 resume long && cox 0 wait long --for Running --timeout 60
+verdict $? "unless the manifest suspends it, which is told" "$(said; cat held.log)"
+long_kill
 
 # ---- a sweep and its trials
 {

@@ -30,6 +30,7 @@ struct row {
     char *label;
     uint64_t version;
     enum run_state state;
+    bool goes_on;
     int64_t bytes, bytes_in_text;    /* on the disk; -1: not known yet */
     int64_t updated_ms, measured_ms; /* when the run had last changed when it was measured, and when that was */
     const struct run_entry *entry;
@@ -114,35 +115,31 @@ static struct json *row_json(const char *run, const struct row *row)
     }
     ui_set_score(object, record);
     set_time(object, "created", record->started_ms);
-    set_time(object, "finished", row->state == RUN_RUNNING ? 0 : record->updated_ms);
+    set_time(object, "finished", row->goes_on ? 0 : record->updated_ms);
     set_bytes(object, row->bytes);
     return object;
 }
 
-/* A control plane that was started here does not mean that the run goes on. */
-static enum run_state state_of(const struct run_rows *rows, const struct run_entry *entry)
+static bool is_up_to_date(const struct row *row, enum run_state state, bool goes_on)
 {
-    bool goes_on = !rows->is_shown(rows->context, entry->directory);
-    return entry->record.state == RUN_RUNNING && !goes_on ? RUN_INTERRUPTED : entry->record.state;
-}
-
-static bool is_up_to_date(const struct row *row, enum run_state state)
-{
-    return row->text && row->entry->is_same && row->state == state && row->bytes == row->bytes_in_text &&
-           strcmp(row->label, row->entry->label) == 0;
+    return row->text && row->entry->is_same && row->state == state && row->goes_on == goes_on &&
+           row->bytes == row->bytes_in_text && strcmp(row->label, row->entry->label) == 0;
 }
 
 /* Writes the row anew if anything in it has changed. */
 static void write_row(struct run_rows *rows, const char *run, struct row *row)
 {
     const struct run_record *record = &row->entry->record;
-    enum run_state state = state_of(rows, row->entry);
+    /* A control plane that was started here does not mean that the run goes on. */
+    bool goes_on = row->entry->goes_on && !rows->is_shown(rows->context, row->entry->directory);
+    enum run_state state = record->state == RUN_RUNNING && !goes_on ? RUN_INTERRUPTED : record->state;
     SCOPED_BUFFER text = BUFFER_INIT(ROW_MAX);
-    if (is_up_to_date(row, state))
+    if (is_up_to_date(row, state, goes_on))
         return;
     free(row->label);
     row->label = memory_copy_string(row->entry->label);
     row->state = state;
+    row->goes_on = goes_on;
     row->bytes_in_text = row->bytes;
     SCOPED_JSON *object = row_json(run, row);
     SCOPED_FREE char *key = memory_format("%s/%s/%s", kind_of(record), record->name_space, record->name);

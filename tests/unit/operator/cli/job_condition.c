@@ -28,3 +28,12 @@ Test(job_condition, a_spec_that_was_changed_since_is_news)
     cr_expect_not(has_news("{'metadata':{'generation':1},'status':{}}"));
     cr_expect_not(job_has_news(NULL));
 }
+
+Test(job_condition, a_job_that_a_user_has_suspended_stays_suspended_when_its_run_ends)
+{
+    SCOPED_JSON *job = json_of("{'spec':{'suspend':true},'status':{'conditions':[{'type':'Running','status':'True'},"
+                               "{'type':'Suspended','status':'False','reason':'Suspending'}]}}");
+    job_mark_interrupted(job, NULL);
+    cr_expect_str_eq(job_state(job), "Suspended");
+    cr_expect(job_condition_true(job, JOB_INTERRUPTED) && !job_condition_true(job, "Running"));
+}

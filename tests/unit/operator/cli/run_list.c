@@ -120,3 +120,24 @@ Test(run_list, a_record_that_becomes_damaged_is_told)
     cr_assert_not_null(list.entries[0].trouble);
     cr_expect(strstr(list.entries[0].trouble, "is damaged") != NULL, "%s", list.entries[0].trouble);
 }
+
+Test(run_list, a_suspended_run_stays_suspended_and_goes_on_only_while_its_command_does)
+{
+    SCOPED(run_list_release) struct run_list list = {.count = 0};
+    SCOPED(run_record_release) struct run_record record;
+    put_run("a", "a", 1);
+    SCOPED_FREE char *path = memory_format("%s/coxswain/a", home);
+    cr_assert_eq(run_record_read(path, &record, NULL), 0);
+    record.state = RUN_SUSPENDED;
+    cr_assert_eq(run_record_write(path, &record, NULL), 0);
+    cr_assert_eq(run_list_read_again(&list, NULL), 0);
+    cr_expect_eq(find(&list, "a")->record.state, RUN_SUSPENDED);
+    cr_expect_not(find(&list, "a")->goes_on);
+    int lock = -1;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(state_directory_lock(path, STATE_TO_RUN, &lock, &error), 0, "%s", error.message);
+    cr_assert_eq(run_list_read_again(&list, NULL), 0);
+    cr_expect_eq(find(&list, "a")->record.state, RUN_SUSPENDED);
+    cr_expect(find(&list, "a")->goes_on);
+    close(lock);
+}

@@ -43,19 +43,23 @@ Test(run_print, sizes)
 Test(run_print, the_table_has_a_line_for_each_run_with_a_record)
 {
     struct run_entry entries[] = {entry_of("one", RUN_RUNNING), entry_of("two", RUN_SUCCEEDED),
-                                  entry_of("bad", RUN_UNKNOWN)};
-    int64_t bytes[] = {10, 2000, 0};
+                                  entry_of("bad", RUN_UNKNOWN), entry_of("three", RUN_SUSPENDED),
+                                  entry_of("four", RUN_SUSPENDED)};
+    int64_t bytes[] = {10, 2000, 0, 30, 40};
+    entries[0].goes_on = entries[3].goes_on = true;
     entries[0].record.step = 5;
     entries[1].record.step = entries[1].record.total_steps = 9;
     entries[1].record.loss = 0.5;
     entries[2].trouble = (char *)"it is damaged";
-    struct run_list list = {entries, 3};
+    struct run_list list = {entries, 5};
     SCOPED_BUFFER out = BUFFER_INIT(4096);
     run_print_table(&list, bytes, true, 1060000, &out);
     cr_expect_str_eq(buffer_text(&out),
-                     "NAME   KIND   STATE       STEP   LOSS     HELD OUT   ENDED     DISK     DIRECTORY\n"
-                     "one    Job    Running     5                                    10 B     /state/x\n"
-                     "two    Job    Succeeded   9/9    0.5000              60s ago   2.0 KB   /state/x\n");
+                     "NAME    KIND   STATE       STEP   LOSS     HELD OUT   ENDED     DISK     DIRECTORY\n"
+                     "one     Job    Running     5                                    10 B     /state/x\n"
+                     "two     Job    Succeeded   9/9    0.5000              60s ago   2.0 KB   /state/x\n"
+                     "three   Job    Suspended                                        30 B     /state/x\n"
+                     "four    Job    Suspended                              60s ago   40 B     /state/x\n");
 }
 
 Test(run_print, each_element_for_programs_has_a_name_and_a_state)
