@@ -21,6 +21,12 @@ static double seconds_of(const struct trial_line *line)
     return taken_ms > 0 ? (double)taken_ms / 1000 : -1;
 }
 
+/* Of a trial that is not over the step of its value, if it has one. */
+static int64_t step_of(const struct trial_line *line)
+{
+    return line->reported ? line->reported_step : line->step;
+}
+
 /* ---------------------------------------------------------------- CSV */
 
 static int put_head(const struct training_sweep *sweep, struct buffer *out, struct error *error)
@@ -56,8 +62,9 @@ static int put_line(const struct sweep_view *view, const struct trial_line *line
     for (unsigned i = 0; i < line->value_count; i++)
         if (csv_append_cell(out, line->values[i] ? line->values[i] : "", ",", error) < 0)
             return -1;
-    if (csv_append_cell(out, line->objective ? line->objective : "", ",", error) < 0 ||
-        put_count(line->step, ",", out, error) < 0 || csv_append_cell(out, seconds, ",", error) < 0)
+    const char *value = trial_line_value(line);
+    if (csv_append_cell(out, value ? value : "", ",", error) < 0 || put_count(step_of(line), ",", out, error) < 0 ||
+        csv_append_cell(out, seconds, ",", error) < 0)
         return -1;
     const char *is_best = sweep_view_is_best(view, line) ? "true" : "false";
     if (!sweep_has_parents(view->sweep))
@@ -97,8 +104,9 @@ static struct json *trial_of(const struct sweep_view *view, const struct trial_l
         const struct sweep_parameter *parameter = &view->sweep->parameters[i];
         json_set(parameters, sweep_parameter_name(parameter), value_of(parameter, line->values[i]));
     }
-    json_set(trial, "objective", line->objective ? json_new_number(strtod(line->objective, NULL)) : json_new_null());
-    json_set(trial, "step", line->step >= 0 ? json_new_integer(line->step) : json_new_null());
+    const char *objective = trial_line_value(line);
+    json_set(trial, "objective", objective ? json_new_number(strtod(objective, NULL)) : json_new_null());
+    json_set(trial, "step", step_of(line) >= 0 ? json_new_integer(step_of(line)) : json_new_null());
     json_set(trial, "seconds", seconds >= 0 ? json_new_number(seconds) : json_new_null());
     json_set_boolean(trial, "best", sweep_view_is_best(view, line));
     int64_t parent = sweep_view_parent(view, line);

@@ -27,6 +27,7 @@ struct sweep_follow {
     int64_t over_ms;                      /* when the sweep was first seen to be over; 0: it is not */
     char *obstacle;                       /* why trials cannot be created, as told; NULL: nothing was told */
     bool told[SWEEP_TRIALS_MAX];          /* trials that were printed as stopped early, or as failed without a job */
+    int64_t pauses;                       /* how many were printed */
     int64_t told_pause[SWEEP_TRIALS_MAX]; /* the step of the pause that was printed; 0: none was */
     struct buffer events;                 /* whole lines that are still to be printed */
 };
@@ -63,6 +64,7 @@ static void take_results(struct sweep_follow *follow)
         struct trial_line *line = trial_line_of_result(&follow->sweep, i);
         if (!line->failed || *line->message)
             sweep_print_end(&follow->sweep, line, &follow->events);
+        follow->pauses += line->paused;
         if (line->paused)
             follow->told_pause[i] = line->step;
         else
@@ -273,7 +275,8 @@ static void show_line(struct sweep_follow *follow, struct terminal *terminal, in
     const struct sweep_status *status = &follow->sweep.status;
     int64_t done = sweep_done(&follow->sweep);
     terminal_print_events(terminal, &follow->events);
-    if (status->start_ms != FIELD_UNSET && terminal_line_due(terminal, done, done == status->trials.total, now_ms)) {
+    if (status->start_ms != FIELD_UNSET &&
+        terminal_line_due(terminal, done + follow->pauses, done == status->trials.total, now_ms)) {
         SCOPED(sweep_view_release) struct sweep_view view;
         SCOPED_BUFFER line = BUFFER_INIT(VIEW_PRINT_MAX);
         sweep_follow_view(follow, &view);

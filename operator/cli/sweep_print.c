@@ -63,7 +63,11 @@ void sweep_print_line(const struct sweep_view *view, int64_t now_ms, struct buff
     const struct sweep_best *best = &view->sweep->status.best;
     buffer_append_string(out, "trials ", NULL);
     print_counts(view, out);
-    if (best->trial)
+    const struct trial_line *leader = sweep_view_leader(view);
+    if (leader)
+        buffer_format(out, "  best %s %s (%s after step %" PRId64 ")", view->sweep->objective.metric,
+                      trial_line_value(leader), leader->name, trial_line_value_step(leader));
+    else if (best->trial)
         buffer_format(out, "  best %s %s", view->sweep->objective.metric, best->objective);
     print_left(view, now_ms, out);
 }
@@ -201,7 +205,14 @@ static const char *label_of(const struct training_sweep *sweep, const char *name
 static void print_best(const struct sweep_view *view, struct buffer *out)
 {
     const struct sweep_best *best = &view->sweep->status.best;
-    if (!best->trial)
+    const struct trial_line *leader = sweep_view_leader(view);
+    if (leader) {
+        buffer_format(out, "best  %s: %s %s after step %" PRId64 " with ", leader->name, view->sweep->objective.metric,
+                      trial_line_value(leader), trial_line_value_step(leader));
+        print_values(view->sweep, leader, out);
+        buffer_append_byte(out, '\n', NULL);
+    }
+    if (leader || !best->trial)
         return;
     buffer_format(out, "best  %s: %s %s with ", best->trial, view->sweep->objective.metric, best->objective);
     for (unsigned i = 0; i < best->parameter_count; i++)
@@ -264,16 +275,10 @@ static void add_number(struct text_table *table, int64_t number)
     text_table_add(table, number >= 0 ? text : NULL);
 }
 
-/* The step after which the objective was measured, if that was before the trial's end. */
-static int64_t early_step(const struct trial_line *line)
-{
-    return line->stopped || line->paused ? line->step : -1;
-}
-
 static bool has_early_steps(const struct sweep_view *view)
 {
     for (size_t i = 0; i < view->count; i++)
-        if (early_step(view->trials[i]) >= 0)
+        if (trial_line_value_step(view->trials[i]) >= 0)
             return true;
     return false;
 }
@@ -285,9 +290,9 @@ static void add_trial(const struct sweep_view *view, const struct trial_line *li
     text_table_add(table, line->state);
     for (unsigned i = 0; i < view->sweep->parameter_count; i++)
         text_table_add(table, i < line->value_count ? line->values[i] : NULL);
-    text_table_add(table, line->objective);
+    text_table_add(table, trial_line_value(line));
     if (has_steps)
-        add_number(table, early_step(line));
+        add_number(table, trial_line_value_step(line));
     if (sweep_has_parents(view->sweep))
         add_number(table, sweep_view_parent(view, line));
     text_table_add(table, sweep_view_is_best(view, line) ? "best" : NULL);

@@ -108,6 +108,24 @@ bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *
     return best && strcmp(best, line->name) == 0;
 }
 
+const struct trial_line *sweep_view_leader(const struct sweep_view *view)
+{
+    const char *succeeded = view->sweep->status.best.objective;
+    double best = succeeded ? strtod(succeeded, NULL) : NAN;
+    const struct trial_line *leader = NULL;
+    bool maximize = view->sweep->objective.goal == GOAL_MAXIMIZE;
+    for (size_t i = 0; i < view->count && !sweep_is_over(view->sweep); i++) {
+        const char *text = view->trials[i]->succeeded ? NULL : trial_line_value(view->trials[i]);
+        double value = text ? strtod(text, NULL) : NAN;
+        if (isnan(value) || trial_line_value_step(view->trials[i]) < 0 ||
+            !(isnan(best) || (maximize ? value > best : value < best)))
+            continue;
+        best = value;
+        leader = view->trials[i];
+    }
+    return leader;
+}
+
 bool sweep_has_parents(const struct training_sweep *sweep)
 {
     return sweep->algorithm.type == SWEEP_PBT;

@@ -30,6 +30,9 @@ void sweep_view_complete(struct sweep_view *view);
 void sweep_view_release(struct sweep_view *view);
 
 bool sweep_view_is_best(const struct sweep_view *view, const struct trial_line *line);
+/* While the sweep is not over, returns the trial with the best value so far if that trial has not succeeded, such as one that runs or is
+ * paused; NULL: none is better than the best that has succeeded. */
+const struct trial_line *sweep_view_leader(const struct sweep_view *view);
 /* Returns whether the trials are a population's, which go on from each other's checkpoints. */
 bool sweep_has_parents(const struct training_sweep *sweep);
 /* Returns the number of the trial from whose checkpoint a trial of a population goes on; -1: it does not. */

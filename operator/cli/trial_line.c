@@ -22,16 +22,33 @@ static int64_t number_of(const char *text)
     return end > text && *end == '\0' && number >= 0 && number < SWEEP_TRIALS_MAX ? number : -1;
 }
 
-static const char *objective_of(const struct json *job, const char *metric)
+static const struct json *metric_of(const struct json *job, const char *name)
 {
     const struct json *metrics = json_at(job, "status.progress.metrics");
-    for (const struct json *item = json_first(metrics); item; item = json_next(item)) {
-        const char *value = json_string_at(item, "value", "");
-        double number;
-        if (strcmp(json_string_at(item, "name", ""), metric) == 0)
-            return finite_number(value, &number) ? value : NULL;
-    }
+    for (const struct json *item = json_first(metrics); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return item;
     return NULL;
+}
+
+/* NULL: it is not finite. */
+static const char *finite_value(const struct json *metric)
+{
+    const char *value = json_string_at(metric, "value", "");
+    double number;
+    return finite_number(value, &number) ? value : NULL;
+}
+
+static void read_objective(const struct training_sweep *sweep, const struct json *job, struct trial_line *line)
+{
+    const struct json *last = metric_of(job, sweep->objective.metric);
+    line->reported_step = -1;
+    if (line->succeeded)
+        line->objective = arena_copy_string(&line->arena, finite_value(metric_of(job, sweep_final_metric(sweep))));
+    else if (!line->failed && !line->diverged)
+        line->reported = arena_copy_string(&line->arena, finite_value(last));
+    if (line->reported)
+        line->reported_step = json_integer_at(last, "step", json_integer_at(job, "status.progress.step", -1));
 }
 
 static int64_t time_at(const struct json *job, const char *path)
@@ -86,7 +103,7 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
     line->diverged = strcmp(json_string_at(failure, "reason", ""), REASON_DIVERGED) == 0;
     line->failed = failure && !line->diverged;
     line->message = arena_copy_string(arena, json_string_at(failure, "message", ""));
-    line->objective = arena_copy_string(arena, line->succeeded ? objective_of(job, sweep_final_metric(sweep)) : NULL);
+    read_objective(sweep, job, line);
     if (line->diverged)
         line->state = sweep_trial_state_words[TRIAL_DIVERGED];
     else if (line->succeeded && has_failed_by_result(sweep, line->number))
@@ -139,7 +156,7 @@ struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsi
     line->stopped = result->state == TRIAL_STOPPED;
     line->paused = result->state == TRIAL_PAUSED;
     line->step = (line->stopped || line->paused) && result->step != FIELD_UNSET ? result->step : -1;
-    line->total_steps = line->seconds_left = -1;
+    line->total_steps = line->seconds_left = line->reported_step = -1;
     line->start_ms = line->end_ms = FIELD_UNSET;
     line->values = arena_allocate(arena, sweep->parameter_count, sizeof *line->values);
     line->value_count = sweep->parameter_count;
@@ -155,6 +172,16 @@ void trial_line_free(struct trial_line *line)
 {
     arena_release(&line->arena);
     free(line);
+}
+
+const char *trial_line_value(const struct trial_line *line)
+{
+    return line->objective ? line->objective : line->reported;
+}
+
+int64_t trial_line_value_step(const struct trial_line *line)
+{
+    return line->stopped || line->paused ? line->step : line->reported_step;
 }
 
 bool trial_line_is_over(const struct trial_line *line)

@@ -14,6 +14,9 @@ struct trial_line {
     const char *name, *state, *message; /* message: why it has failed or diverged; "": it has not, or unknown */
     const char *
         objective; /* value of the metric once the trial has succeeded, or when it was stopped or paused; NULL: none that is finite */
+    const char *
+        reported; /* the value of the metric that it has reported last, while it is not over; NULL: none that is finite */
+    int64_t reported_step; /* after which that was measured; -1: unknown */
     const char **
         values; /* one for each of the sweep's parameters, as text; NULL: the job lacks it, or its `when` does not hold */
     unsigned value_count;
@@ -33,6 +36,10 @@ struct trial_line *trial_line_new(const struct training_sweep *sweep, const stru
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 
+/* Returns the objective or, of a trial that is not over, the value reported last; NULL: there is none. */
+const char *trial_line_value(const struct trial_line *line);
+/* Returns the step after which that value was measured, if it is not that of the trial's end; -1: it is, or unknown. */
+int64_t trial_line_value_step(const struct trial_line *line);
 /* Returns whether the trial has succeeded, failed, diverged or been stopped early. */
 bool trial_line_is_over(const struct trial_line *line);
 

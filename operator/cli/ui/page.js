@@ -796,8 +796,8 @@ function sweepView(place) {
 
     const jobAddress = (trial) => addressOf("job", place.namespace, trial.name, place.run);
 
-    // The value of a trial that was stopped or paused is of an earlier step, so that it has no rank among those of trials that ended.
-    const isEarly = (trial) => trial.step !== null && (trial.state === "Stopped" || trial.state === "Paused");
+    // The value of a trial that was stopped or paused, or still runs, is of an earlier step, so that it has no rank among those of trials that ended.
+    const isEarly = (trial) => trial.step !== null && trial.state !== "Succeeded";
 
     // The lines of cox why: what the sweep waits for or how it ended, then why trials failed, with links to those that have jobs.
     function writeWhy() {

@@ -13,7 +13,7 @@ Test(sweep_export, csv_with_quotes_where_they_are_needed)
                      "trial,name,state,coxswain.training.optimizer.learningRate,WORDS,objective,step,seconds,best\n"
                      "0,s-0,Succeeded,0.5,one,0.25,,40.000,true\n"
                      "1,s-1,Failed,0.125,\"two, \"\"2\"\"\",,,,false\n"
-                     "2,s-2,Running,0.75,one,,30,,false\n"
+                     "2,s-2,Running,0.75,one,0.1,30,,false\n"
                      "3,s-3,Pending,1e-05,one,,,,false\n");
     scene_release(&scene);
 }
@@ -90,7 +90,8 @@ Test(sweep_export, json_with_numbers_as_numbers)
     cr_expect(json_number_at(first, "objective", 0) == 0.25 && json_number_at(first, "seconds", 0) == 40);
     cr_expect_eq(json_integer_at(third, "step", 0), 30);
     cr_expect(json_boolean_at(first, "best", false) && !json_boolean_at(third, "best", true));
-    cr_expect_eq(json_type(json_member(third, "objective")), JSON_NULL);
+    cr_expect_eq(json_number_at(third, "objective", 0), 0.1);
+    cr_expect_eq(json_type(json_member(json_element(list, 3), "objective")), JSON_NULL);
     scene_release(&scene);
 }
 

@@ -28,17 +28,17 @@ static void expect(const char *text)
 Test(sweep_print, a_table_of_trials)
 {
     sweep_print_table(&scene.view, &out);
-    expect("TRIAL   STATE       learningRate   WORDS      validationLoss\n"
-           "0       Succeeded   0.5            one        0.25             best\n"
+    expect("TRIAL   STATE       learningRate   WORDS      validationLoss   STEP\n"
+           "0       Succeeded   0.5            one        0.25                    best\n"
            "1       Failed      0.125          two, \"2\"\n"
-           "2       Running     0.75           one\n"
+           "2       Running     0.75           one        0.1              30\n"
            "3       Pending     1e-05          one\n");
 }
 
 Test(sweep_print, progress_on_one_line)
 {
     sweep_print_line(&scene.view, SWEEP_NOW, &out);
-    expect("trials 2/6 done, 2 running, 1 failed  best validationLoss 0.25  about 65s left");
+    expect("trials 2/6 done, 2 running, 1 failed  best validationLoss 0.1 (s-2 after step 30)  about 65s left");
 }
 
 Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
@@ -46,12 +46,39 @@ Test(sweep_print, a_block_shows_what_runs_and_is_never_wider)
     SCOPED_BUFFER narrow = BUFFER_INIT(65536);
     sweep_print_block(&scene.view, SWEEP_NOW, 100, &out);
     cr_expect(strstr(buffer_text(&out), "s  Random, 2 trials at a time  Running\n"), "%s", buffer_text(&out));
-    cr_expect(strstr(buffer_text(&out), "\nbest  s-0: validationLoss 0.25 with learningRate 0.5, WORDS one\n"));
+    cr_expect(
+        strstr(buffer_text(&out), "\nbest  s-2: validationLoss 0.1 after step 30 with learningRate 0.75, WORDS one\n"));
     cr_expect(strstr(buffer_text(&out), "\ntrial 2  Running     50 %  learningRate 0.75, WORDS one\n"));
     cr_expect(strstr(buffer_text(&out), "\ntrial 3  Pending"));
     cr_expect_null(strstr(buffer_text(&out), "trial 1"), "what is over is not shown");
     sweep_print_block(&scene.view, SWEEP_NOW, 20, &narrow);
-    cr_expect(strstr(buffer_text(&narrow), "\nbest  s-0: validatio\n"), "%s", buffer_text(&narrow));
+    cr_expect(strstr(buffer_text(&narrow), "\nbest  s-2: validatio\n"), "%s", buffer_text(&narrow));
+}
+
+Test(sweep_print, the_best_so_far_is_the_trial_that_succeeded_unless_another_has_a_better_value)
+{
+    scene.sweep.objective.goal = GOAL_MAXIMIZE;
+    sweep_print_line(&scene.view, SWEEP_NOW, &out);
+    buffer_append_byte(&out, '\n', NULL);
+    scene.sweep.objective.goal = GOAL_MINIMIZE;
+    scene.sweep.status.conditions[SWEEP_RUNNING].status = CONDITION_FALSE;
+    scene.sweep.status.conditions[SWEEP_COMPLETE].status = CONDITION_TRUE;
+    sweep_print_line(&scene.view, SWEEP_NOW, &out);
+    expect("trials 2/6 done, 2 running, 1 failed  best validationLoss 0.25  about 65s left\n"
+           "trials 2/6 done, 1 failed  best validationLoss 0.25");
+}
+
+Test(sweep_print, a_paused_trial_may_be_the_best_so_far)
+{
+    struct training_sweep sweep =
+        sweep_of(SWEEP_SPEC "  earlyStopping: {type: ASHA, minSteps: 10, action: Pause}\n  algorithm: {type: TPE}\n"
+                            "status: {trials: {total: 6, running: 1, paused: 1}, results: [{state: Paused, objective: "
+                            "'0.5', step: 20, values: '0.5,0'}]}\n");
+    SCOPED(sweep_view_release) struct sweep_view view = {.sweep = &sweep};
+    sweep_view_complete(&view);
+    sweep_print_line(&view, SWEEP_NOW, &out);
+    expect("trials 0/6 done, 1 running, 1 paused  best validationLoss 0.5 (s-0 after step 20)");
+    training_sweep_release(&sweep);
 }
 
 Test(sweep_print, nothing_runs_in_an_interrupted_sweep)

@@ -13,6 +13,10 @@ Test(trial_line, reads_what_is_shown_of_a_job)
     cr_expect_str_eq(running->state, "Running");
     cr_expect(running->step == 30 && running->total_steps == 60 && running->seconds_left == -1);
     cr_expect_null(running->objective, "what it reports before it has succeeded does not count");
+    cr_expect_str_eq(trial_line_value(running), "0.1");
+    cr_expect_eq(trial_line_value_step(running), 30);
+    cr_expect_eq(trial_line_value_step(succeeded), -1);
+    cr_expect_null(trial_line_value(failed));
     cr_expect_str_eq(succeeded->objective, "0.25");
     cr_expect_str_eq(succeeded->values[0], "0.5");
     cr_expect_str_eq(succeeded->values[1], "one");
@@ -37,6 +41,20 @@ Test(trial_line, a_metric_that_is_no_number_is_none)
         cr_expect_null(line->objective, "%s", values[i]);
         trial_line_free(line);
     }
+    training_sweep_release(&sweep);
+}
+
+Test(trial_line, a_trial_that_goes_on_or_was_interrupted_keeps_its_last_value_with_its_step)
+{
+    struct training_sweep sweep = sweep_of(SWEEP_SPEC);
+    struct trial_line *line =
+        trial_of(&sweep, 0, "1", "one",
+                 "{conditions: [{type: Interrupted, status: 'True'}], progress: {step: 60, metrics: [{name: "
+                 "validationLoss, value: '0.5', step: 50}]}}");
+    cr_expect_null(line->objective);
+    cr_expect_str_eq(trial_line_value(line), "0.5");
+    cr_expect_eq(trial_line_value_step(line), 50);
+    trial_line_free(line);
     training_sweep_release(&sweep);
 }
 
