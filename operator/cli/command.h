@@ -32,7 +32,7 @@
     X(top, "top", "[NAME]", "watch training live: throughput, loss, time left")                                        \
     X(ui, "ui", "[options]", "show jobs and sweeps on a page in the browser")                                          \
     X(logs, "logs", "NAME", "print the logs of all pods of a job, ordered by time")                                    \
-    X(wait, "wait", "NAME", "wait until a job is over, runs or is suspended")                                          \
+    X(wait, "wait", "NAME", "wait until a job or sweep is over, runs or is suspended")                                 \
     X(suspend, "suspend", "NAME...", "suspend jobs: remove their pods until they are resumed")                         \
     X(resume, "resume", "NAME...", "resume suspended jobs from their last checkpoints")                                \
     X(restart, "restart", "NAME", "restart all pods of a job, or one of them")                                         \

@@ -2,7 +2,6 @@
 #include "operator/cli/job_await.h"
 
 #include "common/clock.h"
-#include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/kube/informer.h"
@@ -14,13 +13,14 @@ static enum await_end ask(const struct informer *jobs, const char *key, await_qu
     return informer_synced(jobs) ? question(informer_get(jobs, key), context) : AWAIT_GOES_ON;
 }
 
-int job_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
-              int64_t timeout_ms, enum await_end *ret_end, struct error *error)
+/* `path` names the object. */
+static int await(struct cluster *cluster, const struct resource_path *path, await_question *question,
+                 const void *context, int64_t timeout_ms, enum await_end *ret_end, struct error *error)
 {
-    SCOPED_FREE char *field = memory_format("metadata.name=%s", name);
-    SCOPED_FREE char *key = memory_format("%s/%s", cluster->name_space, name);
-    struct informer_options options = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
-                                       .name_space = cluster->name_space,
+    SCOPED_FREE char *field = memory_format("metadata.name=%s", path->name);
+    SCOPED_FREE char *key = memory_format("%s/%s", path->name_space, path->name);
+    struct informer_options options = {.resource = path->resource,
+                                       .name_space = path->name_space,
                                        .field_selector = field,
                                        .parse = informer_item_copy,
                                        .item_free = informer_item_free};
@@ -43,4 +43,18 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
     informer_free(jobs);
     *ret_end = end;
     return status < 0 ? -1 : 0;
+}
+
+int job_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
+              int64_t timeout_ms, enum await_end *ret_end, struct error *error)
+{
+    struct resource_path path = cluster_job_path(cluster, name);
+    return await(cluster, &path, question, context, timeout_ms, ret_end, error);
+}
+
+int sweep_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
+                int64_t timeout_ms, enum await_end *ret_end, struct error *error)
+{
+    struct resource_path path = cluster_sweep_path(cluster, name);
+    return await(cluster, &path, question, context, timeout_ms, ret_end, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Watches one TrainingJob until a predicate holds for it, for the commands wait, delete and restart. The call
+ * Watches one TrainingJob or TrainingSweep until a predicate holds for it, for the commands wait, delete and restart. The call
  * blocks: it runs the cluster's event loop until the predicate decides, the time limit passes, or the user
  * interrupts.
  */
@@ -20,5 +20,8 @@ typedef enum await_end await_question(const struct json *job, const void *contex
  * Fails if the API server refuses access to jobs (access_check). */
 int job_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
               int64_t timeout_ms, enum await_end *ret_end, struct error *error);
+/* The same for a sweep. */
+int sweep_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
+                int64_t timeout_ms, enum await_end *ret_end, struct error *error);
 
 #endif

@@ -109,7 +109,7 @@ manifest pauses 'parallelism: 1
   earlyStopping: {type: ASHA, minSteps: 5, reductionFactor: 2, action: Pause}
   parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.01, 0.1, 0.2]}]'
 sed -i 's/^    coxswain:$/    storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]\n&\n      checkpoint: {storage: runs}/' pauses.yaml
-cox 0 run pauses.yaml --state pauses && printed '^pauses-0 pauses: validationLoss [0-9.]* after step 5 with learningRate 0.01$' ' paused trials was measured after fewer steps'
+cox 0 run pauses.yaml --state pauses && printed '^trials 0/3 done, .*1 paused.*  best validationLoss [0-9.]* (pauses-[0-2] after step [0-9]*)' '^pauses-0 pauses: validationLoss [0-9.]* after step 5 with learningRate 0.01$' ' paused trials was measured after fewer steps'
 verdict $? "pauses are told" "$(said)"
 (unset KUBECONFIG && cox 0 get --state pauses && printed '^pauses-0 *Suspended ' && cox 0 why pauses-0 --state pauses && printed '^pauses-0 waits for nothing: its sweep pauses is over, and it had paused after step 5$')
 verdict $? "a trial that stays paused has not been interrupted" "$(said)"
@@ -142,7 +142,7 @@ run_sweep grid.yaml
 has_best() { cox 0 sweep get grid && printed ' best$'; }
 until_true 120 has_best && echo 2000 >delay # the other trials are still under way when the sweep is stopped
 verdict $? "cox run starts a sweep, and cox sweep get marks its best trial" "$(said; cat ran)"
-printed '^TRIAL *STATE *learningRate *batchSize *validationLoss$' '^0 *[A-Z][a-z]* *0.001 *30'
+printed '^TRIAL *STATE *learningRate *batchSize *validationLoss *\(STEP\)\{0,1\}$' '^0 *[A-Z][a-z]* *0.001 *30'
 verdict $? "the table has the values of the trials" "$(said)"
 cox 0 sweep top grid --once && printed '^grid  Grid, 2 trials at a time  Running' ' [1-3]/4 done' '^best  grid-[0-3]: validationLoss ' '^trial [1-3]  ' && cox 1 sweep top none &&
     grep -q '"none" not found' err && cox 0 sweep top grid && printed '^grid  Grid'
@@ -154,8 +154,8 @@ verdict $? "sweeps are listed" "$(said)"
 cox 0 sweep stop grid && printed '^grid is being stopped'
 verdict $? "stop stops it" "$(said)"
 is_stopped() { cox 0 sweep get && printed '^grid *Suspended'; }
-until_true 60 is_stopped
-verdict $? "the sweep is suspended" "$(said)"
+cox 0 wait grid --for Suspended --timeout 60 && is_stopped && cox 3 wait grid --timeout 1 && grep -qx 'cox wait: grid: timed out' err && cox 0 describe grid && printed '^grid .* Suspended$'
+verdict $? "the sweep is suspended, which wait waits for" "$(said)"
 cox 0 sweep best grid && printed '^# Trial grid-[0-3], the best of the sweep grid: validationLoss ' '^kind: TrainingJob$' \
     '^  name: grid-best$' '^        learningRate: 0\.' '^      batchSize: 3[01]$' && cox 0 sweep best grid -o json && printed '"grid-best"'
 verdict $? "the best is a manifest" "$(said)"
