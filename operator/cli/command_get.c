@@ -20,7 +20,8 @@ static const struct command_usage usage = {
     .text =
         "usage: cox get [NAME…] [options]\n"
         "\n"
-        "Lists training jobs with their state, progress and results. With names, only those jobs.\n"
+        "Lists training jobs with their state, progress and results. With names, only those jobs. If no cluster is\n"
+        "configured, lists those of this machine.\n"
         "\n"
         "  -o, --output FORM      wide (strategy, throughput, time left), json, yaml or name\n"
         "  -A, --all-namespaces   list jobs of all namespaces\n"
@@ -30,7 +31,8 @@ static const struct command_usage usage = {
         "Exit code: 0 done, 1 a name does not exist or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
     .options = "oAlws",
     .names_min = 0,
-    .names_max = NAMES_MAX};
+    .names_max = NAMES_MAX,
+    .lists_runs = true};
 
 static int jobs_find(struct cluster *cluster, const struct command_line *line, struct json **ret_jobs,
                      struct error *error)

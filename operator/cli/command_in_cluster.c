@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
+#include "common/directory.h"
 #include "common/job/rules.h"
 #include "common/job/string_format.h"
 #include "common/job/training_sweep.h"
@@ -11,6 +13,7 @@
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/run_list.h"
+#include "operator/cli/run_print.h"
 #include "operator/cli/unknown_field.h"
 #include "operator/kube/credentials.h"
 
@@ -186,12 +189,38 @@ static int control_runs(const char *title, const struct command_usage *usage, co
     return code;
 }
 
+/* Lists the jobs or sweeps of this machine, as `cox runs` does. Returns the exit code; -1: there are none, or it is asked for more. */
+static int list_runs(const char *title, const struct command_usage *usage, const struct command_line *line,
+                     const struct run_list *list)
+{
+    SCOPED_FREE struct run_entry *entries = memory_allocate(list->count + 1, sizeof *entries);
+    SCOPED_FREE int64_t *bytes = memory_allocate(list->count + 1, sizeof *bytes);
+    SCOPED_BUFFER text = BUFFER_INIT(RUN_PRINT_MAX);
+    struct run_list shown = {.entries = entries};
+    bool is_table = line->output == OUTPUT_TABLE || line->output == OUTPUT_WIDE;
+    for (size_t i = 0; i < list->count && is_table && !line->selector && !line->watch; i++) {
+        const struct run_entry *entry = &list->entries[i];
+        if (entry->trouble || entry->record.is_sweep != usage->sweeps ||
+            (line->name_space && strcmp(line->name_space, entry->record.name_space) != 0))
+            continue;
+        bytes[shown.count] = directory_bytes(entry->directory);
+        entries[shown.count++] = *entry;
+    }
+    if (shown.count == 0)
+        return -1;
+    fprintf(stderr, "%s: no cluster is configured; these are the %s of this machine (see `cox runs`)\n", title,
+            usage->sweeps ? "sweeps" : "jobs");
+    run_print_table(&shown, bytes, line->output == OUTPUT_WIDE, clock_now_ms(), &text);
+    fputs(buffer_text(&text), stdout);
+    return EXIT_SUCCESS;
+}
+
 /* Without a cluster, a name can only be that of a run on this machine. Returns the exit code; -1: no run was used. */
 static int command_in_runs(const char *title, const struct command_usage *usage, struct command_line *line,
                            const struct run_list *list, command_action *action)
 {
     if (line->name_count == 0)
-        return -1;
+        return usage->lists_runs ? list_runs(title, usage, line, list) : -1;
     if (usage->use != COMMAND_SHOWS)
         return control_runs(title, usage, line, list, action);
     const struct run_entry *entry = line->name_count == 1 ? run_or_sweep_named(list, usage, line->names[0]) : NULL;

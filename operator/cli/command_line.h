@@ -41,6 +41,7 @@ struct command_usage {
     int names_min, names_max;
     const char *forms; /* what --output takes, such as "csv and json"; NULL: OUTPUT_FORMS */
     bool sweeps;       /* the names are of TrainingSweeps, not of jobs */
+    bool lists_runs;   /* without names, and without a cluster, it lists the runs of this machine */
     enum command_use use;
 };
 

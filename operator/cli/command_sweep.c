@@ -28,7 +28,7 @@
     "Runs, shows and controls TrainingSweeps.\n"                                                                       \
     "\n"                                                                                                               \
     "  run FILE       runs the sweep in FILE, with the options of `cox run`: see `cox run --help`\n"                   \
-    "  get            lists the sweeps\n"                                                                              \
+    "  get            lists the sweeps, without a cluster those of this machine\n"                                     \
     "  get NAME       lists the trials of one: number, state, parameters, objective; the best is marked\n"             \
     "  top NAME       shows the trials that run and the best one live, until the sweep is over\n"                      \
     "  best NAME      prints the best trial as the manifest of a job: `cox sweep best NAME | cox run -`\n"             \
@@ -53,6 +53,7 @@ static const struct command_usage get_usage = {.text = SWEEP_USAGE,
                                                .names_min = 0,
                                                .names_max = 1,
                                                .sweeps = true,
+                                               .lists_runs = true,
                                                .forms = "json, yaml and name"};
 
 static int list_sweeps(struct cluster *cluster, const struct command_line *line, struct error *error)

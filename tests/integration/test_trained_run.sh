@@ -126,8 +126,9 @@ verdict $? "a run that has ended is not changed" "$(said)"
 cox 1 delete points && grep -q '^cox delete: the run points has ended; to delete it with its files: cox runs delete points$' err && cox 0 get points
 verdict $? "and deleted by another command, which is named" "$(said)"
 # shellcheck disable=SC2016 # backticks of the message
-cox 1 get && grep -q '^cox get: to see a run on this machine, name it: `cox runs` lists them$' err && cox 1 top && grep -q 'name it: `cox runs`' err
-verdict $? "without a name they say where the names are" "$(said)"
+cox 0 get && printed '^NAME  *KIND ' '^points  *Job  *Succeeded ' && grep -qx 'cox get: no cluster is configured; these are the jobs of this machine (see `cox runs`)' err && cox 0 get -n default && cox 1 get -n other &&
+    grep -q '^cox get: to see a run on this machine, name it: `cox runs` lists them$' err && cox 1 get -o json && cox 1 sweep get && cox 1 top && grep -q 'name it: `cox runs`' err
+verdict $? "without a name get lists the runs, and the others say where the names are" "$(said)"
 no_cluster=(--kubeconfig "$work/no.kubeconfig")
 printf 'apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]\ncontexts: [{name: a, context: {cluster: a}}]\n' >no.kubeconfig
 cox 1 why points "${no_cluster[@]}" && grep -q 'there is a run points on this machine; to see it, add --state points' err && ! printed 'succeeded'
@@ -227,6 +228,6 @@ trained() {
 }
 [[ $(trained) == 1 ]] && cox 0 run pair.yaml --volume points=data --fresh --set 'spec.parameters[0].values=[0.2, 0.02]' && [[ $(trained) == 2 ]]
 verdict $? "the trials of a sweep that is made anew do not go on from those of the earlier one" "$(said; find "$folder/default-pair/volumes")"
-cox 0 why pair && printed '^pair waits for nothing: it is complete, and 2 of 2 trials succeeded$' && cox 1 describe pair && grep -q '^cox describe: pair is a sweep: cox sweep get pair$' err && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
-    cox 1 wait pair && grep -q 'pair is a sweep' err && cox 1 sweep get points && grep -q '^cox sweep get: points is a job: cox get points$' err
+cox 0 why pair && printed '^pair waits for nothing: it is complete, and 2 of 2 trials succeeded$' && cox 0 describe pair && printed '^pair  Grid, .*  Complete$' '^TRIAL  *STATE' '^1  *Succeeded ' '^pair waits for nothing: it is complete' && cox 1 get pair && grep -q 'pair is a sweep' err && cox 1 logs --state pair && grep -q 'pair is a sweep' err &&
+    cox 0 sweep get && printed '^pair  *Sweep  *Succeeded  *2/2 ' && ! printed ' Job ' && cox 0 get && ! printed '^pair' && cox 0 wait pair && printed '^pair: Complete: ' && cox 0 wait pair --for Complete && cox 0 wait pair --for Succeeded && cox 1 wait pair --for Failed && cox 1 sweep get points && grep -q '^cox sweep get: points is a job: cox get points$' err
 verdict $? "a sweep is not taken for a job, nor a job for a sweep" "$(said)"
