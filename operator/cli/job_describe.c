@@ -9,11 +9,13 @@
 #include "common/clock.h"
 #include "common/job/enum_words.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/job_score.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/job_view.h"
 #include "operator/cli/pod_place.h"
 
 #define EVENTS_SHOWN 20
+#define SCORE_MAX 128
 
 static const char *text_at(const struct json *object, const char *path)
 {
@@ -105,6 +107,15 @@ static void print_step(const struct json *job, const struct json *progress, stru
     buffer_append_byte(out, '\n', NULL);
 }
 
+static void print_score(const struct json *job, struct buffer *out)
+{
+    const struct job_score score = job_score(job);
+    SCOPED_BUFFER text = BUFFER_INIT(SCORE_MAX);
+    job_score_print(&score, &text);
+    if (score.best_step >= 0)
+        buffer_format(out, "  %-24s %s\n", "exported weights", buffer_text(&text));
+}
+
 /* A script of another framework may report metrics alone. */
 static void print_progress(const struct json *job, struct buffer *out)
 {
@@ -117,6 +128,7 @@ static void print_progress(const struct json *job, struct buffer *out)
         return;
     for (const struct json *item = json_first(metrics); item; item = json_next(item))
         print_figure(text_at(item, "name"), text_at(item, "value"), out);
+    print_score(job, out);
     if (json_integer_at(progress, "lastCheckpointStep", -1) >= 0)
         buffer_format(out, "  %-24s step %" PRId64 "\n", "last checkpoint",
                       json_integer_at(progress, "lastCheckpointStep", 0));

@@ -11,6 +11,7 @@
 #include "common/contract/labels.h"
 #include "common/yaml.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/job_score.h"
 #include "operator/cli/text_table.h"
 
 #define CELL_MAX 128
@@ -110,6 +111,15 @@ static void cell_throughput(const struct json *job, int64_t now_ms, char cell[CE
         snprintf(cell, CELL_MAX, "%.0f/s", rate);
 }
 
+static void cell_score(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
+{
+    (void)now_ms;
+    const struct job_score score = job_score(job);
+    SCOPED_BUFFER text = BUFFER_INIT(CELL_MAX);
+    job_score_print(&score, &text);
+    snprintf(cell, CELL_MAX, "%s", buffer_text(&text));
+}
+
 static void cell_left(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
     (void)now_ms;
@@ -129,6 +139,7 @@ static const struct {
     {"LOSS", cell_loss, false, false},
     {"RESTARTS", cell_restarts, false, false},
     {"AGE", cell_age, false, false},
+    {"HELD OUT", cell_score, true, false},
     {"STRATEGY", cell_strategy, true, false},
     {"THROUGHPUT", cell_throughput, true, false},
     {"ETA", cell_left, true, false},

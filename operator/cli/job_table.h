@@ -11,7 +11,7 @@
 #include "common/json.h"
 #include "operator/cli/command_line.h"
 
-#define JOB_COLUMNS_MAX 11
+#define JOB_COLUMNS_MAX 12
 /* Remembers each column's width, so that lines printed later line up with the earlier ones. */
 struct job_table {
     bool wide, with_namespace;

@@ -33,6 +33,7 @@ void job_view_init(struct job_view *view, const char *name_space, const char *na
     snprintf(view->name, sizeof view->name, "%s", name);
     snprintf(view->name_space, sizeof view->name_space, "%s", name_space);
     snprintf(view->unit, sizeof view->unit, "examples");
+    job_score_init(&view->best);
     buffer_init(&view->events, VIEW_EVENTS_MAX);
 }
 
@@ -88,6 +89,13 @@ static void take_loss(struct job_view *view, double loss, int64_t step, bool is_
         keep_loss(view, loss);
 }
 
+struct job_score job_view_score(const struct job_view *view)
+{
+    return view->best.best_step >= 0
+               ? view->best
+               : (struct job_score){.accuracy = view->accuracy, .loss = view->validation_loss, .best_step = -1};
+}
+
 /* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
 static void take_metric(struct job_view *view, const struct json *metric, int64_t step, bool is_newer_step)
 {
@@ -100,6 +108,14 @@ static void take_metric(struct job_view *view, const struct json *metric, int64_
         view->validation_loss = newer ? value : view->validation_loss;
     else if (strcmp(name, "loss") == 0)
         take_loss(view, value, step, is_newer_step);
+}
+
+/* Also from the status of pods that are gone: the best weights outlive them. */
+static void take_best(struct job_view *view, const struct json *job)
+{
+    struct job_score score = job_score(job);
+    if (score.best_step >= 0)
+        view->best = score;
 }
 
 static void take_progress(struct job_view *view, const struct json *progress)
@@ -220,6 +236,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
     if (!view->seen)
         take_first_sight(view, job);
     take_progress(view, json_at(job, "status.progress"));
+    take_best(view, job);
     take_conditions(view, json_at(job, "status.conditions"));
     if (*state && strcmp(state, view->state) != 0) {
         if (view->seen || view->since_ms == 0 || view->was_over)

@@ -17,6 +17,7 @@
 #include "common/contract/status_document.h"
 #include "common/failure_line.h"
 #include "common/json.h"
+#include "operator/cli/job_score.h"
 
 #define VIEW_TEXT_MAX 256
 #define VIEW_MESSAGE_MAX 2048
@@ -62,7 +63,9 @@ struct job_view {
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
-    double accuracy, validation_loss;        /* on the held-out examples; NAN: unknown */
+    double accuracy, validation_loss;        /* of the newest evaluation on the held-out examples; NAN: unknown */
+    struct job_score
+        best; /* of the best evaluation, whose weights the job exports; best_step -1: none, or others are exported */
     bool loss_alone;          /* the loss is a mean squared error, or that of a script: no perplexity follows from it */
     int64_t validation_step;  /* of the newest evaluation in the log; -1: none */
     double goodput;           /* per cent; NAN: not reported yet */
@@ -101,6 +104,9 @@ void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms);
 
 /* Fills the fields of a line, except name, role and index, from a Pod. */
 void pod_line_describe(struct pod_line *line, const struct json *pod);
+
+/* Returns the score of the weights that the job exports: the best evaluation's or the newest one's. */
+struct job_score job_view_score(const struct job_view *view);
 
 bool job_view_succeeded(const struct job_view *view);
 /* Returns whether the job has succeeded or failed. */

@@ -458,7 +458,7 @@ static void conclude_job(struct run *run, struct run_outcome *outcome)
         .misfit =
             strstr(run->view.message, CHECKPOINT_MISFIT) != NULL && strstr(run->view.message, "init.path ") == NULL,
         .own_checkpoints = checkpoints && is_deleted_alone(run, checkpoints),
-        .accuracy = run->view.accuracy,
+        .accuracy = job_view_score(&run->view).accuracy,
         .weights = export_file(&place, run->manifest.effective, run->view.name_space),
         .killed_at_step = run->preemption.step,
         .repeated_steps = run->preemption.repeated,

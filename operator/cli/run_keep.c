@@ -50,8 +50,7 @@ static void take_progress(struct run_record *record, const struct run_record *ea
     record->step = earlier->step;
     record->total_steps = earlier->total_steps;
     record->loss = earlier->loss;
-    record->accuracy = earlier->accuracy;
-    record->validation_loss = earlier->validation_loss;
+    record->score = earlier->score;
 }
 
 void run_keep_begin(struct run_keep *keep, const char *state, const struct manifest *manifest,
@@ -108,8 +107,7 @@ void run_keep_job(struct run_keep *keep, const struct job_view *view, int64_t no
     record->step = view->step;
     record->total_steps = view->total_steps;
     record->loss = view->loss;
-    record->accuracy = view->accuracy;
-    record->validation_loss = view->validation_loss;
+    record->score = job_view_score(view);
     if (is_first) /* this process may be killed before it writes again */
         write_record(keep, now_ms);
     updated(keep, now_ms);

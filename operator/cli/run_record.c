@@ -32,8 +32,8 @@ const char *run_state_word(enum run_state state)
 
 void run_record_init(struct run_record *record)
 {
-    *record = (struct run_record){
-        .step = -1, .total_steps = -1, .loss = NAN, .accuracy = NAN, .validation_loss = NAN, .best = NAN};
+    *record = (struct run_record){.step = -1, .total_steps = -1, .loss = NAN, .best = NAN};
+    job_score_init(&record->score);
 }
 
 void run_record_release(struct run_record *record)
@@ -77,8 +77,9 @@ struct json *run_record_json(const struct run_record *record)
     set_count(object, record->is_sweep ? "trialsDone" : "step", record->step);
     set_count(object, record->is_sweep ? "trials" : "steps", record->total_steps);
     set_number(object, "loss", record->loss);
-    set_number(object, "accuracy", record->accuracy);
-    set_number(object, "validationLoss", record->validation_loss);
+    set_number(object, "accuracy", record->score.accuracy);
+    set_number(object, "validationLoss", record->score.loss);
+    set_count(object, "bestStep", record->score.best_step);
     if (*record->metric)
         json_set_string(object, "metric", record->metric);
     set_number(object, "best", record->best);
@@ -120,8 +121,9 @@ static void take(const struct json *object, struct run_record *record)
     record->step = json_integer_at(object, record->is_sweep ? "trialsDone" : "step", -1);
     record->total_steps = json_integer_at(object, record->is_sweep ? "trials" : "steps", -1);
     record->loss = json_number_at(object, "loss", NAN);
-    record->accuracy = json_number_at(object, "accuracy", NAN);
-    record->validation_loss = json_number_at(object, "validationLoss", NAN);
+    record->score.accuracy = json_number_at(object, "accuracy", NAN);
+    record->score.loss = json_number_at(object, "validationLoss", NAN);
+    record->score.best_step = json_integer_at(object, "bestStep", -1);
     record->best = json_number_at(object, "best", NAN);
     record->started_ms = time_of(object, "startTime");
     record->updated_ms = time_of(object, "lastUpdateTime");
@@ -211,12 +213,9 @@ bool run_record_uses(const struct run_record *record, const char *directory)
 
 void run_record_score(const struct run_record *record, struct buffer *out)
 {
-    if (!isfinite(record->best)) {
-        if (isfinite(record->accuracy))
-            buffer_format(out, "%.1f %%", 100 * record->accuracy);
-        else if (isfinite(record->validation_loss))
-            buffer_format(out, "loss %.4f", record->validation_loss);
-    } else if (strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0)
+    if (!isfinite(record->best))
+        job_score_print(&record->score, out);
+    else if (strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0)
         buffer_format(out, "%.1f %%", 100 * record->best);
     else if (strcmp(record->metric, METRIC_VALIDATION_LOSS) == 0)
         buffer_format(out, "loss %.4g", record->best);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/json.h"
+#include "operator/cli/job_score.h"
 
 #define RUN_TEXT_MAX 256
 
@@ -32,12 +33,13 @@ struct run_record {
     char name[RUN_TEXT_MAX], name_space[RUN_TEXT_MAX];
     bool is_sweep;
     enum run_state state;
-    int64_t step, total_steps;              /* of a sweep: trials that are done, and all; -1: unknown */
-    double loss, accuracy, validation_loss; /* NAN: unknown */
-    char metric[RUN_TEXT_MAX];              /* of a sweep: what it compares its trials by, such as validationLoss */
-    double best;                            /* of its best trial; NAN: none */
-    int64_t started_ms, updated_ms;         /* 0: unknown */
-    struct json *volumes;                   /* owned: {claim: directory}, the --volume options; NULL: none */
+    int64_t step, total_steps;      /* of a sweep: trials that are done, and all; -1: unknown */
+    double loss;                    /* NAN: unknown */
+    struct job_score score;         /* of a job */
+    char metric[RUN_TEXT_MAX];      /* of a sweep: what it compares its trials by, such as validationLoss */
+    double best;                    /* of its best trial; NAN: none */
+    int64_t started_ms, updated_ms; /* 0: unknown */
+    struct json *volumes;           /* owned: {claim: directory}, the --volume options; NULL: none */
     char *command; /* owned: continues the run, from any directory; NULL: unknown, as in records of older versions */
 };
 
@@ -60,7 +62,8 @@ int run_record_write_manifest(const char *directory, const struct json *manifest
 /* Returns whether one of the run's --volume options names `directory`, an absolute path, or a directory within it. */
 bool run_record_uses(const struct run_record *record, const char *directory);
 
-/* Appends the run's score: "98.3 %" (accuracy), "loss 0.0625" or, for a sweep with a metric of its own, "0.0625 reward". Appends nothing if there is none. */
+/* Appends the run's score: a job's as job_score_print does, a sweep's such as "98.3 %", "loss 0.0625" or, with a metric of its own,
+ * "0.0625 reward". Appends nothing if there is none. */
 void run_record_score(const struct run_record *record, struct buffer *out);
 
 #endif

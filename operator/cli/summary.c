@@ -83,12 +83,15 @@ static void write_curve(const struct job_view *view, struct buffer *out)
     buffer_format(out, "\n               %.3f to %.4f\n", view->losses[0], view->losses[view->loss_count - 1]);
 }
 
-/* Side by side, since a held-out loss far above that of training shows overfitting. */
+/* Side by side, since a held-out loss far above that of training, or of the best evaluation, shows overfitting. */
 static void write_losses(const struct job_view *view, struct buffer *out)
 {
-    if (isfinite(view->loss) && isfinite(view->validation_loss))
-        buffer_format(out, "  %-12s training %.4f (last step), held out %.4f\n", "losses", view->loss,
-                      view->validation_loss);
+    if (!isfinite(view->loss) || !isfinite(view->validation_loss))
+        return;
+    buffer_format(out, "  %-12s training %.4f (last step), held out %.4f", "losses", view->loss, view->validation_loss);
+    if (view->best.best_step >= 0)
+        buffer_format(out, " (last), %.4f (best)", view->best.loss);
+    buffer_append_byte(out, '\n', NULL);
 }
 
 static void write_seconds(double seconds, struct buffer *out)
@@ -128,17 +131,20 @@ static void write_held_out(const struct job_view *view, const struct json *job, 
 {
     const struct json *validation = json_at(job, "spec.coxswain.data.validation");
     int64_t held_out = json_integer_at(validation, "last", json_integer_at(validation, "sample", 0));
-    if (isfinite(view->accuracy))
-        buffer_format(out, ": %.1f %% right on ", 100 * view->accuracy);
+    const struct job_score score = job_view_score(view);
+    if (isfinite(score.accuracy))
+        buffer_format(out, ": %.1f %% right on ", 100 * score.accuracy);
     else if (view->loss_alone)
-        buffer_format(out, ": loss %.4f on ", view->validation_loss);
+        buffer_format(out, ": loss %.4f on ", score.loss);
     else
-        buffer_format(out, ": perplexity %.2f (loss %.4f) on ", exp(view->validation_loss), view->validation_loss);
+        buffer_format(out, ": perplexity %.2f (loss %.4f) on ", exp(score.loss), score.loss);
     if (held_out > 0) {
         view_print_number(held_out, out);
         buffer_append_byte(out, ' ', NULL);
     }
     buffer_append_string(out, "held-out examples", NULL);
+    if (score.best_step >= 0)
+        buffer_format(out, " with the best weights, of step %lld, which are exported", (long long)score.best_step);
 }
 
 static void write_result(const struct job_view *view, const struct json *job, struct buffer *out)
@@ -148,7 +154,8 @@ static void write_result(const struct job_view *view, const struct json *job, st
         return;
     }
     buffer_format(out, "%s is done", view->name);
-    if (isfinite(view->accuracy) || isfinite(view->validation_loss))
+    const struct job_score score = job_view_score(view);
+    if (job_score_is_known(&score))
         write_held_out(view, job, out);
     buffer_append_byte(out, '\n', NULL);
 }

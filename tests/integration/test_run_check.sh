@@ -151,6 +151,12 @@ best=(--set 'spec.coxswain.data.validation={last: 20}' --set spec.coxswain.evalu
     --set 'spec.coxswain.export={storage: runs, path: best.safetensors, weights: Best}' --fresh --delete-volumes)
 cox 0 run saves.yaml --state own "${best[@]}" && [[ -s own/volumes/default/runs/best.safetensors ]]
 verdict $? "a job that exports its best weights begins anew, too" "$(said)"
+# The rate goes up and up, so that the last weights are worse.
+cox 0 run saves.yaml --state own "${best[@]}" --set spec.coxswain.training.steps=12 --set 'spec.coxswain.training.optimizer={type: AdamW, learningRate: "4", schedule: {type: Constant, warmupSteps: 12}}' &&
+    told=$(sed -n 's/^saves is done: \(.* %\) right on 20 held-out examples with the best weights, of step 3, which are exported$/\1/p' out) && [[ -n $told ]] &&
+    last=$(sed -n 's/^  losses .*, held out \([0-9.]*\) (last), [0-9.]* (best)$/\1/p' out) && cox 0 predict own all && predicted=$(<out) && [[ $predicted == *"accuracy ${told% %}0 %: "* && $predicted != *"loss $last,"* ]] &&
+    cox 0 runs --state own && grep -q "  $told (best, step 3)  " out
+verdict $? "and its score is that of these weights" "$(said)"
 rm -rf .local
 
 # A sweep, whose jobs are made of a template.

@@ -44,11 +44,11 @@ static struct json *row_complete(struct json *row, const char *kind, const struc
 void ui_set_score(struct json *row, const struct run_record *record)
 {
     SCOPED_BUFFER text = BUFFER_INIT(CELL_MAX);
-    bool is_higher_better =
-        isfinite(record->best) ? strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0 : isfinite(record->accuracy);
-    double score = isfinite(record->best)       ? record->best
-                   : isfinite(record->accuracy) ? record->accuracy
-                                                : record->validation_loss;
+    bool is_higher_better = isfinite(record->best) ? strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0
+                                                   : isfinite(record->score.accuracy);
+    double score = isfinite(record->best)             ? record->best
+                   : isfinite(record->score.accuracy) ? record->score.accuracy
+                                                      : record->score.loss;
     run_record_score(record, &text);
     json_set_string(row, "SCORE", buffer_text(&text));
     if (isfinite(score))
@@ -65,8 +65,7 @@ struct json *ui_job_row(const struct json *job)
         json_set_integer(row, "left", json_integer_at(job, "status.progress.secondsRemaining", -1));
     json_set_string(row, "sweep", json_string(json_member(json_at(job, "metadata.labels"), LABEL_SWEEP_NAME), ""));
     run_record_init(&record);
-    record.accuracy = job_metric(job, METRIC_VALIDATION_ACCURACY);
-    record.validation_loss = job_metric(job, METRIC_VALIDATION_LOSS);
+    record.score = job_score(job);
     ui_set_score(row, &record);
     return row;
 }

@@ -72,6 +72,18 @@ Test(job_describe, shares_are_told_as_per_cent)
                        "%s", buffer_text(&text));
 }
 
+Test(job_describe, the_score_of_the_exported_weights)
+{
+    SCOPED_JSON *job = json_of("{'spec':{'coxswain':{'checkpoint':{'keepBest':true},'export':{'weights':'Best'}}},"
+                               "'status':{'progress':{'step':9,'metrics':[{'name':'validationLoss','value':'0.9'},"
+                               "{'name':'bestValidationLoss','value':'0.25','step':4}]}}}");
+    struct why_input input = {.job = job, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text = BUFFER_INIT(DESCRIPTION_MAX);
+    job_describe(&input, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "  exported weights         loss 0.2500 (best, step 4)\n"), "%s",
+                       buffer_text(&text));
+}
+
 Test(job_describe, metrics_alone)
 {
     SCOPED_JSON *job = json_of("{'status':{'progress':{'metrics':[{'name':'bleu','value':'27.4'}]}}}");

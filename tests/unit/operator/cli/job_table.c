@@ -30,10 +30,10 @@ Test(job_table, wide_and_of_all_namespaces)
 {
     expect(
         "[" JOB_RUNNING "]", (struct command_line){.output = OUTPUT_WIDE, .all_namespaces = true}, false,
-        "NAMESPACE   NAME     STATE     READY   STEP      LOSS     RESTARTS   AGE   STRATEGY              THROUGHPUT   "
-        "ETA\n"
-        "ml          digits   Running   2/2     120/300   0.0310   1          60s   MultiWorkerMirrored   5123/s       "
-        "35s\n");
+        "NAMESPACE   NAME     STATE     READY   STEP      LOSS     RESTARTS   AGE   HELD OUT   STRATEGY              "
+        "THROUGHPUT   ETA\n"
+        "ml          digits   Running   2/2     120/300   0.0310   1          60s              MultiWorkerMirrored   "
+        "5123/s       35s\n");
 }
 
 Test(job_table, names_and_documents)

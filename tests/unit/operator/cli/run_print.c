@@ -85,7 +85,7 @@ Test(run_print, two_runs_are_compared_field_by_field)
     SCOPED_JSON *other = parse(
         "{\"spec\":{\"rate\":0.1,\"steps\":7,\"list\":[{\"a\":1},2,3],\"same\":{\"x\":[1]},\"new\":{\"b\":true}}}");
     SCOPED_BUFFER out = BUFFER_INIT(4096);
-    left.record.accuracy = 0.5;
+    left.record.score.accuracy = 0.5;
     run_print_comparison(&left, one, &right, other, &out);
     cr_expect_str_eq(buffer_text(&out), "               left        right\n"
                                         "spec.steps     5           7\n"

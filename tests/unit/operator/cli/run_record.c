@@ -42,7 +42,8 @@ Test(run_record, is_read_as_it_was_written)
     record.state = RUN_SUCCEEDED;
     record.step = 720;
     record.total_steps = 720;
-    record.accuracy = 0.983;
+    record.score.accuracy = 0.983;
+    record.score.best_step = 300;
     record.started_ms = 1700000000000;
     record.updated_ms = 1700000060000;
     record.volumes = json_new_object();
@@ -55,7 +56,8 @@ Test(run_record, is_read_as_it_was_written)
     cr_assert_eq(read.state, RUN_SUCCEEDED);
     cr_assert_eq(read.step, 720);
     cr_assert(isnan(read.loss) && isnan(read.best) && !read.is_sweep);
-    cr_assert_float_eq(read.accuracy, 0.983, 1e-12);
+    cr_assert_float_eq(read.score.accuracy, 0.983, 1e-12);
+    cr_assert_eq(read.score.best_step, 300);
     cr_assert_eq(read.updated_ms - read.started_ms, 60000);
     cr_assert_str_eq(json_string_at(read.volumes, "digits", ""), "/data");
     cr_assert_str_eq(read.command, "cox run /digits.yaml --volume digits=/data");
@@ -104,10 +106,12 @@ Test(run_record, the_score_is_the_best_that_there_is)
     struct run_record record;
     run_record_init(&record);
     expect_score(&record, "");
-    record.validation_loss = 0.0625;
+    record.score.loss = 0.0625;
     expect_score(&record, "loss 0.0625");
-    record.accuracy = 0.983;
+    record.score.accuracy = 0.983;
     expect_score(&record, "98.3 %");
+    record.score.best_step = 300;
+    expect_score(&record, "98.3 % (best, step 300)");
     record.best = 0.25;
     snprintf(record.metric, sizeof record.metric, "validationLoss");
     expect_score(&record, "loss 0.25");

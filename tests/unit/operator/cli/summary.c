@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "operator/cli/view_print.h"
+
+#include "job_json.h"
 
 static struct job_view view;
 static struct json *document;
@@ -136,6 +139,39 @@ Test(summary, a_mean_squared_error_is_told_as_it_is)
     buffer_clear(&text);
     ended("Succeeded");
     cr_expect_str_eq(summary(), "\ndigits is done: loss 2.0000 on held-out examples\n");
+}
+
+/* The newest evaluation, in the log, is worse. */
+static void take_overfitted(const char *weights)
+{
+    SCOPED_FREE char *job = memory_format(
+        "{'spec':{'coxswain':{'data':{'validation':{'last':1000}},'checkpoint':{'keepBest':true},'export':{%s}}},"
+        "'status':{'progress':{'step':9,'totalSteps':9,'metrics':[{'name':'loss','value':'0.1'},"
+        "{'name':'validationLoss','value':'0.9','step':9},{'name':'validationAccuracy','value':'0.7','step':9},{'name':"
+        "'bestValidationLoss','value':'0.25','step':4},"
+        "{'name':'bestValidationAccuracy','value':'0.983','step':4}]}}}",
+        weights);
+    json_free(document);
+    document = json_of(job);
+    job_view_take_job(&view, document);
+    job_view_take_log(&view, "validation after step 9: loss 0.9000, accuracy 70.00 %", 1000);
+    ended("Succeeded");
+}
+
+Test(summary, the_score_is_that_of_the_exported_weights)
+{
+    take_overfitted("'weights':'Best'");
+    cr_expect_str_eq(
+        summary(), "\ndigits is done: 98.3 % right on 1,000 held-out examples with the best weights, of step 4, which "
+                   "are exported\n"
+                   "  losses       training 0.1000 (last step), held out 0.9000 (last), 0.2500 (best)\n");
+}
+
+Test(summary, the_last_weights_have_the_newest_score)
+{
+    take_overfitted("");
+    cr_expect_str_eq(summary(), "\ndigits is done: 70.0 % right on 1,000 held-out examples\n"
+                                "  losses       training 0.1000 (last step), held out 0.9000\n");
 }
 
 Test(summary, a_failure_has_its_reason)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The score of a TrainingJob on its held-out examples. A job with `export.weights: Best` exports the weights of its best evaluation, so its
+ * score is that evaluation's; that of any other job is the newest evaluation's.
+ */
+#ifndef COXSWAIN_CLI_JOB_SCORE_H
+#define COXSWAIN_CLI_JOB_SCORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+
+/* NAN: unknown. */
+struct job_score {
+    double accuracy, loss;
+    int64_t
+        best_step; /* the step of the best evaluation, whose weights the job exports; -1: the score is the newest evaluation's */
+};
+
+void job_score_init(struct job_score *score);
+/* Returns the score that status.progress has. Until a job that exports its best weights has any, the newest evaluation's. */
+struct job_score job_score(const struct json *job);
+bool job_score_is_known(const struct job_score *score);
+
+/* Appends the score: "98.3 %" (accuracy) or "loss 0.0625", and with best weights " (best, step 300)". Appends nothing if it is unknown. */
+void job_score_print(const struct job_score *score, struct buffer *out);
+
+#endif
