@@ -33,8 +33,10 @@
 /* Names of metrics that the own worker reports. Scripts may report others. */
 #define METRIC_VALIDATION_LOSS "validationLoss"
 #define METRIC_VALIDATION_ACCURACY "validationAccuracy"
+#define METRIC_VALIDATION_RMSE "validationRMSE"
 #define METRIC_BEST_LOSS "bestValidationLoss"
 #define METRIC_BEST_ACCURACY "bestValidationAccuracy"
+#define METRIC_BEST_RMSE "bestValidationRMSE"
 #define STATUS_UNKNOWN (-1)
 #define STATUS_COUNT_MAX 1e15 /* most steps, epochs or seconds that a script may report: far below 2^53 */
 

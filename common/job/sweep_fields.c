@@ -164,7 +164,8 @@ static const struct field objective_fields[] = {
      .description =
          "Which value of the metric a trial is compared by once it has succeeded. Last: the last one. Best: that "
          "of the evaluation with the lowest validation loss, whose weights coxswain.checkpoint.keepBest keeps; "
-         "for validationLoss and validationAccuracy, and not with PBT. Auto: Best where the template exports "
+         "for validationLoss, validationAccuracy and validationRMSE, and not with PBT. Auto: Best where the template "
+         "exports "
          "these weights (coxswain.export.weights Best) and Best is possible, otherwise Last. At rungs "
          "the last value counts."},
 };

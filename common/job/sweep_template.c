@@ -56,6 +56,7 @@ static const char *best_metric_of(const struct training_sweep *sweep)
         return NULL;
     return strcmp(metric, METRIC_VALIDATION_LOSS) == 0       ? METRIC_BEST_LOSS
            : strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 ? METRIC_BEST_ACCURACY
+           : strcmp(metric, METRIC_VALIDATION_RMSE) == 0     ? METRIC_BEST_RMSE
                                                              : NULL;
 }
 
@@ -77,8 +78,8 @@ const char *sweep_template_fault(const struct training_sweep *sweep, const struc
                "there; say where they are saved";
     if (sweep->objective.value == OBJECTIVE_BEST && !best_metric_of(sweep))
         return "spec.objective.value: Best is the value of the evaluation whose weights are kept, so it needs "
-               "coxswain.checkpoint.keepBest: true in the template, validationLoss or validationAccuracy as the "
-               "metric, "
+               "coxswain.checkpoint.keepBest: true in the template, validationLoss, validationAccuracy or "
+               "validationRMSE as the metric, "
                "and another algorithm than PBT, whose trials go on from the last weights; correct these, or take Last";
     return sweep->algorithm.type == SWEEP_PBT ? what_a_population_lacks(sweep->template) : NULL;
 }
@@ -96,6 +97,8 @@ bool sweep_metric_is_measured(const struct job_document *job, const char *metric
     bool held_out = is_held_out(&job->data.validation);
     bool has_classes = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && !job->model.program_path &&
                        job->data.format != DATA_FORMAT_BYTES && job->data.format != DATA_FORMAT_TOKENS;
+    bool has_numbers = job->model.loss == LOSS_MEAN_SQUARED_ERROR && !job->model.program_path;
     return strcmp(metric, "loss") == 0 || (strcmp(metric, METRIC_VALIDATION_LOSS) == 0 && held_out) ||
-           (strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 && held_out && has_classes);
+           (strcmp(metric, METRIC_VALIDATION_ACCURACY) == 0 && held_out && has_classes) ||
+           (strcmp(metric, METRIC_VALIDATION_RMSE) == 0 && held_out && has_numbers);
 }

@@ -18,11 +18,12 @@ bool chief_line_step(const char *line, struct chief_step *ret_step)
 bool chief_line_validation(const char *line, struct chief_validation *ret_validation)
 {
     long long step;
-    double loss, accuracy;
+    double loss, accuracy, rmse;
     int found = sscanf(line, "validation after step %lld: loss %lf, accuracy %lf", &step, &loss, &accuracy);
+    bool has_rmse = sscanf(line, "validation after step %*d: loss %*f, RMSE %lf", &rmse) == 1;
     if (found < 2)
         return false;
-    *ret_validation = (struct chief_validation){step, loss, found == 3 ? accuracy / 100 : NAN};
+    *ret_validation = (struct chief_validation){step, loss, found == 3 ? accuracy / 100 : NAN, has_rmse ? rmse : NAN};
     return true;
 }
 

@@ -16,7 +16,7 @@ struct chief_step {
 
 struct chief_validation {
     int64_t step;
-    double loss, accuracy; /* accuracy: 0 to 1; NAN: not in the line */
+    double loss, accuracy, rmse; /* accuracy: 0 to 1; NAN: not in the line */
 };
 
 /* The time that each member of a crew takes for its own part of a step: to read examples and to compute, without communication and waiting

@@ -9,7 +9,7 @@
 
 void job_score_init(struct job_score *score)
 {
-    *score = (struct job_score){.accuracy = NAN, .loss = NAN, .best_step = -1};
+    *score = (struct job_score){.accuracy = NAN, .loss = NAN, .rmse = NAN, .best_step = -1};
 }
 
 bool job_score_is_known(const struct job_score *score)
@@ -37,6 +37,10 @@ struct job_score job_score(const struct json *job)
             newest.loss = value;
         else if (strcmp(name, METRIC_VALIDATION_ACCURACY) == 0)
             newest.accuracy = value;
+        else if (strcmp(name, METRIC_VALIDATION_RMSE) == 0)
+            newest.rmse = value;
+        else if (strcmp(name, METRIC_BEST_RMSE) == 0)
+            best.rmse = value;
         else if (strcmp(name, METRIC_BEST_ACCURACY) == 0)
             best.accuracy = value;
         else if (strcmp(name, METRIC_BEST_LOSS) == 0) {
@@ -51,6 +55,8 @@ void job_score_print(const struct job_score *score, struct buffer *out)
 {
     if (isfinite(score->accuracy))
         buffer_format(out, "%.1f %%", 100 * score->accuracy);
+    else if (isfinite(score->rmse))
+        buffer_format(out, "RMSE %.6g", score->rmse);
     else if (isfinite(score->loss))
         buffer_format(out, "loss %.4f", score->loss);
     if (job_score_is_known(score) && score->best_step >= 0)

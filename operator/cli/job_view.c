@@ -25,6 +25,7 @@ void job_view_init(struct job_view *view, const char *name_space, const char *na
                               .examples_per_second = NAN,
                               .accuracy = NAN,
                               .validation_loss = NAN,
+                              .rmse = NAN,
                               .validation_step = -1,
                               .stale_step = -1,
                               .goodput = NAN,
@@ -93,7 +94,8 @@ struct job_score job_view_score(const struct job_view *view)
 {
     return view->best.best_step >= 0
                ? view->best
-               : (struct job_score){.accuracy = view->accuracy, .loss = view->validation_loss, .best_step = -1};
+               : (struct job_score){
+                     .accuracy = view->accuracy, .loss = view->validation_loss, .rmse = view->rmse, .best_step = -1};
 }
 
 /* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
@@ -104,6 +106,8 @@ static void take_metric(struct job_view *view, const struct json *metric, int64_
     bool newer = step > view->validation_step;
     if (strcmp(name, METRIC_VALIDATION_ACCURACY) == 0)
         view->accuracy = newer ? value : view->accuracy;
+    else if (strcmp(name, METRIC_VALIDATION_RMSE) == 0)
+        view->rmse = newer ? value : view->rmse;
     else if (strcmp(name, METRIC_VALIDATION_LOSS) == 0)
         view->validation_loss = newer ? value : view->validation_loss;
     else if (strcmp(name, "loss") == 0)
@@ -498,6 +502,7 @@ static bool take_validation(struct job_view *view, const char *line)
     view->validation_step = told.step;
     view->validation_loss = told.loss;
     view->accuracy = told.accuracy;
+    view->rmse = told.rmse;
     return true;
 }
 

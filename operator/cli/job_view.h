@@ -63,7 +63,7 @@ struct job_view {
     int64_t workers;
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
-    double accuracy, validation_loss;        /* of the newest evaluation on the held-out examples; NAN: unknown */
+    double accuracy, validation_loss, rmse;  /* of the newest evaluation on the held-out examples; NAN: unknown */
     struct job_score
         best; /* of the best evaluation, whose weights the job exports; best_step -1: none, or others are exported */
     bool loss_alone;          /* the loss is a mean squared error, or that of a script: no perplexity follows from it */

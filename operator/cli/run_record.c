@@ -79,6 +79,7 @@ struct json *run_record_json(const struct run_record *record)
     set_number(object, "loss", record->loss);
     set_number(object, "accuracy", record->score.accuracy);
     set_number(object, "validationLoss", record->score.loss);
+    set_number(object, "validationRMSE", record->score.rmse);
     set_count(object, "bestStep", record->score.best_step);
     if (*record->metric)
         json_set_string(object, "metric", record->metric);
@@ -123,6 +124,7 @@ static void take(const struct json *object, struct run_record *record)
     record->loss = json_number_at(object, "loss", NAN);
     record->score.accuracy = json_number_at(object, "accuracy", NAN);
     record->score.loss = json_number_at(object, "validationLoss", NAN);
+    record->score.rmse = json_number_at(object, "validationRMSE", NAN);
     record->score.best_step = json_integer_at(object, "bestStep", -1);
     record->best = json_number_at(object, "best", NAN);
     record->started_ms = time_of(object, "startTime");
@@ -217,6 +219,8 @@ void run_record_score(const struct run_record *record, struct buffer *out)
         job_score_print(&record->score, out);
     else if (strcmp(record->metric, METRIC_VALIDATION_ACCURACY) == 0)
         buffer_format(out, "%.1f %%", 100 * record->best);
+    else if (strcmp(record->metric, METRIC_VALIDATION_RMSE) == 0)
+        buffer_format(out, "RMSE %.6g", record->best);
     else if (strcmp(record->metric, METRIC_VALIDATION_LOSS) == 0)
         buffer_format(out, "loss %.4g", record->best);
     else

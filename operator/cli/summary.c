@@ -134,6 +134,8 @@ static void write_held_out(const struct job_view *view, const struct json *job, 
     const struct job_score score = job_view_score(view);
     if (isfinite(score.accuracy))
         buffer_format(out, ": %.1f %% right on ", 100 * score.accuracy);
+    else if (isfinite(score.rmse))
+        buffer_format(out, ": RMSE %.6g (loss %.4f) on ", score.rmse, score.loss);
     else if (view->loss_alone)
         buffer_format(out, ": loss %.4f on ", score.loss);
     else

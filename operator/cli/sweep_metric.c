@@ -9,7 +9,8 @@
 #define METRIC_FIELD "spec.objective.metric"
 
 /* What coxswain-worker measures and what says something about a model. */
-static const char *const metrics[] = {"loss", METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ACCURACY};
+static const char *const metrics[] = {"loss", METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ACCURACY,
+                                      METRIC_VALIDATION_RMSE};
 #define METRIC_COUNT (sizeof metrics / sizeof *metrics)
 
 static bool is_known(const char *metric)
@@ -41,7 +42,7 @@ int sweep_metric_check(const struct json *sweep, struct error *error)
         return error_set(error, ERROR_INVALID,
                          METRIC_FIELD
                          ": the trials do not report \"%s\"%s%s%s; they report loss, and with data.validation "
-                         "validationLoss and, of classes, validationAccuracy",
+                         "validationLoss and, of classes, validationAccuracy or, of numbers, validationRMSE",
                          metric, meant ? " (did you mean \"" : "", meant ? meant : "", meant ? "\"?)" : "");
     if (strcmp(metric, "loss") == 0)
         return 0;

@@ -163,6 +163,8 @@ static void print_validation(const struct job_view *view, struct buffer *out)
 {
     if (isfinite(view->accuracy))
         buffer_format(out, "  held out %.1f %%", 100 * view->accuracy);
+    else if (isfinite(view->rmse))
+        buffer_format(out, "  held out: RMSE %.6g", view->rmse);
     else if (isfinite(view->validation_loss) && view->loss_alone)
         buffer_format(out, "  held out: loss %.4f", view->validation_loss);
     else if (isfinite(view->validation_loss))

@@ -23,7 +23,7 @@ from coxswain_train.job import NAME_MAX, JobFailed, TrainingJob, answer_of, cox_
 Values = Mapping[str, Any]
 
 POLL_SECONDS = 1.0
-KEPT = {"loss": "loss", "validationLoss": "validationLoss", "validationAccuracy": "accuracy"}  # in run.json
+KEPT = {"loss": "loss", "validationLoss": "validationLoss", "validationAccuracy": "accuracy", "validationRMSE": "validationRMSE"}  # in run.json
 
 
 class Metrics:

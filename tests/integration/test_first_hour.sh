@@ -119,8 +119,12 @@ cox 0 generate prices --data prices --sweep && grep -q 'path: coxswain.model.lay
 verdict $? "a sweep of numbers to predict has a loss, and units of a layer" "$(cat err)"
 cox 0 generate prices --data prices && mv out prices.yaml && grep -q '400 examples of 2 values, 1 number to predict, 80 held out' err &&
     cox 0 run prices.yaml --volume "data=$work/prices" &&
-    loss=$(sed -n 's/^prices is done: loss \([0-9.]*\) on .*/\1/p' out) && awk -v loss="${loss:-1}" 'BEGIN { exit !(loss < 0.05) }'
+    read -r rmse loss <<<"$(sed -n 's/^prices is done: RMSE \([0-9.]*\) (loss \([0-9.]*\)) on .*/\1 \2/p' out)" && awk -v loss="${loss:-1}" 'BEGIN { exit !(loss < 0.05) }'
 verdict $? "a table whose labels are numbers" "$(tail -n 3 err out)"
+deviation=$(sed -n 's/.*labels from mean .* and deviation \([0-9.e+]*\)$/\1/p' out | head -n 1)
+awk -v rmse="$rmse" -v loss="$loss" -v deviation="${deviation:-0}" 'BEGIN { real = rmse / deviation; exit !(deviation > 10000 && real * real > loss - 0.0001 && real * real < loss + 0.0001) }' &&
+    cox 0 predict prices all && grep -qF "loss $loss, RMSE $rmse in the labels' unit" out && cox 0 predict prices all --json && grep -q '"rmse":' out && cox 0 runs && grep -q "  RMSE $rmse " out
+verdict $? "their error is told in their own unit" "RMSE $rmse, loss $loss, deviation $deviation; $(cat err out)"
 echo 0.5 500 | array new.npy '<f8' '1, 2' 'd<*'
 cox 0 predict prices --data new.npy && awk '/^example 0: / { price = $3 } END { exit !(price > 290000 && price < 300000) }' out
 verdict $? "a new row's price, in the unit of the labels" "$(cat err out)"

@@ -308,6 +308,16 @@ void dataset_restore_targets(const struct dataset *dataset, float *values, int64
         standardization_restore(standardization, values + i * standardization->targets);
 }
 
+double dataset_target_unit(const struct dataset *dataset)
+{
+    const struct standardization *standardization = &dataset->facts.standardization;
+    const struct column_moments *moments = standardization->moments + standardization->inputs;
+    for (int64_t i = 1; i < standardization->targets; i++)
+        if (moments[i].deviation != moments[0].deviation)
+            return NAN;
+    return standardization->targets > 0 ? moments[0].deviation : 1;
+}
+
 bool dataset_has_targets(const struct dataset *dataset)
 {
     return dataset->has_targets;

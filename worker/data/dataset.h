@@ -86,6 +86,10 @@ const struct training_facts *dataset_facts(const struct dataset *dataset);
  * Does nothing without data.standardize. */
 void dataset_restore_targets(const struct dataset *dataset, float *values, int64_t count);
 
+/* Returns by how much a difference between targets is larger in the units of the files: 1 without data.standardize. NAN: it is not the same
+ * for all targets of an example. */
+double dataset_target_unit(const struct dataset *dataset);
+
 /* Digests of those properties of the training files that trained weights depend on. They are kept with the weights, so that weights are not
  * used with other data by mistake. "": the data has no such property. */
 struct dataset_digests {

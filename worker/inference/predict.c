@@ -133,13 +133,16 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     struct loss_sums sums;
     if (evaluate(trainer, 0, dataset_count(trainer->validation), NULL, &sums, error) < 0)
         return -1;
-    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
+    struct evaluation_metrics metrics =
+        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
     SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (isfinite(metrics.accuracy))
         buffer_format(&text, "loss %.4f, accuracy %.2f %%: %lld of %lld\n", metrics.loss, 100 * metrics.accuracy,
                       (long long)sums.correct, (long long)sums.count);
     else if (!isnan(metrics.perplexity))
         buffer_format(&text, "loss %.4f, perplexity %.2f\n", metrics.loss, metrics.perplexity);
+    else if (isfinite(metrics.rmse))
+        buffer_format(&text, "loss %.4f, RMSE %.6g in the labels' unit\n", metrics.loss, metrics.rmse);
     else
         buffer_format(&text, "loss %.4f\n", metrics.loss);
     return print(&text, error);
@@ -418,7 +421,8 @@ static int add_pictures(const struct trainer *trainer, struct json *document, st
 
 static void set_metrics(const struct trainer *trainer, const struct loss_sums *sums, struct json *document)
 {
-    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), sums);
+    struct evaluation_metrics metrics =
+        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), sums);
     json_set_integer(document, "examples", dataset_count(trainer->validation));
     if (isfinite(metrics.loss))
         json_set_number(document, "loss", metrics.loss);
@@ -426,6 +430,8 @@ static void set_metrics(const struct trainer *trainer, const struct loss_sums *s
         json_set_number(document, "accuracy", metrics.accuracy);
     if (isfinite(metrics.perplexity))
         json_set_number(document, "perplexity", metrics.perplexity);
+    if (isfinite(metrics.rmse))
+        json_set_number(document, "rmse", metrics.rmse);
 }
 
 /* Whether each example has one class, and the model gives a score for each class. */

@@ -11,7 +11,7 @@
  *
  * With --outputs: instead, an NPY file (common/data/npy.h) of the model's outputs for the examples, in their order.
  * With --json: the metrics of all held-out examples as JSON, for the page of `cox ui` and for programs:
- * {"examples","loss","accuracy"|"perplexity"}; for a classifier also "classes" (their names, if the data has names),
+ * {"examples","loss","accuracy"|"perplexity"|"rmse"}; for a classifier also "classes" (their names, if the data has names),
  * "confusion" and "worst" (class_report.h), which has a "picture" (picture.h) of each image.
  */
 #ifndef COXSWAIN_INFERENCE_PREDICT_H

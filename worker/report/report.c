@@ -377,27 +377,34 @@ void report_step(struct report *report, struct step_report step, int64_t example
     fflush(stdout);
 }
 
-void report_best(struct report *report, int64_t step, double loss, double accuracy)
+void report_best(struct report *report, int64_t step, double loss, double accuracy, double rmse)
 {
     pthread_mutex_lock(&report->mutex);
     status_document_remove_metric(&report->status, METRIC_BEST_LOSS);
     status_document_remove_metric(&report->status, METRIC_BEST_ACCURACY);
+    status_document_remove_metric(&report->status, METRIC_BEST_RMSE);
     set_metric(&report->status, METRIC_BEST_LOSS, loss, step);
     set_metric(&report->status, METRIC_BEST_ACCURACY, accuracy, step);
+    set_metric(&report->status, METRIC_BEST_RMSE, rmse, step);
     publish(report);
     pthread_mutex_unlock(&report->mutex);
 }
 
-void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity)
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity,
+                       double rmse)
 {
     report->perplexity = perplexity;
     pthread_mutex_lock(&report->mutex);
     set_metric(&report->status, METRIC_VALIDATION_LOSS, loss, step);
     set_metric(&report->status, METRIC_VALIDATION_ACCURACY, accuracy, step);
+    set_metric(&report->status, METRIC_VALIDATION_RMSE, rmse, step);
     publish(report);
     pthread_mutex_unlock(&report->mutex);
-    const struct tensorboard_scalar scalars[] = {{"validation/loss", loss}, {"validation/accuracy", accuracy}};
-    append_scalars(report, step, scalars, isfinite(accuracy) ? 2 : 1);
+    const struct tensorboard_scalar scalars[] = {{"validation/loss", loss},
+                                                 isfinite(rmse)
+                                                     ? (struct tensorboard_scalar){"validation/rmse", rmse}
+                                                     : (struct tensorboard_scalar){"validation/accuracy", accuracy}};
+    append_scalars(report, step, scalars, isfinite(accuracy) || isfinite(rmse) ? 2 : 1);
     if (!report->chief)
         return;
     if (isfinite(accuracy))
@@ -405,6 +412,8 @@ void report_evaluation(struct report *report, int64_t step, double loss, double 
                    100 * accuracy);
     else if (!isnan(perplexity))
         report_say(report, "validation after step %lld: loss %.4f, perplexity %.2f", (long long)step, loss, perplexity);
+    else if (isfinite(rmse))
+        report_say(report, "validation after step %lld: loss %.4f, RMSE %.6g", (long long)step, loss, rmse);
     else
         report_say(report, "validation after step %lld: loss %.4f", (long long)step, loss);
 }
@@ -512,10 +521,13 @@ static void say_metrics(struct report *report)
 {
     double loss = metric(&report->status, METRIC_VALIDATION_LOSS);
     double accuracy = metric(&report->status, METRIC_VALIDATION_ACCURACY);
+    double rmse = metric(&report->status, METRIC_VALIDATION_RMSE);
     if (isfinite(accuracy))
         report_say(report, "held-out examples: accuracy %.2f %%, loss %.4f", 100 * accuracy, loss);
     else if (isfinite(loss) && !isnan(report->perplexity))
         report_say(report, "held-out examples: loss %.4f, perplexity %.2f", loss, report->perplexity);
+    else if (isfinite(rmse))
+        report_say(report, "held-out examples: loss %.4f, RMSE %.6g in the labels' unit", loss, rmse);
     else if (isfinite(loss))
         report_say(report, "held-out examples: loss %.4f", loss);
 }

@@ -56,13 +56,14 @@ void report_peak(struct report *report, double flops_per_example, double peak_fl
  * wall time. Computes throughput, utilisation and time remaining. */
 void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns);
 
-/* Reports validation results after `step`; `accuracy` and `perplexity` are NAN if the model has
+/* Reports validation results after `step`; `accuracy`, `perplexity` and `rmse` are NAN if the model has
  * none. */
-void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity);
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity,
+                       double rmse);
 
-/* Reports the evaluation whose weights are kept as the best ones (best.h), as metrics of their own. `accuracy` is NAN if the model has
- * none. A loss that is not finite: no weights are kept. */
-void report_best(struct report *report, int64_t step, double loss, double accuracy);
+/* Reports the evaluation whose weights are kept as the best ones (best.h), as metrics of their own. `accuracy` and `rmse` are NAN if
+ * the model has none. A loss that is not finite: no weights are kept. */
+void report_best(struct report *report, int64_t step, double loss, double accuracy, double rmse);
 
 /* Sets the step of the newest durable checkpoint in the status. */
 void report_checkpoint(struct report *report, int64_t committed_step);

@@ -31,8 +31,8 @@ static char *best_path(const struct trainer *trainer)
 /* An evaluation. */
 struct mark {
     int64_t step;
-    double loss;     /* INFINITY: there was none */
-    double accuracy; /* NAN: the model has none */
+    double loss;           /* INFINITY: there was none */
+    double accuracy, rmse; /* NAN: the model has none */
 };
 
 /* Weights on their way to the disk. */
@@ -61,17 +61,19 @@ static bool keeps_best(const struct trainer *trainer)
 static struct mark read_mark(const struct trainer *trainer)
 {
     struct safetensors_file file;
-    struct mark mark = {.loss = INFINITY, .accuracy = NAN};
+    struct mark mark = {.loss = INFINITY, .accuracy = NAN, .rmse = NAN};
     SCOPED_FREE char *path = best_path(trainer);
     if (safetensors_open_kept(path, &file, NULL) < 0)
         return mark;
     const char *job = safetensors_metadata(&file, "job"), *loss = safetensors_metadata(&file, "validationLoss");
     const char *step = safetensors_metadata(&file, "step"),
-               *accuracy = safetensors_metadata(&file, "validationAccuracy");
+               *accuracy = safetensors_metadata(&file, "validationAccuracy"),
+               *rmse = safetensors_metadata(&file, "validationRMSE");
     if (job && loss && strcmp(job, trainer->identity->job_uid) == 0 && isfinite(strtod(loss, NULL)))
         mark = (struct mark){.step = step ? strtoll(step, NULL, 10) : 0,
                              .loss = strtod(loss, NULL),
-                             .accuracy = accuracy ? strtod(accuracy, NULL) : NAN};
+                             .accuracy = accuracy ? strtod(accuracy, NULL) : NAN,
+                             .rmse = rmse ? strtod(rmse, NULL) : NAN};
     safetensors_close(&file);
     return mark;
 }
@@ -79,7 +81,8 @@ static struct mark read_mark(const struct trainer *trainer)
 /* Reports the evaluation that a final export will have, unless its weights cannot be written. */
 static void report_promised(const struct best *best)
 {
-    report_best(best->trainer->report, best->promised.step, best->promised.loss, best->promised.accuracy);
+    report_best(best->trainer->report, best->promised.step, best->promised.loss, best->promised.accuracy,
+                best->promised.rmse);
 }
 
 void best_begin(struct trainer *trainer)
@@ -110,6 +113,8 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
     json_set_string(metadata, "validationLoss", text);
     snprintf(text, sizeof text, "%.17g", kept->mark.accuracy);
     json_set_string(metadata, "validationAccuracy", isfinite(kept->mark.accuracy) ? text : NULL);
+    snprintf(text, sizeof text, "%.17g", kept->mark.rmse);
+    json_set_string(metadata, "validationRMSE", isfinite(kept->mark.rmse) ? text : NULL);
     trained_on_describe(metadata, trainer->training);
     const struct export export = {.layout = graph_layout(trainer->graph),
                                   .parameters = kept->values.tensors[0].data,
@@ -259,7 +264,7 @@ static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct
 
 int best_consider(struct trainer *trainer, const struct evaluation_metrics *metrics, struct error *error)
 {
-    struct mark mark = {trainer->state.progress.step, metrics->loss, metrics->accuracy};
+    struct mark mark = {trainer->state.progress.step, metrics->loss, metrics->accuracy, metrics->rmse};
     struct error cause = ERROR_INIT;
     struct gathered_model model;
     bool wanted;

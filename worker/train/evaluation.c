@@ -8,9 +8,16 @@
 #include "common/memory.h"
 #include "common/scope.h"
 
-struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums)
+/* A program has a loss of its own. */
+static bool has_squared_error(const struct example_format *format)
 {
-    struct evaluation_metrics metrics = {.accuracy = NAN, .perplexity = NAN};
+    return format->classes == 0 && format->target_type == ELEMENT_FLOAT32 && format->input_count == 0;
+}
+
+struct evaluation_metrics evaluation_metrics(const struct example_format *format, double target_unit,
+                                             const struct loss_sums *sums)
+{
+    struct evaluation_metrics metrics = {.accuracy = NAN, .perplexity = NAN, .rmse = NAN};
     if (sums->count == 0)
         return metrics;
     metrics.loss = sums->loss / (double)sums->count;
@@ -18,6 +25,8 @@ struct evaluation_metrics evaluation_metrics(const struct example_format *format
         metrics.accuracy = (double)sums->correct / (double)sums->count;
     else if (format->classes > 0)
         metrics.perplexity = exp(metrics.loss);
+    else if (has_squared_error(format))
+        metrics.rmse = sqrt(metrics.loss) * target_unit;
     return metrics;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes loss, accuracy and perplexity of a model on a range of held-out examples, on one device.
+ * Computes loss, accuracy, perplexity and RMSE of a model on a range of held-out examples, on one device.
  * Used for the crew's evaluations (crew_evaluation.h), by the evaluator, by the chief of parameter
  * servers and by --predict.
  *
@@ -18,8 +18,11 @@ struct evaluation_metrics {
     double loss;       /* mean, natural logarithm */
     double accuracy;   /* share of correct classes; NAN unless examples have one class each */
     double perplexity; /* exp(loss) of a language model, which has a class at each position; else NAN */
+    double rmse;       /* root of the mean squared error, in the labels' unit; else NAN */
 };
-struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums);
+/* `target_unit`: dataset_target_unit of the examples. */
+struct evaluation_metrics evaluation_metrics(const struct example_format *format, double target_unit,
+                                             const struct loss_sums *sums);
 
 /* The examples [first, first + count) of a dataset. */
 struct evaluation_examples {

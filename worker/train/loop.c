@@ -324,14 +324,15 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->evaluated_step = trainer->state.progress.step;
-    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
+    struct evaluation_metrics metrics =
+        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
     if (!isfinite(metrics.loss)) {
         error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                   (long long)trainer->evaluated_step, metrics.loss);
         return fail(loop, error, EXIT_CODE_NOT_FINITE);
     }
-    report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy,
-                      metrics.perplexity);
+    report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy, metrics.perplexity,
+                      metrics.rmse);
     /* An evaluation that only a pause caused does not count here: the best weights are those of a job that does not pause. */
     if (evaluation_is_planned(trainer) && best_consider(trainer, &metrics, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

@@ -96,13 +96,14 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     chief->trainer->evaluates = false;
     if (result < 0)
         return -1;
-    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
+    struct evaluation_metrics metrics =
+        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
     chief->evaluated_step = chief->step;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                          (long long)chief->step, metrics.loss);
-    report_evaluation(trainer->report, chief->step, metrics.loss, metrics.accuracy, metrics.perplexity);
+    report_evaluation(trainer->report, chief->step, metrics.loss, metrics.accuracy, metrics.perplexity, metrics.rmse);
     trainer->state.progress.step = chief->step;
     return best_consider(trainer, &metrics, error);
 }

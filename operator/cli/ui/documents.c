@@ -48,6 +48,7 @@ void ui_set_score(struct json *row, const struct run_record *record)
                                                    : isfinite(record->score.accuracy);
     double score = isfinite(record->best)             ? record->best
                    : isfinite(record->score.accuracy) ? record->score.accuracy
+                   : isfinite(record->score.rmse)     ? record->score.rmse
                                                       : record->score.loss;
     run_record_score(record, &text);
     json_set_string(row, "SCORE", buffer_text(&text));

@@ -91,7 +91,8 @@ function showResult(host, result) {
     const nameOf = (number) => result.classes ? String(result.classes[number]) : String(number), parts = [];
     const list = make("dl", {class: "facts"});
     writeFacts(list, [["Held-out examples", result.examples.toLocaleString("en")], ["Loss", result.loss !== undefined && figureText(result.loss)],
-        ["Right", result.accuracy !== undefined && (100 * result.accuracy).toFixed(2) + " %"], ["Perplexity", result.perplexity !== undefined && figureText(result.perplexity)]]);
+        ["Right", result.accuracy !== undefined && (100 * result.accuracy).toFixed(2) + " %"], ["Perplexity", result.perplexity !== undefined && figureText(result.perplexity)],
+        ["RMSE in the labels' unit", result.rmse !== undefined && figureText(result.rmse)]]);
     parts.push(list);
     if (result.confusion) parts.push(make("h3", {text: "Confusion matrix"}), confusionTable(result.confusion, nameOf));
     else if (result.worst) parts.push(make("p", {class: "faint", text: "A confusion matrix is drawn for up to 100 classes; this model has more."}));

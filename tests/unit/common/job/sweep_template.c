@@ -86,7 +86,7 @@ Test(sweep_template, the_objective_is_that_of_the_weights_that_are_exported)
                  "needs coxswain.checkpoint.keepBest");
     expect_fault("objective: {value: Best}", "{coxswain: {checkpoint: {storage: a, keepBest: true}}}", NULL);
     expect_fault("objective: {value: Best, metric: loss}", "{coxswain: {checkpoint: {storage: a, keepBest: true}}}",
-                 "validationLoss or validationAccuracy as the metric");
+                 "validationLoss, validationAccuracy or validationRMSE as the metric");
 }
 
 /* `coxswain`: what differs from a job that has accuracies. */
@@ -118,6 +118,8 @@ Test(sweep_template, what_the_worker_measures)
     expect_measured(text, "validationAccuracy", false);
     expect_measured(text, "validationLoss", true);
     expect_measured(numbers, "validationAccuracy", false);
+    expect_measured(numbers, "validationRMSE", true);
+    expect_measured(classes, "validationRMSE", false);
     expect_measured(alone, "validationLoss", false);
     expect_measured(alone, "loss", true);
     expect_measured(classes, "bleu", false);

@@ -108,6 +108,8 @@ Test(run_record, the_score_is_the_best_that_there_is)
     expect_score(&record, "");
     record.score.loss = 0.0625;
     expect_score(&record, "loss 0.0625");
+    record.score.rmse = 2.31;
+    expect_score(&record, "RMSE 2.31");
     record.score.accuracy = 0.983;
     expect_score(&record, "98.3 %");
     record.score.best_step = 300;
@@ -117,6 +119,8 @@ Test(run_record, the_score_is_the_best_that_there_is)
     expect_score(&record, "loss 0.25");
     snprintf(record.metric, sizeof record.metric, "validationAccuracy");
     expect_score(&record, "25.0 %");
+    snprintf(record.metric, sizeof record.metric, "validationRMSE");
+    expect_score(&record, "RMSE 0.25");
     snprintf(record.metric, sizeof record.metric, "reward");
     expect_score(&record, "0.25 reward");
 }

@@ -141,6 +141,16 @@ Test(summary, a_mean_squared_error_is_told_as_it_is)
     cr_expect_str_eq(summary(), "\ndigits is done: loss 2.0000 on held-out examples\n");
 }
 
+Test(summary, numbers_are_told_by_their_error_in_their_unit)
+{
+    job_view_take_log(&view, "validation after step 2: loss 0.0400, RMSE 2.31", 3600);
+    view_print_line(&view, &text);
+    cr_expect(has("held out: RMSE 2.31"), "%s", buffer_text(&text));
+    buffer_clear(&text);
+    ended("Succeeded");
+    cr_expect_str_eq(summary(), "\ndigits is done: RMSE 2.31 (loss 0.0400) on 1,000 held-out examples\n");
+}
+
 /* The newest evaluation, in the log, is worse. */
 static void take_overfitted(const char *weights)
 {

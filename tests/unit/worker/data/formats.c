@@ -435,6 +435,7 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
     cr_assert_eq(dataset_read(dataset, &first, 1, input, &target, NULL), 0);
     cr_expect_float_eq(input[0], -3.5 / sqrt(5.25), 1e-6);
     cr_expect_eq(input[1], 0);
+    cr_expect_eq(dataset_target_unit(dataset), 1);
     dataset_free(dataset);
     cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &rows, &dataset, NULL), 0);
     cr_assert_eq(dataset_read(dataset, &first, 1, input, &target, NULL), 0);
@@ -451,6 +452,7 @@ Test(formats, values_are_standardized_by_the_training_examples, .init = make_pla
               dataset_description(dataset));
     cr_assert_eq(dataset_read(dataset, &first, 1, input, &price, NULL), 0);
     cr_expect_eq(price, -1);
+    cr_expect_eq(dataset_target_unit(dataset), 10);
     dataset_free(dataset);
     refused(&spec, &text, ERROR_INVALID, "tokens");
     struct example_format program = prices;

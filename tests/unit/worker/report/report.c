@@ -241,15 +241,18 @@ Test(report, best_weights_that_are_not_kept_are_not_reported)
     struct status_document status;
     const struct report_options options = {.job_uid = "job", .role = "worker", .http_port = -1};
     cr_assert_eq(report_open(&options, &report, NULL), 0);
-    report_evaluation(report, 5, 0.75, 0.5, NAN);
-    report_best(report, 5, 0.75, 0.5);
+    report_evaluation(report, 5, 0.75, NAN, NAN, 12.5);
+    report_best(report, 5, 0.75, 0.5, 12.5);
     report_get_status(report, &status);
     cr_assert_not_null(status_document_metric(&status, "bestValidationLoss"));
     cr_assert_not_null(status_document_metric(&status, "bestValidationAccuracy"));
-    report_best(report, 0, INFINITY, NAN);
+    cr_expect_eq(status_document_metric(&status, "validationRMSE")->value, 12.5);
+    cr_expect_eq(status_document_metric(&status, "bestValidationRMSE")->value, 12.5);
+    report_best(report, 0, INFINITY, NAN, NAN);
     report_get_status(report, &status);
     cr_expect_null(status_document_metric(&status, "bestValidationLoss"));
     cr_expect_null(status_document_metric(&status, "bestValidationAccuracy"));
+    cr_expect_null(status_document_metric(&status, "bestValidationRMSE"));
     cr_expect_eq(status_document_metric(&status, "validationLoss")->value, 0.75);
     report_free(report);
 }

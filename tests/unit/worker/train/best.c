@@ -89,7 +89,7 @@ static void fill(struct scene *scene, float value)
 /* Evaluates after step `step`, with that number in all parameters. Half of the answers are right. */
 static void evaluate(struct scene *scene, int64_t step, double loss)
 {
-    const struct evaluation_metrics metrics = {.loss = loss, .accuracy = 0.5, .perplexity = NAN};
+    const struct evaluation_metrics metrics = {.loss = loss, .accuracy = 0.5, .perplexity = NAN, .rmse = NAN};
     struct error error = ERROR_INIT;
     fill(scene, (float)step);
     scene->trainer.state.progress.step = step;

@@ -38,7 +38,7 @@ static void begin(struct scene *scene, const struct identity *job_identity)
         report_free(scene->trainer.report);
     scene->trainer.identity = job_identity;
     cr_assert_eq(report_open(&options, &scene->trainer.report, &error), 0, "%s", error.message);
-    report_evaluation(scene->trainer.report, LAST, 0.25, 0.5, NAN);
+    report_evaluation(scene->trainer.report, LAST, 0.25, 0.5, NAN, NAN);
 }
 
 /* Sets up a job whose last checkpoint is complete, with an export of another job beside it. */
