@@ -53,6 +53,9 @@ static const struct material materials[] = {
 #define TEXT_WINDOWS_A_MINUTE 3000
 #define LEARNING_RATE 1e-3
 #define CHECKPOINT_EVERY_SECONDS 60
+/* A job is evaluated so often, of which the best weights are kept. Those of a text take longer. */
+#define EVALUATIONS 20
+#define TEXT_EVALUATIONS 10
 
 /* Of data whose size is known: about so many steps, and one in HELD_OUT_PART examples held out. */
 #define TABLE_STEPS 1500
@@ -238,12 +241,17 @@ static int64_t batch_of(int64_t examples, int64_t most, int64_t least)
     return batch < least ? least : batch;
 }
 
+static int64_t learned_examples(const struct data_shape *shape)
+{
+    return shape->tested > 0 ? shape->examples : shape->examples - first_job_held_out(shape);
+}
+
 static void set_length(const struct first_job *wish, bool text, int64_t replicas, struct json *training)
 {
     const struct data_shape *shape = wish->shape;
     int64_t usual = text ? TEXT_BATCH : IMAGE_BATCH, batch = usual < replicas ? replicas : usual, epochs = IMAGE_EPOCHS;
     if (shape && shape->examples > 0) {
-        int64_t learned = shape->tested > 0 ? shape->examples : shape->examples - first_job_held_out(shape);
+        int64_t learned = learned_examples(shape);
         int64_t steps = is_table(shape) ? TABLE_STEPS : IMAGE_STEPS;
         batch = batch_of(learned, batch, replicas);
         epochs = steps * batch / (learned > 0 ? learned : 1);
@@ -260,6 +268,23 @@ static void set_training(const struct first_job *wish, bool text, int64_t replic
     struct json *optimizer = json_set_object(training, "optimizer");
     json_set_string(optimizer, "type", optimizer_type_name(OPTIMIZER_ADAMW));
     json_set_number(optimizer, "learningRate", LEARNING_RATE);
+}
+
+/* The steps of the job; 0: that is not known. */
+static int64_t steps_of(const struct first_job *wish, const struct json *training)
+{
+    const struct data_shape *shape = wish->shape;
+    int64_t batch = json_integer_at(training, "batchSize", 1), epochs = json_integer_at(training, "epochs", 0);
+    int64_t learned = shape && shape->examples > 0 ? learned_examples(shape) : 0;
+    return epochs == 0 ? json_integer_at(training, "steps", 0) : epochs * (learned / batch);
+}
+
+/* Without it the job is evaluated once an epoch: too often for a small table, and never for a long text. */
+static void set_evaluation(int64_t steps, bool text, struct json *section)
+{
+    int64_t every = steps / (text ? TEXT_EVALUATIONS : EVALUATIONS);
+    if (steps > 0)
+        json_set_integer(json_set_object(section, "evaluation"), "everySteps", every > 0 ? every : 1);
 }
 
 static void add_storage(struct json *spec, const char *name, const char *claim, bool read_only)
@@ -282,9 +307,11 @@ static void set_storage(const struct first_job *wish, bool has_files, struct jso
     struct json *checkpoint = json_set_object(section, "checkpoint"), *export = json_set_object(section, "export");
     json_set_string(checkpoint, "storage", FIRST_JOB_RUNS);
     json_set_integer(checkpoint, "everySeconds", CHECKPOINT_EVERY_SECONDS);
+    json_set_boolean(checkpoint, "keepBest", true);
     json_set_string(export, "storage", FIRST_JOB_RUNS);
     SCOPED_FREE char *weights = memory_format("%s/model.safetensors", wish->name);
     json_set_string(export, "path", weights);
+    json_set_string(export, "weights", export_weights_words[EXPORT_BEST]);
 }
 
 bool first_job_reads_text(const struct json *section)
@@ -349,7 +376,9 @@ struct json *first_job_make(const struct first_job *wish)
     set_data(wish, format, material, section);
     bool has_files = json_at(section, "data.storage") != NULL;
     int64_t replicas = json_integer_at(spec, "workers.replicas", 1) * json_integer_at(spec, "devices.count", 1);
-    set_training(wish, first_job_reads_text(section), replicas, section);
+    bool text = first_job_reads_text(section);
+    set_training(wish, text, replicas, section);
+    set_evaluation(steps_of(wish, json_member(section, "training")), text, section);
     set_storage(wish, has_files, spec, section);
     json_set(spec, "coxswain", section);
     return job;

@@ -16,6 +16,7 @@
 /* A language model learns for so long in a trial: enough to compare values. */
 #define TEXT_STEPS 200
 #define TEXT_BATCH 16
+#define TEXT_EVERY_STEPS 20
 /* Learning rates are tried from the job's own divided by this to its product with this. */
 #define RATE_FACTOR 10
 /* The middle one of three widths if the job gives none; the widest is then that of the preset. */
@@ -102,8 +103,10 @@ static struct json *trial_of(const struct json *job, bool text)
 {
     struct json *trial = json_copy(job), *training = json_at(trial, "spec.coxswain.training");
     int64_t members = members_of(job), most = members > TEXT_BATCH ? members : TEXT_BATCH;
-    if (text)
+    if (text) {
         json_set_integer(training, "steps", TEXT_STEPS);
+        json_set_integer(json_at(trial, "spec.coxswain.evaluation"), "everySteps", TEXT_EVERY_STEPS);
+    }
     if (text && json_integer_at(training, "batchSize", 0) > most)
         json_set_integer(training, "batchSize", most);
     json_remove(json_at(trial, "spec.coxswain"), "export"); /* trials would overwrite each other's file */
@@ -125,10 +128,11 @@ struct json *first_sweep_make(const struct first_job *wish, const struct json *j
     json_set_string(json_set_object(sweep, "metadata"), "name", wish->name);
     struct json *spec = json_set_object(sweep, "spec"), *objective = json_set_object(spec, "objective");
     bool text = first_job_reads_text(json_at(job, "spec.coxswain"));
-    bool has_accuracy = !text && !json_at(job, "spec.coxswain.model.loss");
     SCOPED_JSON *trial = trial_of(job, text);
-    json_set_string(objective, "metric", has_accuracy ? METRIC_VALIDATION_ACCURACY : METRIC_VALIDATION_LOSS);
-    json_set_string(objective, "goal", sweep_goal_words[has_accuracy ? GOAL_MAXIMIZE : GOAL_MINIMIZE]);
+    json_set_string(objective, "metric", METRIC_VALIDATION_LOSS); /* accuracies of few examples are often equal */
+    json_set_string(objective, "goal", sweep_goal_words[GOAL_MINIMIZE]);
+    if (json_at(trial, "spec.coxswain.checkpoint.keepBest"))
+        json_set_string(objective, "value", objective_value_words[OBJECTIVE_BEST]);
     add_learning_rate(trial, spec);
     add_batch_size(wish, trial, spec);
     add_model(trial, text, spec);

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/job/sweep_descent.h"
 #include "common/job/sweep_parameter.h"
+#include "common/job/sweep_template.h"
 #include "common/memory.h"
 #include "common/yaml.h"
 #include "operator/cli/sweep_view.h"
@@ -60,6 +62,21 @@ static void put_folders(const struct training_sweep *sweep, struct json *spec)
         sweep_descent_put(spec, trial, generations_of_best(sweep));
 }
 
+/* The sweep has compared its trials by their best weights; the job exports its own, which a template cannot for all trials. */
+static void put_export(const struct training_sweep *sweep, struct json *spec)
+{
+    struct json *section = json_member(spec, "coxswain");
+    const char *storage = json_string_at(section, "checkpoint.storage", NULL);
+    bool by_best = strcmp(sweep_final_metric(sweep), sweep->objective.metric) != 0;
+    if (!by_best || !storage || json_member(section, "export"))
+        return;
+    struct json *export = json_set_object(section, "export");
+    SCOPED_FREE char *path = memory_format("%s-best/model.safetensors", sweep->name);
+    json_set_string(export, "storage", storage);
+    json_set_string(export, "path", path);
+    json_set_string(export, "weights", export_weights_words[EXPORT_BEST]);
+}
+
 int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, struct error *error)
 {
     if (!sweep->status.best.trial)
@@ -73,6 +90,7 @@ int sweep_best_job(const struct training_sweep *sweep, struct json **ret_job, st
     if (put_values(sweep, spec, error) < 0)
         return -1;
     put_folders(sweep, spec);
+    put_export(sweep, spec);
     *ret_job = job;
     job = NULL;
     return 0;

@@ -68,19 +68,22 @@ cut -d' ' -f5 rows | array flowers/y.npy '<i8' '150,' 'q<*'
 learn flowers 'X.npy and y.npy: 150 examples of 4 values, 3 classes, 30 held out' 85
 verdict $? "a table of float64, sorted by its labels" "$(tail -n 3 err out)"
 last=$(grep -E '^step ([0-9]+)/\1  100 %' out)
-[[ $last == *"  held out $right %" ]]
-verdict $? "the line of the last step has the score of the summary, and no time that is left" "$last"
+[[ $last =~ '  held out '[0-9.]+' %'$ ]]
+verdict $? "the line of the last step has a score, and no time that is left" "$last"
+exported=$(grep '^flowers is done' out) && grep -qE '^flowers is done: [0-9.]* % right on 30 held-out examples with the best weights, of step [0-9]*, which are exported$' out &&
+    cox 0 predict flowers all && grep -q "accuracy ${right}[0-9] %" out
+verdict $? "the exported weights are the best, and have the score of the summary" "$exported; $(cat out err)"
 
-# sweep_of NAME FOLDER BOUND [WORD…]: a sweep of the job, whose best trial has an accuracy of at least BOUND
+# sweep_of NAME FOLDER BOUND [WORD…]: a sweep of the job, whose best trial has a loss of at most BOUND
 sweep_of() {
     local name=$1 folder=$2 bound=$3
     shift 3
     cox 0 generate "$name" --data "$folder" --sweep && mv out "$name.yaml" && grep -q "^#   cox sweep run $name.yaml --volume data=$folder$" "$name.yaml" &&
         cox 0 sweep run "$name.yaml" --volume "data=$work/$folder" "$@" && ! grep -q warning err || return
-    best=$(sed -n "s/^  best  *$name-[0-9]*: validationAccuracy \([0-9.]*\)$/\1/p" out)
-    awk -v best="${best:-0}" -v bound="$bound" 'BEGIN { exit !(best >= bound) }'
+    best=$(sed -n "s/^  best  *$name-[0-9]*: validationLoss \([0-9.e-]*\)$/\1/p" out)
+    awk -v best="${best:-9}" -v bound="$bound" 'BEGIN { exit !(best <= bound) }'
 }
-sweep_of kinds flowers 0.9 && grep -q '^kinds is complete: 8 of 8 trials succeeded' out && [[ $(cut -d, -f3- .local/state/coxswain/default-kinds/trials.csv | sort -u | wc -l) -ge 8 ]]
+sweep_of kinds flowers 0.3 && grep -q '^kinds is complete: 8 of 8 trials succeeded' out && [[ $(cut -d, -f3- .local/state/coxswain/default-kinds/trials.csv | sort -u | wc -l) -ge 8 ]]
 verdict $? "a sweep of the same job as it stands, whose trials differ" "$(tail -n 9 err out; head -n 3 .local/state/coxswain/default-kinds/trials.csv)"
 
 { echo 'sepal length,sepal width,petal length,petal width,kind' && awk '{ split("setosa versicolor virginica", kind); print $1 "," $2 "," $3 "," $4 "," kind[$5 + 1] }' rows; } >words/flowers.csv

@@ -210,6 +210,28 @@ Test(first_job, trials_of_a_sweep_have_a_processor_for_each_pod)
     }
 }
 
+Test(first_job, the_weights_of_the_best_evaluation_are_exported)
+{
+    const struct data_shape table = {.examples = 150, .rank = 1, .sides = {4}, .classes = 3};
+    const struct first_job iris = {.name = "iris", .format = "NPY", .shape = &table};
+    SCOPED_JSON *job = first_job_make(&iris);
+    SCOPED_JSON *sweep = first_sweep_make(&iris, job);
+    cr_expect(json_boolean_at(job, "spec.coxswain.checkpoint.keepBest", false));
+    expect_text(job, "spec.coxswain.export.weights", "Best");
+    /* 120 examples in batches of 8 (an epoch has at least eight), 100 epochs. */
+    int64_t every = json_integer_at(job, "spec.coxswain.evaluation.everySteps", 0);
+    int64_t steps = json_integer_at(job, "spec.coxswain.training.epochs", 0) * 120 /
+                    json_integer_at(job, "spec.coxswain.training.batchSize", 1);
+    cr_expect(20 * every <= steps && 20 * every > steps - 20, "%lld of %lld", (long long)every, (long long)steps);
+    expect_text(sweep, "spec.objective.metric", "validationLoss");
+    expect_text(sweep, "spec.objective.value", "Best");
+    SCOPED_JSON *text = first_job_make(&(struct first_job){.name = "a", .format = "Bytes"});
+    cr_expect_eq(json_integer_at(text, "spec.coxswain.evaluation.everySteps", 0), 40);
+    SCOPED_JSON *made_up = first_job_make(&(struct first_job){.name = "mine"});
+    SCOPED_JSON *tried = first_sweep_make(&(struct first_job){.name = "mine"}, made_up);
+    cr_expect_null(json_at(tried, "spec.objective.value"), "no volume keeps weights");
+}
+
 Test(first_job, made_up_data_needs_no_volume)
 {
     SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine"});

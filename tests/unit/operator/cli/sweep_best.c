@@ -51,6 +51,21 @@ Test(sweep_best, a_parameter_that_was_not_tried_is_left_out)
     training_sweep_release(&sweep);
 }
 
+Test(sweep_best, a_job_of_trials_that_were_compared_by_their_best_weights_exports_them)
+{
+    struct training_sweep sweep =
+        sweep_of("metadata: {name: s}\n"
+                 "spec: {maxTrials: 1, objective: {value: Best}, parameters: [{path: a, values: [1]}], template: "
+                 "{coxswain: {checkpoint: {storage: runs, keepBest: true}}}}\n"
+                 "status: {best: {trial: s-0, objective: '1', parameters: [{name: a, value: '1'}]}}\n");
+    SCOPED_JSON *job = NULL;
+    cr_assert_eq(sweep_best_job(&sweep, &job, NULL), 0);
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.export.storage", ""), "runs");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.export.path", ""), "s-best/model.safetensors");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.export.weights", ""), "Best");
+    training_sweep_release(&sweep);
+}
+
 static void expect_none(const char *yaml, const char *message)
 {
     struct training_sweep sweep = sweep_of(yaml);
