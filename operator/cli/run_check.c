@@ -214,16 +214,56 @@ static int64_t trials_of(const struct training_sweep *sweep)
     return sweep && sweep->parallelism < all ? sweep->parallelism : all;
 }
 
+#define BATCH_PATH "coxswain.training.batchSize"
+#define REPLICA_BATCH_PATH "coxswain.training.perReplicaBatchSize"
+
+static bool is_batch(const struct sweep_parameter *parameter)
+{
+    return parameter->path &&
+           (strcmp(parameter->path, BATCH_PATH) == 0 || strcmp(parameter->path, REPLICA_BATCH_PATH) == 0);
+}
+
 /* Whether trials of a sweep take batches of different sizes. */
 static bool searches_batch(const struct training_sweep *sweep)
 {
-    for (unsigned i = 0; i < sweep->parameter_count; i++) {
-        const char *path = sweep->parameters[i].path;
-        if (path && (strcmp(path, "coxswain.training.batchSize") == 0 ||
-                     strcmp(path, "coxswain.training.perReplicaBatchSize") == 0))
+    for (unsigned i = 0; i < sweep->parameter_count; i++)
+        if (is_batch(&sweep->parameters[i]))
             return true;
-    }
     return false;
+}
+
+/* What the worker knows of the first trial. */
+struct batch_limit {
+    int64_t examples, batch, replicas; /* batch: the first trial's, about which run_check_warn warns */
+};
+
+static void warn_of_batch(const struct batch_limit *limit, const char *path, unsigned index, int64_t value,
+                          struct buffer *warnings)
+{
+    int64_t batch = strcmp(path, REPLICA_BATCH_PATH) == 0 ? value * limit->replicas : value;
+    if (batch > limit->examples && batch != limit->batch)
+        buffer_format(warnings,
+                      "spec.parameters[%u] (%s): with the value %lld a batch is more than the %lld training examples, "
+                      "so each step takes all of them; leave the value out, or lower it\n",
+                      index, path, (long long)value, (long long)limit->examples);
+}
+
+void run_check_warn_of_batches(const struct training_sweep *sweep, const struct training_job *trial,
+                               const struct json *answer, struct buffer *warnings)
+{
+    const struct training_spec *training = &trial->document.training;
+    struct batch_limit limit = {json_integer_at(answer, "examples", 0), json_integer_at(answer, "batch", 0), 1};
+    if (training->per_replica_batch_size > 0)
+        limit.replicas = limit.batch / training->per_replica_batch_size;
+    for (unsigned i = 0; i < sweep->parameter_count && limit.examples > 0; i++) {
+        const struct sweep_parameter *parameter = &sweep->parameters[i];
+        if (!is_batch(parameter))
+            continue;
+        if (parameter->has_integer)
+            warn_of_batch(&limit, parameter->path, i, parameter->integer.max, warnings);
+        for (const struct json *value = json_first(parameter->values); value; value = json_next(value))
+            warn_of_batch(&limit, parameter->path, i, json_integer(value, 0), warnings);
+    }
 }
 
 static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
@@ -274,6 +314,8 @@ static int ask_worker(const struct check *check, const struct training_job *job,
         buffer_format(warnings, "the data was not checked, since opening it takes longer than %d s\n",
                       RUN_CHECK_SECONDS);
     run_check_warn(job, answer, trials_of(check->sweep), run_machine_read(), warnings);
+    if (check->sweep)
+        run_check_warn_of_batches(check->sweep, job, answer, warnings);
     warn_of_stopping(check->sweep, json_integer_at(answer, "steps", 0), warnings);
     return 0;
 }

@@ -43,5 +43,9 @@ int run_check_trial(const struct manifest *manifest, const struct training_sweep
  * at a time; 1 unless it is a trial of a sweep. Exported for tests. */
 void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,
                     struct run_machine machine, struct buffer *warnings);
+/* Appends a warning for each value of a sweep's parameter that makes a batch of more examples than there are, which `answer` about the first
+ * trial says. Exported for tests. */
+void run_check_warn_of_batches(const struct training_sweep *sweep, const struct training_job *trial,
+                               const struct json *answer, struct buffer *warnings);
 
 #endif

@@ -13,6 +13,7 @@
 
 #define UNKNOWN "unknown field \""
 #define SPEC "spec."
+#define TEMPLATE "spec.template."
 #define UNSUPPORTED "Unsupported value: "
 #define ALGORITHM "spec.algorithm.type: "
 #define SUPPORTED ": supported values: "
@@ -174,20 +175,50 @@ static const struct object_type *type_within(const struct object_type *type, con
     return field && (field->kind == FIELD_OBJECT || field->kind == FIELD_LIST) ? field->type : NULL;
 }
 
-/* Returns what the last name of a path such as "spec.storage[0].nam" was meant to be, or NULL; the name begins at *ret_last. */
-static const char *nearest_of_path(const struct object_type *type, const char *path, size_t *ret_last)
+/* Returns the type of the object in which the last name of a path such as "spec.storage[0].nam" stands; NULL: that is unknown, too.
+ * *ret_last: where the name begins. */
+static const struct object_type *type_of_last(const struct object_type *type, const char *path, size_t *ret_last)
 {
     for (const char *at = path + strlen(SPEC); type;) {
         const char *dot = strchr(at, '.');
-        if (!dot) {
-            *ret_last = (size_t)(at - path);
-            return field_nearest(type, at);
-        }
+        *ret_last = (size_t)(at - path);
+        if (!dot)
+            return type;
         SCOPED_FREE char *name = memory_copy_bytes(at, strcspn(at, ".["));
         type = type_within(type, name);
         at = dot + 1;
     }
     return NULL;
+}
+
+/* Appends the paths, relative to the spec of a job, of sections that have a field of that name. Returns their number. */
+static unsigned find_sections(const struct object_type *type, const char *name, const char *path, struct buffer *out)
+{
+    unsigned count = 0;
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        SCOPED_FREE char *place = memory_format("%s%s%s", path, *path ? "." : "", at.field->name);
+        if (strcmp(at.field->name, name) == 0) {
+            buffer_append_string(out, place, NULL);
+            count++;
+        } else if (at.field->kind == FIELD_OBJECT && strchr(path, '.') == NULL) /* three levels are enough */
+            count += find_sections(at.field->type, name, place, out);
+    }
+    return count;
+}
+
+/* Appends the fields that stand where the unknown one was given, and the only other place that has one of its name. */
+static void append_fields(const struct object_type *type, const char *path, size_t last, struct buffer *out)
+{
+    const char *spec = strncmp(path, TEMPLATE, strlen(TEMPLATE)) == 0 ? TEMPLATE : SPEC;
+    SCOPED_BUFFER sections = BUFFER_INIT(ERROR_MESSAGE_MAX);
+    if (type == &layer_type_type && strcmp(path + last, "activation") == 0)
+        buffer_append_string(out, "; an activation is a layer of its own, such as {type: ReLU}", NULL);
+    else if (find_sections(&training_job_spec_type, path + last, "", &sections) == 1)
+        buffer_format(out, "; did you mean %s%s?", spec, buffer_text(&sections));
+    bool is_new = out->length > 0 && buffer_text(out)[out->length - 1] == '?';
+    buffer_format(out, "%s fields of %.*s are ", is_new ? " The" : "; the", (int)last - 1, path);
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at))
+        buffer_format(out, "%s%s", at.field == field_first(type).field ? "" : ", ", at.field->name);
 }
 
 /* Returns the word in quotes that begins at *at, and moves *at behind it; NULL if there is none. free() it. */
@@ -263,18 +294,24 @@ void unknown_field_explain(bool is_sweep, struct error *error)
     if (is_sweep)
         explain_algorithm(error);
     SCOPED_BUFFER meant = BUFFER_INIT(ERROR_MESSAGE_MAX);
+    SCOPED_BUFFER fields = BUFFER_INIT(4 * ERROR_MESSAGE_MAX);
     for (const char *at = error->message; (at = strstr(at, UNKNOWN));) {
         at += strlen(UNKNOWN);
         SCOPED_FREE char *path = memory_copy_bytes(at, strcspn(at, "\""));
         size_t last = 0;
-        const char *nearest = strncmp(path, SPEC, strlen(SPEC)) == 0 ? nearest_of_path(type, path, &last) : NULL;
+        const struct object_type *place =
+            strncmp(path, SPEC, strlen(SPEC)) == 0 ? type_of_last(type, path, &last) : NULL;
+        const char *nearest = place ? field_nearest(place, path + last) : NULL;
         if (nearest)
-            buffer_format(&meant, "%s%.*s%s", meant.length > 0 ? ", " : "", (int)last, path, nearest);
+            buffer_format(&meant, "%s%.*s%s", meant.length > 0 ? ", " : "; did you mean ", (int)last, path, nearest);
+        else if (place)
+            append_fields(place, path, last, &fields);
     }
-    if (meant.length > 0) {
+    if (meant.length + fields.length > 0) {
         SCOPED_FREE char *refusal = memory_copy_string(error->message);
         int status = error->http_status;
-        error_set(error, error->kind, "%s; did you mean %s?", refusal, buffer_text(&meant));
+        error_set(error, error->kind, "%s%s%s%s", refusal, buffer_text(&meant), meant.length > 0 ? "?" : "",
+                  buffer_text(&fields));
         error->http_status = status;
     }
 }

@@ -11,7 +11,8 @@
 
 #include "common/json.h"
 
-/* Adds suggestions to the server's message: for `unknown field "spec.workers.replica"` the most similar field, and for
+/* Adds suggestions to the server's message: for `unknown field "spec.workers.replica"` the most similar field, or those that
+ * stand there if none is similar, and for
  * `Unsupported value: "mirored": supported values: "OneDevice", "Mirrored"` the most similar of the supported values. */
 void unknown_field_explain(bool is_sweep, struct error *error);
 

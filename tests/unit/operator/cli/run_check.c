@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job_json.h"
+#include "sweep_json.h"
+
 #define QUIET ((struct run_machine){.memory = -1, .processors = 64})
 
 static const char job_text[] =
@@ -95,6 +98,28 @@ Test(run_check, warns_of_trials_that_fit_the_machine_only_one_at_a_time)
         "available now; end other programs, or lower parallelism, training.batchSize or workers.replicas\n"
         "the 4 trials that run side by side have 12 pods, which share 3 processors, so each trial may "
         "train more slowly; lower parallelism or workers.replicas\n");
+}
+
+Test(run_check, warns_of_each_value_of_a_sweep_that_is_a_larger_batch_than_there_are_examples)
+{
+    struct training_sweep sweep = sweep_of(
+        "metadata: {name: s}\n"
+        "spec: {maxTrials: 1, template: {}, parameters: [{path: a, values: [900]}, {path: coxswain.training.batchSize, "
+        "values: [200, 600, 300, 700]}, {path: coxswain.training.perReplicaBatchSize, integer: {min: 1, max: "
+        "150}}]}\n");
+    SCOPED_JSON *answer = json_of("{'batch':600,'examples':250}");
+    SCOPED_BUFFER warnings = BUFFER_INIT(RUN_WARNINGS_MAX);
+    struct training_job trial = {.document.training.per_replica_batch_size = 300};
+    run_check_warn_of_batches(&sweep, &trial, answer, &warnings);
+    static const char rest[] = " a batch is more than the 250 training examples, so each step takes all of them; leave "
+                               "the value out, or lower it\n";
+    SCOPED_FREE char *expected =
+        memory_format("spec.parameters[1] (coxswain.training.batchSize): with the value 300%sspec.parameters[1] "
+                      "(coxswain.training.batchSize): with the value 700%sspec.parameters[2] "
+                      "(coxswain.training.perReplicaBatchSize): with the value 150%s",
+                      rest, rest, rest);
+    cr_expect_str_eq(buffer_text(&warnings), expected);
+    training_sweep_release(&sweep);
 }
 
 Test(run_check, knows_this_machine)

@@ -49,9 +49,23 @@ Test(unknown_field, what_stops_trials_early_is_no_algorithm)
            "spec.algorithm.type: Unsupported value: \"Bayes\": supported values: \"Grid\"");
 }
 
+Test(unknown_field, what_is_like_none_is_told_with_those_that_there_are)
+{
+    expect(true, "unknown field \"spec.template.coxswain.evaluation.loss\"",
+           "unknown field \"spec.template.coxswain.evaluation.loss\"; did you mean spec.template.coxswain.model.loss? "
+           "The fields of spec.template.coxswain.evaluation are everySteps");
+    expect(false, "unknown field \"spec.coxswain.encryption.elephant\"",
+           "unknown field \"spec.coxswain.encryption.elephant\"; the fields of spec.coxswain.encryption are type");
+    struct error error = ERROR_INIT;
+    error_set(&error, ERROR_INVALID, "unknown field \"spec.coxswain.model.layers[0].activation\"");
+    unknown_field_explain(false, &error);
+    cr_expect(strstr(error.message, "\"; an activation is a layer of its own, such as {type: ReLU}; the fields of "
+                                    "spec.coxswain.model.layers[0] are name, type, "),
+              "%s", error.message);
+}
+
 Test(unknown_field, what_is_like_no_field_stays_as_it_is)
 {
-    expect(false, "unknown field \"spec.elephant\"", "unknown field \"spec.elephant\"");
     expect(false, "unknown field \"metadata.nam\"", "unknown field \"metadata.nam\"");
     expect(false, "unknown field \"spec.elephant.replica\"", "unknown field \"spec.elephant.replica\"");
     expect(false, "unknown field \"spec.workers.replica",
