@@ -287,6 +287,17 @@ int image_folder_read(const struct image_folder *folder, int64_t index, struct b
     return read_bytes(folder, index, (off_t)IMAGE_BYTES_MAX, bytes, &whole, error);
 }
 
+int image_folder_check(const struct image_folder *folder, int64_t index, struct error *error)
+{
+    SCOPED_BUFFER bytes = BUFFER_INIT(IMAGE_BYTES_MAX);
+    SCOPED(image_release) struct image image = {.pixels = NULL};
+    if (image_folder_read(folder, index, &bytes, error) < 0)
+        return -1;
+    if (image_read((const uint8_t *)bytes.data, bytes.length, 3, &image, error) < 0)
+        return error_wrap(error, "%s/%s", folder->root, folder->files[index].path);
+    return 0;
+}
+
 int image_folder_look(const struct image_folder *folder, int64_t index, struct image *ret_image, struct error *error)
 {
     bool whole = false;

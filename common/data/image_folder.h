@@ -48,6 +48,8 @@ bool image_folder_has_classes(const char *path, unsigned least);
 /* Reads the bytes of one of the files, at most IMAGE_BYTES_MAX (image.h). Errors name its path; ERROR_CORRUPT if the file has changed since
  * it was listed. `bytes` is cleared first. */
 int image_folder_read(const struct image_folder *folder, int64_t index, struct buffer *bytes, struct error *error);
+/* Decodes one of them and checks that it is whole, without giving its pixels. */
+int image_folder_check(const struct image_folder *folder, int64_t index, struct error *error);
 /* Reads the size and channels of one of them: see image_look. */
 int image_folder_look(const struct image_folder *folder, int64_t index, struct image *ret_image, struct error *error);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/buffer.h"
 #include "common/job/immutability.h"
@@ -84,19 +86,60 @@ static bool take(struct run_options *options, int option, const char *argument)
     return true;
 }
 
+static bool matches(const char *const *patterns, const char *path)
+{
+    while (*patterns && fnmatch(*patterns, path, 0) != 0)
+        patterns++;
+    return *patterns != NULL;
+}
+
+/* Returns what `cox generate --data` takes for data, such as a folder, in place of a manifest; NULL: it may be a manifest. free() it. */
+static char *data_of(const char *path)
+{
+    static const char *const tables[] = {"*.csv", "*.tsv", "*.jsonl", "*.ndjson", NULL};
+    static const char *const parts[] = {"*.npy", "*.png", "*.jpg", "*.jpeg", "*-ubyte*", NULL};
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    if (matches(tables, path) || (stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
+        return memory_copy_string(path);
+    if (!matches(parts, path))
+        return NULL;
+    return slash ? memory_copy_bytes(path, (size_t)(slash - path) + 1) : memory_copy_string(".");
+}
+
+/* `path`: data, where a manifest is wanted. */
+static int refuse_data(const char *title, const char *path)
+{
+    SCOPED_FREE char *data = data_of(path);
+    SCOPED_FREE char *shown = path_for_shell(data ? data : path);
+    fprintf(stderr,
+            "%s: %s: it takes a manifest that says how to train on data; print one by: cox generate NAME --data %s "
+            ">NAME.yaml\n",
+            title, path, shown);
+    return EXIT_USAGE;
+}
+
 /* Returns an exit code when the command ends here, else -1. */
 static int read_options(int count, char **words, struct run_options *options)
 {
     static const struct option known[] = {
-        {"volume", required_argument, NULL, 'v'},   {"set", required_argument, NULL, 'S'},
-        {"state", required_argument, NULL, 's'},    {"fresh", no_argument, NULL, 'f'},
-        {"delete-volumes", no_argument, NULL, 'D'}, {"kubeconfig", required_argument, NULL, 'k'},
-        {"context", required_argument, NULL, 'c'},  {"namespace", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+        {"volume", required_argument, NULL, 'v'},
+        {"set", required_argument, NULL, 'S'},
+        {"state", required_argument, NULL, 's'},
+        {"fresh", no_argument, NULL, 'f'},
+        {"delete-volumes", no_argument, NULL, 'D'},
+        {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'},
+        {"namespace", required_argument, NULL, 'n'},
+        {"data", required_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
         if (option == '?')
             return command_refuse_option(words, known, usage);
+        if (option == 'd')
+            return refuse_data(words[0], optarg);
         if (option == 'h' || !take(options, option, optarg))
             return command_usage(option == 'h', usage);
     }
@@ -114,7 +157,8 @@ static int read_options(int count, char **words, struct run_options *options)
         return command_usage(false, usage);
     }
     options->manifest = words[optind];
-    return -1;
+    SCOPED_FREE char *data = data_of(options->manifest);
+    return data ? refuse_data(words[0], options->manifest) : -1;
 }
 
 /* "-" is the standard input. */

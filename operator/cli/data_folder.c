@@ -329,8 +329,8 @@ static int take_file(struct search *search, const char *name, const char *format
     }
     return error_set(error, ERROR_INVALID,
                      "%s/%s is a file, but not a table (*.csv, *.tsv, *.jsonl, *.ndjson) or a text (*.txt)%s%s; give "
-                     "the folder that it is in, or convert it to one of these",
-                     search->folder, name, format ? " of format " : "", format ? format : "");
+                     "the folder that it is in (--data %s), or convert it to one of these",
+                     search->folder, name, format ? " of format " : "", format ? format : "", search->folder);
 }
 
 /* Returns the path in the folder of an image that is neither PNG nor JPEG, at most `depth` folders down; NULL: there is none. Release with

@@ -27,6 +27,8 @@
 #define WORDS_PART 10 /* of labels that are mostly numbers, fewer than one in so many is a word */
 #define TEXT_SHOWN 40
 #define IMAGES_LOOKED_AT 500
+/* Those are decoded up to so many pixels together, which takes a second or two. */
+#define PIXELS_DECODED ((int64_t)1 << 26)
 #define KEPT_SIDE_MOST 128
 #define SQUARE_MOST 64
 #define SIDES_TEXT_MAX 65536
@@ -490,8 +492,13 @@ static int choose_sides(const struct image_folder *images, struct data_shape *sh
     SCOPED_FREE int64_t *shorter = memory_allocate((size_t)looked, sizeof *shorter);
     struct image first = {.width = 0}, image;
     bool same = true, colour = false;
+    int64_t decoded = 0;
     for (int64_t i = 0; i < looked; i++) {
-        if (image_folder_look(images, i * images->count / looked, &image, error) < 0)
+        int64_t index = i * images->count / looked;
+        if (image_folder_look(images, index, &image, error) < 0)
+            return -1;
+        decoded += image.width * image.height;
+        if (decoded <= PIXELS_DECODED && image_folder_check(images, index, error) < 0)
             return -1;
         first = i == 0 ? image : first;
         same = same && image.width == first.width && image.height == first.height;

@@ -204,6 +204,9 @@ cox 2 generate mine --model lenet --format Bytes && grep -q 'spec.coxswain.data.
     cox 1 generate mine --data "$work/generated" && grep -q 'has a name of training data' err
 verdict $? "and others are not, with what to change" "$(said)"
 mkdir text && seq 20000 >text/numbers.txt
+cox 2 run "$work/generated/X.npy" && grep -qF "X.npy: it takes a manifest that says how to train on data; print one by: cox generate NAME --data $work/generated/ >NAME.yaml" err &&
+    cox 2 run digits.yaml --data new/rows.csv && grep -qF 'cox generate NAME --data new/rows.csv >NAME.yaml' err
+verdict $? "cox run with data in place of a manifest tells the command that makes one" "$(cat err)"
 cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml && grep -q '^#   cox run numbers.yaml --volume data=text$' numbers.yaml &&
     cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.coxswain.training.steps=2 --set spec.coxswain.training.batchSize=2 &&
     printed '^numbers is done' && [[ -s numbers/volumes/default/runs/numbers/model.safetensors ]]

@@ -312,7 +312,8 @@ Test(data_folder, labels_that_are_missing_are_named)
     SCOPED_FREE char *file = memory_format("%s/X.npy", folder);
     cr_expect_eq(data_folder_look(file, NULL, &found, &error), -1);
     cr_expect(strstr(error.message, "X.npy is a file, but not a table"), "%s", error.message);
-    cr_expect(strstr(error.message, "give the folder that it is in"), "%s", error.message);
+    SCOPED_FREE char *advice = memory_format("give the folder that it is in (--data %s)", folder);
+    cr_expect(strstr(error.message, advice), "%s", error.message);
 }
 
 Test(data_folder, files_to_test_with_are_learned_from_if_no_others_are_there)

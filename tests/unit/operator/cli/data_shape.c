@@ -539,3 +539,13 @@ Test(data_shape, an_image_that_is_damaged_is_named)
     put("dogs/2.jpg", "\xff\xd8", 2);
     refused("dogs/2.jpg: the JPEG file is damaged or cut off");
 }
+
+/* Its head is whole. */
+Test(data_shape, an_image_that_is_cut_off_is_named)
+{
+    put_picture("cats", 1, true, 20, 20);
+    put_picture("dogs", 1, true, 20, 20);
+    SCOPED_FREE char *path = memory_format("%s/cats/1.png", folder);
+    cr_assert_eq(truncate(path, 60), 0);
+    refused("cats/1.png: the PNG file is damaged or cut off (the file ends early)");
+}
