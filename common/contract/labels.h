@@ -42,6 +42,9 @@
 /* On pods: the names of the nodes that their affinity excludes because of failures or notices, with
  * commas between them. */
 #define ANNOTATION_AVOIDED_NODES "coxswain.dev/avoided-nodes"
+/* On pods of a job that requests GPUs in several pods: how many these request together at least. The embedded control plane's node sets so
+ * many aside for the job (node_gpus.h). */
+#define ANNOTATION_CREW_GPUS "coxswain.dev/crew-gpus"
 /* Karpenter's, on pods that it must not evict. */
 #define ANNOTATION_DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
 

@@ -12,6 +12,7 @@
 #include "common/buffer.h"
 #include "common/clock.h"
 #include "common/directory.h"
+#include "common/gpu_list.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "operator/cli/paths.h"
@@ -151,9 +152,20 @@ static int server_start(struct control_plane *plane, const struct control_plane_
 
 static int operator_start(struct control_plane *plane, struct error *error)
 {
-    char *arguments[] = {
-        (char *)"coxswain-operator", (char *)"--kubeconfig",       plane->kubeconfig,        (char *)"--worker-image",
-        (char *)"coxswain-worker",   (char *)"--progress-address", (char *)PROGRESS_ADDRESS, NULL};
+    struct gpu_list gpus;
+    gpu_list_read_machine(&gpus);
+    SCOPED_FREE char *count = memory_format("%u", gpus.count);
+    gpu_list_release(&gpus);
+    char *arguments[] = {(char *)"coxswain-operator",
+                         (char *)"--kubeconfig",
+                         plane->kubeconfig,
+                         (char *)"--worker-image",
+                         (char *)"coxswain-worker",
+                         (char *)"--progress-address",
+                         (char *)PROGRESS_ADDRESS,
+                         (char *)"--machine-gpus",
+                         count,
+                         NULL};
     return child_start(&plane->controller, arguments, SIGTERM, error);
 }
 

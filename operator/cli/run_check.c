@@ -13,9 +13,12 @@
 #include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
+#include "common/gpu_list.h"
+#include "common/job/job_devices.h"
 #include "common/job/sweep_parameter.h"
 #include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
+#include "common/job/template_overlay.h"
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
 
@@ -322,23 +325,62 @@ static int ask_worker(const struct check *check, const struct training_job *job,
 
 /* ---------------------------------------------------------------- jobs and sweeps */
 
-static int check_job(const struct check *check, const struct json *object, struct buffer *warnings, struct error *error)
+static int check_by_worker(const struct check *check, const struct training_job *job, const struct json *object,
+                           struct buffer *warnings, struct error *error)
 {
-    SCOPED(training_job_release) struct training_job job;
     struct worker_child child;
     struct error cause = ERROR_INIT;
-    if (training_job_parse(object, &job, NULL) < 0 || job.framework != FRAMEWORK_COXSWAIN ||
-        is_changed(json_member(object, "spec")))
+    if (job->framework != FRAMEWORK_COXSWAIN || is_changed(json_member(object, "spec")))
         return 0;
-    if (start(check, &job, object, &child, &cause) < 0) {
+    if (start(check, job, object, &child, &cause) < 0) {
         if (cause.kind != ERROR_NOT_FOUND)
             return 0;
         *error = cause;
         return -1;
     }
-    int result = ask_worker(check, &job, &child, warnings, error);
+    int result = ask_worker(check, job, &child, warnings, error);
     worker_child_release(&child);
     return result;
+}
+
+/* Whether the pods request GPUs of this machine; resource claims and other domains' resources are for others. */
+static bool requests_gpus(const struct training_job *job)
+{
+    static const char domain[] = "nvidia.com/";
+    const struct devices_spec *devices = &job->document.devices;
+    const struct json *main = template_main_container(job->roles[ROLE_WORKER].template);
+    if (devices->resource_name)
+        return devices->type == DEVICE_TYPE_GPU && strncmp(devices->resource_name, domain, sizeof domain - 1) == 0;
+    return devices->type == DEVICE_TYPE_GPU && json_count(json_at(main, "resources.claims")) == 0;
+}
+
+int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named, struct error *error)
+{
+    int64_t wanted = requests_gpus(job) ? job_least_devices(job) : 0;
+    const char *source = are_named ? " by " ENV_VISIBLE_GPUS : "";
+    if (wanted <= gpus)
+        return 0;
+    if (gpus == 0)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "devices.type: the job needs %lld GPU%s, and this command may use none of this machine%s; "
+                         "write CPU or Auto, or see docs/gpus.md",
+                         (long long)wanted, wanted == 1 ? "" : "s", source);
+    return error_set(error, ERROR_UNSUPPORTED,
+                     "devices.count: the job's pods need %lld GPUs together, and this command may use %u of this "
+                     "machine%s; lower devices.count or workers.replicas",
+                     (long long)wanted, gpus, source);
+}
+
+static int check_job(const struct check *check, const struct json *object, struct buffer *warnings, struct error *error)
+{
+    SCOPED(training_job_release) struct training_job job;
+    SCOPED(gpu_list_release) struct gpu_list gpus;
+    gpu_list_read_machine(&gpus);
+    if (training_job_parse(object, &job, NULL) < 0)
+        return 0;
+    if (check_by_worker(check, &job, object, warnings, error) < 0)
+        return -1;
+    return run_check_gpus(&job, gpus.count, getenv(ENV_VISIBLE_GPUS) != NULL, error);
 }
 
 /* A job as the sweep makes it; without the values of its parameters. */

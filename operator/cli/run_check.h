@@ -39,6 +39,10 @@ int run_check(const struct manifest *manifest, const struct storage_place *place
 int run_check_trial(const struct manifest *manifest, const struct training_sweep *sweep, int64_t trial,
                     struct json **ret_job, struct error *error);
 
+/* Refuses a job whose pods request more GPUs together than this machine has, since they would wait for ever. `are_named`: those that the
+ * user has named in CUDA_VISIBLE_DEVICES are counted. Exported for tests. */
+int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named, struct error *error);
+
 /* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. `trials`: so many jobs like this one run
  * at a time; 1 unless it is a trial of a sweep. Exported for tests. */
 void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,

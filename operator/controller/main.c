@@ -143,6 +143,7 @@ static void lead(void *context)
     };
     options.plan.controller_name = state->options.controller_name;
     options.plan.pods.worker_image = state->options.worker_image;
+    options.plan.pods.machine_gpus = state->options.machine_gpus;
     options.plan.pods.coscheduling_scheduler = state->options.coscheduling_scheduler;
     if (state->push)
         options.plan.pods.push = push_server_endpoint(state->push);

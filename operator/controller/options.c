@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/gpu_list.h"
 #include "common/job/string_format.h"
 
 #define PERIOD_MAX_S (365 * 24 * 3600)
@@ -31,6 +32,9 @@ const char *const options_usage =
     "  --taint-sick-nodes SECONDS   taints a node (coxswain.dev/sick, NoSchedule) for this time if failures of "
     "several\n"
     "                           jobs within this time are blamed on it; default: taints no node\n"
+    "  --machine-gpus N         for the embedded control plane: its machine has N GPUs, which jobs with devices.type "
+    "Auto\n"
+    "                           request if they are enough; default: such jobs request none\n"
     "  --leader-elect           acts only while it holds a Lease, so that one of several operators acts at a time\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
@@ -54,6 +58,7 @@ enum option_id {
     OPTION_PROGRESS_SERVICE,
     OPTION_SINK,
     OPTION_SICK_NODES,
+    OPTION_MACHINE_GPUS,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
     OPTION_LEASE_NAME,
@@ -75,6 +80,7 @@ static const struct option long_options[] = {
     {"progress-service", required_argument, NULL, OPTION_PROGRESS_SERVICE},
     {"notification-sink", required_argument, NULL, OPTION_SINK},
     {"taint-sick-nodes", required_argument, NULL, OPTION_SICK_NODES},
+    {"machine-gpus", required_argument, NULL, OPTION_MACHINE_GPUS},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
     {"lease-name", required_argument, NULL, OPTION_LEASE_NAME},
@@ -103,6 +109,16 @@ static int parse_seconds(const char *name, const char *text, int64_t *ret_ms, st
         return error_set(error, ERROR_INVALID, "%s %s: must be a number of seconds from 1 to %d, without a unit", name,
                          text, PERIOD_MAX_S);
     *ret_ms = 1000 * (int64_t)seconds;
+    return 0;
+}
+
+static int parse_gpus(const char *text, int64_t *ret_count, struct error *error)
+{
+    char *end;
+    long count = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || count > GPU_LIST_MAX)
+        return error_set(error, ERROR_INVALID, "--machine-gpus %s: must be a number from 0 to %d", text, GPU_LIST_MAX);
+    *ret_count = count;
     return 0;
 }
 
@@ -212,6 +228,8 @@ static int apply(int id, const char *value, struct options *options, struct erro
         return 0;
     case OPTION_SICK_NODES:
         return parse_seconds("--taint-sick-nodes", value, &options->sick_node_ms, error);
+    case OPTION_MACHINE_GPUS:
+        return parse_gpus(value, &options->machine_gpus, error);
     case OPTION_SINK:
         return apply_sink(value, options, error);
     default:

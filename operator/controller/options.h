@@ -24,6 +24,7 @@ struct options {
     const char *lease_namespace;   /* NULL: the namespace of the credentials */
     const char *lease_name;
     bool leader_elect;
+    int64_t machine_gpus; /* 0: none, or a cluster */
     char metrics_address[OPTION_ADDRESS_MAX];
     uint16_t metrics_port;                     /* 0: any free one */
     char progress_address[OPTION_ADDRESS_MAX]; /* "": scripts cannot send their progress */

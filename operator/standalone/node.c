@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "operator/standalone/node_address.h"
 #include "operator/standalone/node_container.h"
+#include "operator/standalone/node_gpus.h"
 #include "operator/standalone/node_hosts.h"
 #include "operator/standalone/node_pod.h"
 #include "operator/standalone/registry.h"
@@ -27,6 +28,7 @@ struct node {
     enum node_isolation isolation;
     char reason[ERROR_MESSAGE_MAX]; /* why namespaces are not used */
     struct address_pool addresses;
+    struct gpu_pool gpus;
     struct http_client *client;
     struct pod **pods;
     size_t pod_count;
@@ -206,6 +208,60 @@ static void pod_observed(void *context, enum registry_change change, const char 
     }
 }
 
+/* ---------------------------------------------------------------- GPUs */
+
+/* A gpu_pool_lives. */
+static bool has_live_pod(void *context, const char *crew, const char *uid)
+{
+    const struct node *node = context;
+    for (size_t i = 0; i < node->pod_count; i++) {
+        const struct gpu_request request = gpu_request_of(pod_object(node->pods[i]));
+        if (request.count > 0 && !pod_is_over(node->pods[i]) && strcmp(request.crew, crew) == 0 &&
+            (!uid || strcmp(request.pod, uid) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* The crew that waits for the longest time is served first, so that a large one is not passed over. One that this machine is too small
+ * for does not keep others waiting. */
+static void gpus_assign(struct node *node)
+{
+    bool others_wait = false;
+    gpu_pool_collect(&node->gpus, has_live_pod, node);
+    for (size_t i = 0; i < node->pod_count; i++) {
+        struct pod *pod = node->pods[i];
+        const struct gpu_request request = gpu_request_of(pod_object(pod));
+        if (request.count == 0 || pod_is_over(pod))
+            continue;
+        bool may = !others_wait || gpu_pool_has_crew(&node->gpus, request.crew);
+        if (may && gpu_pool_take(&node->gpus, &request)) {
+            SCOPED_FREE char *visible = gpu_pool_visible(&node->gpus, request.pod);
+            pod_give_gpus(pod, visible);
+            continue;
+        }
+        SCOPED_FREE char *why = gpu_pool_refusal(&node->gpus, &request);
+        pod_wait_for_gpus(pod, why);
+        others_wait = others_wait || request.together <= node->gpus.list.count;
+    }
+}
+
+/* The node of an earlier start may have had others. */
+static int gpus_announce(struct node *node, struct error *error)
+{
+    static const char *const members[] = {"capacity", "allocatable"};
+    SCOPED_JSON *object = NULL;
+    if (registry_get(node->options.registry, "nodes", NULL, NODE_NAME, &object, error) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct json *amounts = json_member(json_member(object, "status"), members[i]);
+        SCOPED_FREE char *count = memory_format("%u", node->gpus.list.count);
+        json_set_string(amounts, GPU_RESOURCE, node->gpus.list.count > 0 ? count : NULL);
+    }
+    json_remove(json_member(object, "metadata"), "resourceVersion");
+    return registry_update_status(node->options.registry, "nodes", object, NULL, error);
+}
+
 /* ---------------------------------------------------------------- services */
 
 static void services_reload(struct node *node)
@@ -265,6 +321,7 @@ static void node_turn(void *context)
     struct node *node = context;
     node->turn = NULL;
     hosts_refresh(node);
+    gpus_assign(node);
     for (size_t i = 0; i < node->pod_count; i++)
         pod_advance(node->pods[i]);
     stop_check(node);
@@ -378,9 +435,12 @@ int node_start(const struct node_options *options, struct node **ret_node, struc
     struct node *node = memory_allocate(1, sizeof *node);
     node->options = *options;
     struct http_client_options client = {.user_agent = "kube-probe/coxswain", .max_connections = PROBE_CONNECTIONS_MAX};
+    struct gpu_list gpus;
+    gpu_list_read_machine(&gpus);
+    gpu_pool_init(&node->gpus, &gpus);
     if (directories_find(node, error) < 0 || isolation_choose(node, error) < 0 ||
         address_pool_open(&node->addresses, node->state_directory, error) < 0 ||
-        http_client_new(options->loop, &client, &node->client, error) < 0) {
+        http_client_new(options->loop, &client, &node->client, error) < 0 || gpus_announce(node, error) < 0) {
         node_free(node);
         return -1;
     }
@@ -433,6 +493,7 @@ void node_free(struct node *node)
     if (node->client)
         http_client_free(node->client);
     address_pool_release(&node->addresses);
+    gpu_pool_release(&node->gpus);
     json_free(node->services);
     free(node->pods);
     free(node->state_directory);

@@ -18,12 +18,15 @@
  *     Coxswain's own, which do this by themselves.
  * A command without a slash is looked for beside this executable, then in PATH.
  *
+ * GPUs are shared out (node_gpus.h): a pod that requests some waits, unscheduled, until
+ * they are free; CUDA_VISIBLE_DEVICES names them, and is empty in all other containers.
+ *
  * No process outlives the node: each container has a supervisor that the kernel
  * kills with this process. With NODE_NAMESPACES it is the first process of a PID
  * namespace, so the kernel kills its descendants too; with NODE_REWRITE it is a child
  * subreaper and kills all descendants before it exits.
  *
- * Not enforced: resource requests and limits (so no container is OOMKilled),
+ * Not enforced: other resource requests and limits (so no container is OOMKilled),
  * security contexts, container ports. The node runs on the given loop, in the thread
  * that called node_start; the kernel kills the pods when that thread ends.
  */

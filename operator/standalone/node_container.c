@@ -11,6 +11,7 @@
 #include "common/contract/environment.h"
 #include "common/directory.h"
 #include "common/memory.h"
+#include "operator/standalone/node_gpus.h"
 #include "operator/standalone/node_log.h"
 #include "operator/standalone/node_rewrite.h"
 
@@ -94,6 +95,7 @@ static void inherit(struct environment *environment, const char *program_directo
                                         "LC_ALL",
                                         "TZ",
                                         "LD_LIBRARY_PATH",
+                                        "CUDA_DEVICE_ORDER",
                                         ENV_PJRT_PLUGIN,
                                         ENV_PJRT_CPU_DEVICES,
                                         "ASAN_OPTIONS",
@@ -108,6 +110,17 @@ static void inherit(struct environment *environment, const char *program_directo
     const char *path = getenv("PATH");
     SCOPED_FREE char *whole = memory_format("%s:%s", program_directory, path ? path : "/usr/local/bin:/usr/bin:/bin");
     environment_set(environment, "PATH", whole);
+}
+
+/* A container that requests no GPU sees none, as on a node with NVIDIA's device plugin. */
+static void environment_set_gpus(const struct volume_source *source, const struct json *container,
+                                 struct environment *environment)
+{
+    const char *visible = gpu_requested_by(container) ? source->configuration->gpus
+                          : gpu_claimed_by(container) ? getenv(ENV_VISIBLE_GPUS)
+                                                      : "";
+    if (visible)
+        environment_set(environment, ENV_VISIBLE_GPUS, visible);
 }
 
 static void environment_rewrite(struct environment *environment, const struct volume_mounts *mounts)
@@ -153,6 +166,7 @@ static int environment_prepare(const struct volume_source *source, const struct 
     inherit(environment, source->options->program_directory);
     environment_set(environment, "HOSTNAME", launch->hostname);
     environment_set(environment, "TMPDIR", launch->temporary);
+    environment_set_gpus(source, container, environment);
     if (environment_resolve(environment, container, source->configuration, error) < 0)
         return -1;
     if (launch->namespaces)

@@ -30,6 +30,7 @@ typedef struct json *environment_lookup(void *context, const char *plural, const
 
 struct environment_source {
     const struct json *pod; /* with status.podIP set */
+    const char *gpus;       /* CUDA_VISIBLE_DEVICES of containers that request GPUs; NULL: the pod requests none */
     environment_lookup *lookup;
     void *context;
 };

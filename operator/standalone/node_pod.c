@@ -12,11 +12,13 @@
 #include "common/directory.h"
 #include "common/memory.h"
 #include "operator/standalone/node_container.h"
+#include "operator/standalone/node_gpus.h"
 #include "operator/standalone/node_hosts.h"
 #include "operator/standalone/node_probe.h"
 #include "operator/standalone/registry.h"
 
 #define COMPONENT "coxswain-standalone"
+#define GPUS_UNDECIDED "GPUs are being looked for" /* until the node's next turn */
 
 struct pod_container {
     struct pod *pod;
@@ -35,6 +37,7 @@ struct pod {
     struct pod_state state;
     struct pod_container *containers;
     char *directory;
+    char *gpus;          /* the value of CUDA_VISIBLE_DEVICES; NULL: none yet */
     struct buffer hosts; /* what the file holds */
     struct event_timer *due, *grace;
     int64_t kill_at_ms; /* while `grace` runs */
@@ -65,6 +68,11 @@ void pod_files_remove(const struct node_options *options, const char *uid)
 bool pod_runs(const struct pod *pod)
 {
     return pod_state_runs(&pod->state);
+}
+
+bool pod_is_over(const struct pod *pod)
+{
+    return pod_state_over(&pod->state);
 }
 
 const struct json *pod_object(const struct pod *pod)
@@ -277,7 +285,7 @@ static struct json *look_up(void *context, const char *plural, const char *name)
 
 static struct environment_source configuration_of(struct pod *pod)
 {
-    return (struct environment_source){.pod = pod->object, .lookup = look_up, .context = pod};
+    return (struct environment_source){.pod = pod->object, .gpus = pod->gpus, .lookup = look_up, .context = pod};
 }
 
 void pod_refresh_volumes(struct pod *pod)
@@ -390,6 +398,23 @@ static void end_sidecar(struct pod *pod)
         process_signal(pod->containers[index].process, SIGTERM);
     if (!pod->grace && !pod->state.stopping)
         grace_start(pod, pod_grace_ms(pod));
+}
+
+void pod_wait_for_gpus(struct pod *pod, const char *why)
+{
+    if (pod->state.unscheduled && strcmp(pod->state.unscheduled, why) == 0)
+        return;
+    if (!pod->state.unscheduled || strcmp(pod->state.unscheduled, GPUS_UNDECIDED) == 0)
+        event(pod, "Warning", "FailedScheduling", why);
+    pod_state_hold(&pod->state, why, clock_now_ms());
+}
+
+void pod_give_gpus(struct pod *pod, const char *visible)
+{
+    if (pod->gpus)
+        return;
+    pod->gpus = memory_copy_string(visible);
+    pod_state_hold(&pod->state, NULL, clock_now_ms());
 }
 
 void pod_advance(struct pod *pod)
@@ -510,6 +535,8 @@ int pod_new(const struct pod_host *host, const struct json *object, const char *
     buffer_init(&pod->hosts, HOSTS_FILE_MAX);
     pod_state_init(&pod->state, pod->spec, address, clock_now_ms());
     containers_make(pod);
+    if (gpu_request_of(pod->spec).count > 0)
+        pod_state_hold(&pod->state, GPUS_UNDECIDED, clock_now_ms());
     if (directories_make(pod, error) < 0) {
         pod_free(pod);
         return -1;
@@ -538,6 +565,7 @@ void pod_free(struct pod *pod)
     buffer_release(&pod->hosts);
     free(pod->containers);
     free(pod->directory);
+    free(pod->gpus);
     json_free(pod->object);
     json_free(pod->spec);
     free(pod);

@@ -30,6 +30,10 @@ int pod_new(const struct pod_host *host, const struct json *object, const char *
 /* Kills the processes that still run. The directory is kept for its logs. */
 void pod_free(struct pod *pod);
 
+/* Says why the pod waits for GPUs, or gives it those that CUDA_VISIBLE_DEVICES names. No container of a pod that requests GPUs starts before
+ * it has some. */
+void pod_wait_for_gpus(struct pod *pod, const char *why);
+void pod_give_gpus(struct pod *pod, const char *visible);
 /* Starts the containers that are due. */
 void pod_advance(struct pod *pod);
 /* Updates the pod to a new version of its object in the registry. */
@@ -43,6 +47,7 @@ void pod_write_hosts(struct pod *pod, const struct buffer *published);
 void pod_refresh_volumes(struct pod *pod);
 
 bool pod_runs(const struct pod *pod);
+bool pod_is_over(const struct pod *pod);              /* no container runs or will start */
 const struct json *pod_object(const struct pod *pod); /* with the newest status */
 const char *pod_uid(const struct pod *pod);
 const char *pod_address(const struct pod *pod);

@@ -48,7 +48,16 @@ void pod_state_release(struct pod_state *state)
         free(state->containers[i].last.message);
     }
     free(state->containers);
+    free(state->unscheduled);
     *state = (struct pod_state){.count = 0};
+}
+
+void pod_state_hold(struct pod_state *state, const char *why, int64_t now_ms)
+{
+    if (state->unscheduled && !why)
+        state->start_ms = now_ms;
+    free(state->unscheduled);
+    state->unscheduled = why ? memory_copy_string(why) : NULL;
 }
 
 /* ---------------------------------------------------------------- what comes next */
@@ -135,7 +144,7 @@ static bool is_due(const struct container_state *container, int64_t now_ms, int6
 int pod_state_due(const struct pod_state *state, int64_t now_ms, int64_t *ret_next_ms)
 {
     *ret_next_ms = 0;
-    if (state->stopping || state->ended_reason || others_over(state))
+    if (state->unscheduled || state->stopping || state->ended_reason || others_over(state))
         return -1;
     for (unsigned i = 0; i < state->init_count; i++) {
         if (is_due(&state->containers[i], now_ms, ret_next_ms))
@@ -395,7 +404,8 @@ static void write_conditions(struct json *status, const struct pod_state *state,
     const char *unready = strcmp(phase, "Succeeded") == 0 ? "PodCompleted"
                           : strcmp(phase, "Failed") == 0  ? "PodFailed"
                                                           : "ContainersNotReady";
-    add_condition(conditions, previous, "PodScheduled", true, NULL, NULL, now_ms);
+    add_condition(conditions, previous, "PodScheduled", !state->unscheduled,
+                  state->unscheduled ? "Unschedulable" : NULL, state->unscheduled, now_ms);
     add_condition(conditions, previous, "Initialized", init, init ? NULL : "ContainersNotInitialized", NULL, now_ms);
     add_condition(conditions, previous, "ContainersReady", ready, ready ? NULL : unready, NULL, now_ms);
     add_condition(conditions, previous, "Ready", ready, ready ? NULL : unready, NULL, now_ms);
@@ -418,8 +428,10 @@ struct json *pod_state_status(const struct pod_state *state, const struct json *
         struct json *addresses = json_set_array(status, "podIPs");
         json_set_string(json_append(addresses, json_new_object()), "ip", state->address);
     }
-    set_time(status, "startTime", state->start_ms);
     json_set_string(status, "qosClass", json_string_at(previous, "qosClass", NULL));
+    if (state->unscheduled)
+        return status;
+    set_time(status, "startTime", state->start_ms);
     for (unsigned i = 0; i < state->count; i++) {
         const struct container_state *container = &state->containers[i];
         struct json *list = json_set_array(status, container->init ? "initContainerStatuses" : "containerStatuses");

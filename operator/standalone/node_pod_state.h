@@ -56,6 +56,7 @@ struct pod_state {
     enum restart_policy policy;
     int64_t start_ms;
     char address[16];
+    char *unscheduled;         /* owned; why no container starts yet, as a scheduler says it; NULL: they may start */
     bool stopping;             /* the pod is deleted or the node stops: no container starts */
     const char *ended_reason;  /* static; set when the node itself ended the pod, which is then Failed */
     const char *ended_message; /* static */
@@ -65,6 +66,9 @@ struct pod_state {
 /* `pod` must outlive the state. */
 void pod_state_init(struct pod_state *state, const struct json *pod, const char *address, int64_t now_ms);
 void pod_state_release(struct pod_state *state);
+
+/* Says why the pod waits before its first container; NULL: it waits no longer, and starts at `now_ms`. */
+void pod_state_hold(struct pod_state *state, const char *why, int64_t now_ms);
 
 /* Returns a container that should be started now, or -1. `*ret_next_ms` is when one becomes due
  * later, else 0. */

@@ -22,17 +22,6 @@ int64_t crew_role_minimum(const struct training_job *job, enum role role)
     return fewer ? least : count;
 }
 
-int64_t crew_role_devices(const struct training_job *job, enum role role)
-{
-    bool ours = job->framework == FRAMEWORK_COXSWAIN;
-    bool served = job->document.strategy.type == STRATEGY_PARAMETER_SERVER;
-    if (role == ROLE_PS || (ours && role == ROLE_CHIEF && served))
-        return 0;
-    if (ours && role == ROLE_EVALUATOR)
-        return 1;
-    return job->document.devices.count;
-}
-
 enum role crew_chief_role(const struct training_job *job)
 {
     return job->roles[ROLE_CHIEF].count > 0 ? ROLE_CHIEF : ROLE_WORKER;

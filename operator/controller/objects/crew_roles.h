@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Computes what the roles of a job's spec (chief, worker, parameter server, evaluator) mean for its
- * crew, the pods that train the job: how many pods each role has, which role leads the crew, how
- * many devices each pod uses, and the ranks of the pods. The files that build objects and those
+ * crew, the pods that train the job: how many pods each role has, which role leads the crew, and the
+ * ranks of the pods (for their devices see job_devices.h). The files that build objects and those
  * that plan use it. It also works on invalid specs: a role whose number of pods is out of range has
  * none.
  */
@@ -23,12 +23,6 @@ bool crew_has_peers(const struct training_job *job);
 /* Returns the fewest pods of the role with which the crew can work: workers.minReplicas for
  * workers of an elastic crew, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);
-/* Returns how many of spec.devices a pod of the role uses. Parameter servers use none, because they
- * keep the variables in host memory; nor does our own chief of ParameterServer, which only
- * coordinates. Our evaluator uses one. Foreign chiefs and evaluators are given all devices, because
- * their scripts may train there (as TensorFlow's chief does). */
-int64_t crew_role_devices(const struct training_job *job, enum role role);
-
 /* Returns the role whose first pod leads the crew: chief if the job has one, else worker. */
 enum role crew_chief_role(const struct training_job *job);
 

@@ -6,6 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/job_devices.h"
 #include "common/job/template_overlay.h"
 #include "common/job/training_class.h"
 #include "common/memory.h"
@@ -149,19 +150,30 @@ static void set_volumes(struct json *spec, const struct pod_builder *builder)
     }
 }
 
+/* Returns the type of devices that the job's pods request. In a cluster nobody knows where there are GPUs, so Auto requests none; on one
+ * machine it requests them if there are enough for the job. */
+static enum device_type requested_type(const struct pod_builder *builder)
+{
+    enum device_type type = builder->job->document.devices.type;
+    bool fits = job_least_devices(builder->job) <= builder->options->machine_gpus;
+    return type == DEVICE_TYPE_AUTO && fits ? DEVICE_TYPE_GPU : type;
+}
+
 /* Requests the devices as an extended resource. If the template's container has resource claims, those bring the devices, unless the job
  * names a resource all the same: then the claims are for something else, such as network cards. */
-static void set_devices(struct json *container, const struct training_job *job, enum role role)
+static void set_devices(struct json *container, const struct pod_builder *builder, enum role role)
 {
+    const struct training_job *job = builder->job;
     const struct devices_spec *devices = &job->document.devices;
-    int64_t count = crew_role_devices(job, role);
+    enum device_type type = requested_type(builder);
+    int64_t count = job_role_devices(job, role);
     static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
     const struct json *main = template_main_container(job->roles[role].template);
-    if ((devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU) || count == 0)
+    if ((type != DEVICE_TYPE_GPU && type != DEVICE_TYPE_TPU) || count == 0)
         return;
     if (!devices->resource_name && json_count(json_at(main, "resources.claims")) > 0)
         return;
-    const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
+    const char *resource = devices->resource_name ? devices->resource_name : usual[type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
     child_label_number(limits, resource, count);
 }
@@ -232,7 +244,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     if (job->framework == FRAMEWORK_COXSWAIN)
         set_worker(container);
     hang_hook_add(container, job, role);
-    set_devices(container, job, role);
+    set_devices(container, builder, role);
     set_container_security(container, has_read_only_root(job));
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
     return container;
@@ -495,6 +507,15 @@ static void gather_slice(struct json *spec, const struct training_job *job, enum
     add_slice_term(json_set_object(affinity, "podAntiAffinity"), job, "NotIn", slice);
 }
 
+/* Tells the node of the embedded control plane how many GPUs the crew needs. */
+static void mark_crew_gpus(struct json *pod, const struct pod_builder *builder)
+{
+    int64_t gpus = job_least_devices(builder->job);
+    if (builder->options->machine_gpus == 0 || requested_type(builder) != DEVICE_TYPE_GPU)
+        return;
+    child_label_number(json_set_object(json_member(pod, "metadata"), "annotations"), ANNOTATION_CREW_GPUS, gpus);
+}
+
 int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
               struct error *error)
 {
@@ -518,6 +539,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     queue_place(pod, role, builder->placement);
     avoid_nodes(pod, builder);
     gather_slice(spec, job, role, index);
+    mark_crew_gpus(pod, builder);
     gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;

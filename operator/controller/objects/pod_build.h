@@ -19,6 +19,7 @@ struct pod_options {
     const char *coscheduling_scheduler; /* its schedulerName */
     const char *worker_image;           /* for jobs with section coxswain that name no image */
     const struct push_endpoint *push;   /* where scripts report their progress (progress_push.h); NULL: nowhere */
+    int64_t machine_gpus;               /* of the embedded control plane's machine; 0: none, or a cluster */
 };
 
 /* The values that all pods of a job share. Borrows the job. */

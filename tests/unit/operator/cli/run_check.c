@@ -128,3 +128,50 @@ Test(run_check, knows_this_machine)
     cr_assert_gt(machine.processors, 0);
     cr_assert_gt(machine.memory, 0);
 }
+
+static struct training_job job_with_devices(const char *devices)
+{
+    struct training_job job;
+    struct error error = ERROR_INIT;
+    char text[2048];
+    struct json *object;
+    snprintf(text, sizeof text, job_text, "{\"type\":\"SGD\",\"learningRate\":0.1}");
+    cr_assert_eq(json_parse(text, strlen(text), sizeof text, &object, NULL), 0);
+    struct json *parsed;
+    cr_assert_eq(json_parse(devices, strlen(devices), sizeof text, &parsed, NULL), 0);
+    json_set(json_member(object, "spec"), "devices", parsed);
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    json_free(object);
+    return job;
+}
+
+Test(run_check, refuses_more_gpus_than_the_machine_has)
+{
+    static const struct {
+        const char *devices;
+        unsigned gpus;
+        bool are_named;
+        const char *message; /* NULL: the job can start */
+    } cases[] = {
+        {"{\"type\":\"GPU\",\"count\":2}", 6, false, NULL},
+        {"{\"type\":\"GPU\",\"count\":2}", 5, true,
+         "devices.count: the job's pods need 6 GPUs together, and this command may use 5 of this machine by "
+         "CUDA_VISIBLE_DEVICES; lower devices.count or workers.replicas"},
+        {"{\"type\":\"GPU\"}", 0, false,
+         "devices.type: the job needs 3 GPUs, and this command may use none of this machine; write CPU or Auto, or see "
+         "docs/gpus.md"},
+        {"{\"type\":\"GPU\",\"resourceName\":\"nvidia.com/mig-1g.10gb\"}", 2, false,
+         "devices.count: the job's pods need 3 GPUs together, and this command may use 2 of this machine; lower "
+         "devices.count or workers.replicas"},
+        {"{\"type\":\"GPU\",\"resourceName\":\"amd.com/gpu\"}", 0, false, NULL},
+        {"{\"type\":\"Auto\",\"count\":2}", 0, false, NULL},
+        {"{\"type\":\"CPU\",\"count\":2}", 0, false, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(training_job_release) struct training_job job = job_with_devices(cases[i].devices);
+        struct error error = ERROR_INIT;
+        int result = run_check_gpus(&job, cases[i].gpus, cases[i].are_named, &error);
+        cr_expect_eq(result, cases[i].message ? -1 : 0, "case %zu: %s", i, error.message);
+        cr_expect_str_eq(error.message, cases[i].message ? cases[i].message : "", "case %zu", i);
+    }
+}

@@ -70,6 +70,8 @@ Test(options, mistakes_are_named)
                                            {"--notification-sink=https://me:secret@host/", "password"},
                                            {"--metrics-address=a:70000", "70000"},
                                            {"--taint-sick-nodes=0", "from 1 to"},
+                                           {"--machine-gpus=two", "from 0 to"},
+                                           {"--machine-gpus=65", "from 0 to"},
                                            {"--taint-sick-nodes=1h", "without a unit"},
                                            {"--log-format=xml", "text or json"},
                                            {"--lease-name=", "lower-case"},

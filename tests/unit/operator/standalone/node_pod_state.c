@@ -304,3 +304,25 @@ Test(node_pod_state, a_failed_init_container_ends_the_sidecars)
     cr_assert_str_eq(pod_state_phase(&state), "Failed");
     pod_state_release(&state);
 }
+
+Test(node_pod_state, a_pod_that_is_held_starts_nothing_and_says_why)
+{
+    SCOPED_JSON *pod = json_of(one_container);
+    struct pod_state state;
+    int64_t next;
+    pod_state_init(&state, pod, "127.70.0.1", NOW);
+    pod_state_hold(&state, "1 GPU needed", NOW);
+    cr_assert_eq(pod_state_due(&state, NOW, &next), -1);
+    cr_assert_not(pod_state_over(&state));
+    SCOPED_JSON *held = pod_state_status(&state, NULL, NOW);
+    cr_assert_str_eq(json_string_at(held, "phase", ""), "Pending");
+    cr_assert_str_eq(condition(held, "PodScheduled"), "False");
+    cr_assert_null(json_member(held, "startTime"));
+    cr_assert_null(json_member(held, "containerStatuses"));
+    pod_state_hold(&state, NULL, NOW + 60000);
+    cr_assert_eq(pod_state_due(&state, NOW + 60000, &next), 0);
+    SCOPED_JSON *free = pod_state_status(&state, held, NOW + 60000);
+    cr_assert_str_eq(condition(free, "PodScheduled"), "True");
+    cr_assert_str_eq(json_string_at(free, "startTime", ""), "1970-01-01T00:17:40Z");
+    pod_state_release(&state);
+}

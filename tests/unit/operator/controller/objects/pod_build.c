@@ -338,6 +338,36 @@ Test(pod_build, roles_that_compute_get_devices)
     }
 }
 
+/* What a worker of a job with three workers requests on one machine; "none": nothing. */
+static void expect_on_machine(enum device_type type, int64_t gpus, const char *limit, const char *together)
+{
+    SCOPED(training_job_release) struct training_job job = parse(HEAD WORKERS(""));
+    struct pod_options options = plan_options_default.pods;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    SCOPED_JSON *pod = NULL;
+    job.document.devices = (struct devices_spec){.type = type, .count = 2};
+    job.roles[ROLE_WORKER].count = 3;
+    options.machine_gpus = gpus;
+    cr_assert_eq(pod_builder_init(&builder, &job, &options, NULL), 0);
+    cr_assert_eq(pod_build(&builder, ROLE_WORKER, 0, &pod, NULL), 0);
+    const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
+    const struct json *annotations = json_at(pod, "metadata.annotations");
+    cr_expect_str_eq(json_string(json_member(limits, "nvidia.com/gpu"), "none"), limit, "type %d, %d GPUs", (int)type,
+                     (int)gpus);
+    cr_expect_str_eq(json_string(json_member(annotations, "coxswain.dev/crew-gpus"), "none"), together,
+                     "type %d, %d GPUs", (int)type, (int)gpus);
+}
+
+Test(pod_build, auto_requests_gpus_where_one_machine_has_enough_for_the_crew)
+{
+    expect_on_machine(DEVICE_TYPE_AUTO, 0, "none", "none"); /* a cluster */
+    expect_on_machine(DEVICE_TYPE_AUTO, 5, "none", "none");
+    expect_on_machine(DEVICE_TYPE_AUTO, 6, "2", "6");
+    expect_on_machine(DEVICE_TYPE_GPU, 0, "2", "none");
+    expect_on_machine(DEVICE_TYPE_GPU, 5, "2", "6");
+    expect_on_machine(DEVICE_TYPE_CPU, 8, "none", "none");
+}
+
 Test(pod_build, service_publishes_current_pods_ready_or_not)
 {
     SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
