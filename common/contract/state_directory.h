@@ -17,6 +17,7 @@
 #define STATE_DATABASE "objects.db"
 #define STATE_KUBECONFIG "kubeconfig"
 #define STATE_PORT "port"
+#define STATE_ALIVE "alive" /* touched while pods run, so that the next start knows until when they did */
 #define STATE_CERTIFICATES "pki"
 #define STATE_PODS "pods"
 #define STATE_VOLUMES "volumes"     /* volumes/<namespace>/<claim> */

@@ -1676,7 +1676,8 @@ static const struct field class_run_policy_fields[] = {
      LONE,
      .flags = FIELD_MUTABLE,
      RANGE(1, COUNT_MAX),
-     .description = "The job fails after this number of seconds, without the time suspended. Default: no deadline."},
+     .description = "The job fails after this number of seconds, without the time suspended, and that in which neither "
+                    "pods nor an operator ran. Default: no deadline."},
     {.name = "progressDeadlineSeconds",
      .kind = FIELD_INTEGER,
      MEMBER(run_policy, progress_deadline_seconds),
@@ -2127,7 +2128,8 @@ static const struct field controller_state_fields[] = {
     TIME("chiefFinishTime", job_status, chief_finish_ms,
          "Elastic PyTorch jobs: when the chief, or worker 0, exited with 0. A worker that starts later does not "
          "take part."),
-    COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),
+    COUNTER("suspendedMilliseconds", job_status, suspended_ms,
+            "Time spent suspended, or without pods while no operator ran, which the deadline leaves out."),
     NUMBER(
         "recoveredRestarts", job_status, recovered_restarts,
         "The value of restarts.total before the last event that came after ten good minutes. Only later ones lengthen "

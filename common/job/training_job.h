@@ -252,11 +252,11 @@ struct job_status {
     /* When the last new step was seen, from which progress_deadline_seconds counts; FIELD_UNSET: the crew does not run, or has no such
      * deadline. */
     int64_t progressed_ms;
-    int64_t chief_finish_ms;    /* when an elastic crew's chief finished, by its node's clock; FIELD_UNSET: unknown */
-    int64_t suspended_ms;       /* total time spent suspended, which deadlines do not count */
-    int64_t recovered_restarts; /* restart_count when a crew had last run long enough to reset the back-off … */
-    int64_t recovered_failures; /* … and restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
-    int64_t backoff_until_ms;   /* the latest backoff_until_ms in `replicas`; FIELD_UNSET: none */
+    int64_t chief_finish_ms; /* when an elastic crew's chief finished, by its node's clock; FIELD_UNSET: unknown */
+    int64_t suspended_ms;    /* total time spent suspended or in absence (policies.h), which deadlines do not count */
+    int64_t recovered_restarts;     /* restart_count when a crew had last run long enough to reset the back-off … */
+    int64_t recovered_failures;     /* … and restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
+    int64_t backoff_until_ms;       /* the latest backoff_until_ms in `replicas`; FIELD_UNSET: none */
     int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;    /* when the crew begins to use it */
     int64_t notice_since_ms; /* since when a notification of the job's end waits to be delivered; FIELD_UNSET: none */

@@ -143,6 +143,7 @@ static bool heed_clock(struct controller *controller)
     log_reader_clock_set(controller->logs, by_ms);
     controller->reports.free_ms += by_ms;
     controller->started_ms += by_ms;
+    controller->options.plan.watching_since_ms += by_ms;
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         const struct job_record *record = informer_get(controller->jobs, key);
         struct training_job job = {0};
@@ -1030,6 +1031,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     controller->client = client;
     controller->options = *options;
     controller->started_ms = clock_now_ms();
+    controller->options.plan.watching_since_ms = controller->started_ms;
     controller->options.plan.unrecorded_crews = options->holds_lease;
     hash_map_init_keys_in_values(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);

@@ -2,7 +2,9 @@
 #include "operator/standalone/node.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -36,6 +38,9 @@ struct node {
     struct registry_subscription *pod_changes, *service_changes, *configuration_changes[CONFIGURATIONS];
     struct event_timer *turn; /* something changed: see node_turn */
     struct event_timer *stopped_timer;
+    struct event_timer *alive_timer;
+    int alive;             /* the file STATE_ALIVE; -1: not open */
+    int64_t last_alive_ms; /* when an earlier process was alive for the last time */
     bool stopping;
     node_stopped *stopped;
     void *stopped_context;
@@ -336,15 +341,41 @@ static void node_changed(void *context)
 
 /* ---------------------------------------------------------------- start */
 
+#define ALIVE_MS 5000
+
+static void alive_touch(void *context)
+{
+    struct node *node = context;
+    (void)futimens(node->alive, NULL);
+    node->alive_timer = event_timer_start(node->options.loop, ALIVE_MS, alive_touch, node);
+}
+
+/* Reads until when an earlier process was alive, and tells the next one of this one. */
+static int alive_begin(struct node *node, struct error *error)
+{
+    struct stat status;
+    SCOPED_FREE char *path = memory_format("%s/" STATE_ALIVE, node->state_directory);
+    bool was_alive = stat(path, &status) == 0;
+    int64_t now_ms = clock_now_ms();
+    int64_t then_ms = was_alive ? status.st_mtim.tv_sec * INT64_C(1000) + status.st_mtim.tv_nsec / 1000000 : now_ms;
+    node->last_alive_ms = then_ms < now_ms ? then_ms : now_ms;
+    node->alive = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (node->alive < 0)
+        return error_set_errno(error, "make %s", path);
+    alive_touch(node);
+    return 0;
+}
+
 static void pod_lost(struct node *node, const struct json *pod)
 {
     SCOPED_JSON *lost = json_copy(pod);
-    json_set(lost, "status", pod_status_lost(json_member(pod, "status"), clock_now_ms()));
+    json_set(lost, "status", pod_status_lost(json_member(pod, "status"), node->last_alive_ms));
     json_remove(json_member(lost, "metadata"), "resourceVersion");
     registry_update_status(node->options.registry, "pods", lost, NULL, NULL);
 }
 
-/* Handles the pods that an earlier process left: finished pods keep their logs, pods that were to restart do so, the others are lost. */
+/* Handles the pods that an earlier process left: finished pods keep their logs, pods that were to restart do so, the others are lost, also
+ * those that waited for GPUs. */
 static int pods_adopt(struct node *node, struct error *error)
 {
     SCOPED_JSON *pods = NULL;
@@ -352,8 +383,8 @@ static int pods_adopt(struct node *node, struct error *error)
         return -1;
     for (const struct json *pod = json_first(pods); pod; pod = json_next(pod)) {
         bool never = strcmp(json_string_at(pod, "spec.restartPolicy", ""), "Never") == 0;
-        bool had_started = json_at(pod, "status.startTime") != NULL;
-        if (!is_over(pod) && is_ours(pod) && never && had_started && !json_at(pod, "metadata.deletionTimestamp"))
+        bool was_seen = json_at(pod, "status.conditions") != NULL;
+        if (!is_over(pod) && is_ours(pod) && never && was_seen && !json_at(pod, "metadata.deletionTimestamp"))
             pod_lost(node, pod);
         else
             pod_add(node, pod);
@@ -434,13 +465,15 @@ int node_start(const struct node_options *options, struct node **ret_node, struc
 {
     struct node *node = memory_allocate(1, sizeof *node);
     node->options = *options;
+    node->alive = -1;
     struct http_client_options client = {.user_agent = "kube-probe/coxswain", .max_connections = PROBE_CONNECTIONS_MAX};
     struct gpu_list gpus;
     gpu_list_read_machine(&gpus);
     gpu_pool_init(&node->gpus, &gpus);
     if (directories_find(node, error) < 0 || isolation_choose(node, error) < 0 ||
         address_pool_open(&node->addresses, node->state_directory, error) < 0 ||
-        http_client_new(options->loop, &client, &node->client, error) < 0 || gpus_announce(node, error) < 0) {
+        http_client_new(options->loop, &client, &node->client, error) < 0 || gpus_announce(node, error) < 0 ||
+        alive_begin(node, error) < 0) {
         node_free(node);
         return -1;
     }
@@ -490,6 +523,10 @@ void node_free(struct node *node)
         event_timer_cancel(node->turn);
     if (node->stopped_timer)
         event_timer_cancel(node->stopped_timer);
+    if (node->alive_timer)
+        event_timer_cancel(node->alive_timer);
+    if (node->alive >= 0)
+        close(node->alive);
     if (node->client)
         http_client_free(node->client);
     address_pool_release(&node->addresses);

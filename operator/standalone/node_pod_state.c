@@ -440,37 +440,38 @@ struct json *pod_state_status(const struct pod_state *state, const struct json *
     return status;
 }
 
-static void lose_containers(struct json *statuses, int64_t now_ms)
+static void lose_containers(struct json *statuses, int64_t end_ms)
 {
     for (struct json *item = json_first(statuses); item; item = json_next(item)) {
         struct json *state = json_member(item, "state");
         if (json_member(state, "terminated"))
             continue;
-        int64_t started_ms = now_ms;
+        int64_t started_ms = end_ms;
         clock_parse(json_string_at(state, "running.startedAt", ""), &started_ms);
+        int64_t finished_ms = started_ms > end_ms ? started_ms : end_ms;
         json_set(item, "state", json_new_object());
         struct container_end end = {
-            .exit_code = 137, .reason = "ContainerStatusUnknown", .started_ms = started_ms, .finished_ms = now_ms};
+            .exit_code = 137, .reason = "ContainerStatusUnknown", .started_ms = started_ms, .finished_ms = finished_ms};
         write_end(json_member(item, "state"), &end);
         json_set_boolean(item, "ready", false);
         json_set_boolean(item, "started", false);
     }
 }
 
-struct json *pod_status_lost(const struct json *status, int64_t now_ms)
+struct json *pod_status_lost(const struct json *status, int64_t end_ms)
 {
     static const char message[] = "the control plane ended, and this pod's processes with it";
     struct json *lost = json_copy(status);
     json_set_string(lost, "phase", "Failed");
     json_set_string(lost, "reason", "Terminated");
     json_set_string(lost, "message", message);
-    lose_containers(json_member(lost, "initContainerStatuses"), now_ms);
-    lose_containers(json_member(lost, "containerStatuses"), now_ms);
+    lose_containers(json_member(lost, "initContainerStatuses"), end_ms);
+    lose_containers(json_member(lost, "containerStatuses"), end_ms);
     json_remove(lost, "conditions");
     struct json *conditions = json_set_array(lost, "conditions");
-    add_condition(conditions, status, "Ready", false, "PodFailed", NULL, now_ms);
-    add_condition(conditions, status, "ContainersReady", false, "PodFailed", NULL, now_ms);
-    add_condition(conditions, status, "DisruptionTarget", true, "TerminationByKubelet", message, now_ms);
+    add_condition(conditions, status, "Ready", false, "PodFailed", NULL, end_ms);
+    add_condition(conditions, status, "ContainersReady", false, "PodFailed", NULL, end_ms);
+    add_condition(conditions, status, "DisruptionTarget", true, "TerminationByKubelet", message, end_ms);
     copy_foreign_conditions(conditions, status);
     return lost;
 }

@@ -93,8 +93,8 @@ const char *pod_state_phase(const struct pod_state *state);
 /* Makes the whole status. Transition times of unchanged conditions, conditions of others and the
  * QoS class are copied from `previous`, which may be NULL. */
 struct json *pod_state_status(const struct pod_state *state, const struct json *previous, int64_t now_ms);
-/* Makes the status of a pod whose processes died with an earlier node process: Failed, with
+/* Makes the status of a pod whose processes died with an earlier node process, which was last known to be alive at `end_ms`: Failed, with
  * DisruptionTarget. */
-struct json *pod_status_lost(const struct json *status, int64_t now_ms);
+struct json *pod_status_lost(const struct json *status, int64_t end_ms);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "operator/controller/plan/policies.h"
 
-/* Time spent suspended does not count; while a job is suspended its clock stands still. Nor does it count where the machine's clock was set. */
+/* Time spent suspended, and without pods while no operator watched, does not count; while a job is suspended its clock stands still. Nor does it count where the machine's clock was set. */
 bool deadline_plan(struct planning *planning)
 {
     const struct job_status *old = planning->old;
@@ -11,7 +11,8 @@ bool deadline_plan(struct planning *planning)
     if (seconds == FIELD_UNSET || old->start_ms == FIELD_UNSET ||
         condition_is(old, CONDITION_SUSPENDED, CONDITION_TRUE))
         return false;
-    int64_t due_ms = planning_time(planning, STATUS_TIME_START) + old->suspended_ms + 1000 * seconds;
+    int64_t idle_ms = old->suspended_ms + absence_ms(planning);
+    int64_t due_ms = planning_time(planning, STATUS_TIME_START) + idle_ms + 1000 * seconds;
     if (planning->now_ms < due_ms) {
         planning_requeue(planning, due_ms);
         return false;

@@ -73,6 +73,7 @@ struct obstacle {
 struct plan_options {
     struct pod_options pods;
     const char *controller_name; /* spec.managedBy of the operator's jobs; jobs without it are MANAGED_BY_OPERATOR's */
+    int64_t watching_since_ms;   /* when the operator began; 0: unknown, so that no absence is counted (policies.h) */
     bool unrecorded_crews;       /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
     int64_t start_failure_ms;    /* how long a container may fail to start before that is final */
     int64_t settle_ms;           /* how long a crew may take to end by itself after the chief */

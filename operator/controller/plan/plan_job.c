@@ -116,6 +116,7 @@ static void update_status(struct planning *planning)
         planning->next->workers = planning->job->document.workers;
     scale_down(planning);
     suspend_take_back(planning);
+    absence_update(planning);
     replicas_update(planning);
     finishing_update(planning);
     conditions_update(planning);

@@ -88,7 +88,7 @@ bool trial_view_has_moved(const struct trial_view *before, const struct trial_vi
 {
     return before->succeeded != after->succeeded || before->failed != after->failed ||
            before->suspend != after->suspend || before->suspended != after->suspended ||
-           strcmp(before->sweep_uid, after->sweep_uid) != 0;
+           before->suspended_ms != after->suspended_ms || strcmp(before->sweep_uid, after->sweep_uid) != 0;
 }
 
 /* NULL: there is none with a finite value. */

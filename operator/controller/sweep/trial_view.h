@@ -22,7 +22,7 @@ struct trial_view {
     int64_t pause_step;        /* at which it waits for the sweep's decision; FIELD_UNSET: it does not */
     int64_t start_ms;          /* FIELD_UNSET: not yet */
     int64_t end_ms;            /* when it was over, or since when it is suspended; FIELD_UNSET: it goes on */
-    int64_t suspended_ms;      /* how long it was suspended before */
+    int64_t suspended_ms;      /* how long it was suspended, or without pods and operator (absence_ms), before */
     int64_t pods;              /* that the spec asks for, of all roles */
     struct progress_metric *metrics;
     unsigned metric_count;

@@ -218,6 +218,11 @@ Test(node_pod_state, a_lost_pod_is_a_disruption)
     cr_assert_str_eq(condition(lost, "PodScheduled"), "True");
     const struct json *container = json_first(json_member(lost, "containerStatuses"));
     cr_assert_eq(json_integer_at(container, "state.terminated.exitCode", 0), 137);
+    cr_assert_str_eq(json_string_at(container, "state.terminated.finishedAt", ""), "1970-01-01T00:16:45Z");
+    SCOPED_JSON *at_once = pod_status_lost(running, NOW - 5000);
+    container = json_first(json_member(at_once, "containerStatuses"));
+    cr_assert_str_eq(json_string_at(container, "state.terminated.finishedAt", ""), "1970-01-01T00:16:40Z",
+                     "no pod ends before it starts");
     pod_state_release(&state);
 }
 

@@ -57,7 +57,10 @@ Test(trial_view, moves_that_matter_to_a_sweep)
     struct trial_view *suspended = view_of(HEAD "spec: {suspend: true}\n");
     struct trial_view *idle = view_of(HEAD "spec: {suspend: true}\n" ENDED("Suspended"));
     struct trial_view *ended = view_of(HEAD ENDED("Succeeded"));
+    struct trial_view *was_off = view_of(HEAD "status: {controllerState: {suspendedMilliseconds: 5}}\n");
     cr_expect(!trial_view_has_moved(runs, later));
+    cr_expect(trial_view_has_moved(runs, was_off), "it has taken less of the budget");
+    trial_view_free(was_off);
     cr_expect(trial_view_has_moved(runs, suspended));
     cr_expect(trial_view_has_moved(suspended, idle));
     cr_expect(idle->suspended && !suspended->suspended);
