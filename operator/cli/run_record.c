@@ -51,7 +51,7 @@ static void set_time(struct json *object, const char *key, int64_t ms)
     char text[CLOCK_TEXT_MAX];
     if (ms <= 0)
         return;
-    clock_format_seconds(ms, text);
+    clock_format_microseconds(ms, text); /* tells which of two runs within a second ended last */
     json_set_string(object, key, text);
 }
 

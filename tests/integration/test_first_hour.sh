@@ -297,8 +297,8 @@ cox 0 generate text --data text && mv out text.yaml && grep -q 'corpus.txt: 234 
     awk -v perplexity="${perplexity:-256}" 'BEGIN { exit !(perplexity < 20) }'
 verdict $? "a text" "$(tail -n 3 err out)"
 
-cox 0 generate words --data text --sweep && mv out words.yaml && grep -q '^# All trials together take about [0-9]* minutes on two processors; ' words.yaml &&
+cox 0 generate words-sweep --data text --sweep && mv out words.yaml && grep -q '^# All trials together take about [0-9]* minutes on two processors; ' words.yaml &&
     cox 0 sweep run words.yaml --volume "data=$work/text" --set spec.maxTrials=2 --set spec.template.coxswain.training.steps=10 \
         --set spec.template.coxswain.model.depth=1 --set spec.template.coxswain.model.context=64 && ! grep -q warning err &&
-    grep -q '^words is complete: 2 of 2 trials succeeded' out && grep -q '^  best  *words-[01]: validationLoss [0-9.]*$' out
+    grep -q '^words-sweep is complete: 2 of 2 trials succeeded' out && grep -q '^  best  *words-sweep-[01]: validationLoss [0-9.]*$' out
 verdict $? "a sweep over a text, which says how long it takes" "$(cat err; tail -n 9 out)"

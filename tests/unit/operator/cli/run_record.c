@@ -45,7 +45,7 @@ Test(run_record, is_read_as_it_was_written)
     record.score.accuracy = 0.983;
     record.score.best_step = 300;
     record.started_ms = 1700000000000;
-    record.updated_ms = 1700000060000;
+    record.updated_ms = 1700000060007;
     record.volumes = json_new_object();
     json_set_string(record.volumes, "digits", "/data");
     record.command = memory_copy_string("cox run /digits.yaml --volume digits=/data");
