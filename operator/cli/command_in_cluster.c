@@ -92,14 +92,6 @@ static bool cluster_is_configured(const struct command_line *line)
 
 /* ---------------------------------------------------------------- runs on this machine */
 
-/* Returns the name of the sweep to which a trial with this name would belong; free it with free(). NULL: it is not the name of a trial. */
-static char *sweep_of_trial(const char *name)
-{
-    const char *dash = strrchr(name, '-');
-    bool is_numbered = dash && dash[1] && dash[1 + strspn(dash + 1, "0123456789")] == '\0';
-    return is_numbered ? memory_copy_bytes(name, (size_t)(dash - name)) : NULL;
-}
-
 static const struct run_entry *run_named(const struct run_list *list, const char *name)
 {
     const struct run_entry *entry;
@@ -112,7 +104,7 @@ static const struct run_entry *run_or_sweep_named(const struct run_list *list, c
                                                   const char *name)
 {
     const struct run_entry *entry = run_named(list, name);
-    SCOPED_FREE char *sweep = entry || usage->sweeps ? NULL : sweep_of_trial(name);
+    SCOPED_FREE char *sweep = entry || usage->sweeps ? NULL : run_sweep_of_trial(name);
     if (sweep)
         entry = run_named(list, sweep);
     return sweep && entry && !entry->record.is_sweep ? NULL : entry;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/contract/state_directory.h"
 #include "common/event_loop.h"
@@ -34,7 +33,6 @@ static bool complete(const char *title, struct command_line *line, struct run_re
 /* A run that goes on has a control plane. Only if it has none, one is started, or shared with another command that reads. */
 static int run_in(const char *title, struct command_line *line, command_action *live, command_action *kept)
 {
-    struct control_plane_options options = {.state_directory = line->state, .kept = true};
     struct control_plane *plane = NULL;
     struct event_loop *loop = NULL;
     struct error error = ERROR_INIT;
@@ -43,13 +41,12 @@ static int run_in(const char *title, struct command_line *line, command_action *
     line->kubeconfig = kubeconfig;
     int started = event_loop_new(&loop, &error);
     if (started == 0)
-        started = control_plane_start(loop, &options, &plane, &error);
-    bool has_another = started < 0 && loop && error.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0;
-    if (started == 0) {
+        started = control_plane_read(loop, line->state, &plane, &error);
+    if (plane) {
         line->kept = true;
         line->watch = line->follow = false; /* nothing changes any more */
         code = command_run_in_cluster(title, line, kept);
-    } else if (has_another)
+    } else if (started == 0)
         code = command_run_in_cluster(title, line, live);
     else
         fprintf(stderr, "%s: %s\n", title, error.message);

@@ -307,6 +307,20 @@ int control_plane_start(struct event_loop *loop, const struct control_plane_opti
     return 0;
 }
 
+int control_plane_read(struct event_loop *loop, const char *state, struct control_plane **ret_plane,
+                       struct error *error)
+{
+    const struct control_plane_options options = {.state_directory = state, .kept = true};
+    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, state);
+    struct error cause = ERROR_INIT;
+    *ret_plane = NULL;
+    if (control_plane_start(loop, &options, ret_plane, &cause) == 0 ||
+        (cause.kind == ERROR_UNAVAILABLE && access(kubeconfig, R_OK) == 0))
+        return 0;
+    *error = cause;
+    return -1;
+}
+
 /* ---------------------------------------------------------------- while it runs */
 
 /* `ended` says how the operator has ended. */

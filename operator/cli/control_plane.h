@@ -43,6 +43,10 @@ int control_plane_lock(struct event_loop *loop, const char *state, enum state_us
  * unchanged if another control plane uses it (ERROR_UNAVAILABLE), or if `forget` is set and it is not a state directory (ERROR_INVALID). */
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error);
+/* For a command that only reads: starts or shares one that is `kept`. Sets `*ret_plane` to NULL if the run goes on and has its own. Its
+ * kubeconfig is <state>/kubeconfig in any case. */
+int control_plane_read(struct event_loop *loop, const char *state, struct control_plane **ret_plane,
+                       struct error *error);
 /* Returns the path <state>/kubeconfig, which `plane` owns. */
 const char *control_plane_kubeconfig(const struct control_plane *plane);
 /* Starts the operator again if it has ended, at most CONTROL_PLANE_RESTARTS times within CONTROL_PLANE_RESTARTS_MS; the job's pods go on

@@ -292,6 +292,13 @@ char *run_state_directory(const char *word, struct error *error)
     return NULL;
 }
 
+char *run_sweep_of_trial(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    bool is_numbered = dash && dash[1] && dash[1 + strspn(dash + 1, "0123456789")] == '\0';
+    return is_numbered ? memory_copy_bytes(name, (size_t)(dash - name)) : NULL;
+}
+
 char *run_list_word(const char *directory)
 {
     SCOPED(run_list_release) struct run_list list = {.count = 0};

@@ -60,6 +60,9 @@ char *run_directory(const char *word, struct error *error);
  * as it is, even if there is no such directory yet. Free it with free(). */
 char *run_state_directory(const char *word, struct error *error);
 
+/* Returns the name of the sweep to which a trial with this name would belong; free it with free(). NULL: it is not the name of a trial. */
+char *run_sweep_of_trial(const char *name);
+
 /* Returns the word that names a state directory: its label in the default folder, otherwise its path. Free it with free(). */
 char *run_list_word(const char *directory);
 

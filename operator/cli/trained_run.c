@@ -14,7 +14,10 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/state_directory.h"
 #include "common/memory.h"
+#include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+#include "operator/cli/command_line.h"
+#include "operator/cli/control_plane.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run_list.h"
@@ -120,6 +123,22 @@ void trained_run_add_storages(const char *state, const char *name_space, const s
         worker_call_add(call, "--checkpoint-dir", checkpoints);
 }
 
+/* What the worker is called with. */
+struct use {
+    struct worker_call call;
+    char *
+        directory; /* the run's state directory; NULL: what is used is a trial, of which the run's record does not tell */
+    int job;       /* a file with the trial's job, for the worker's standard input; -1: it is in the state directory */
+};
+
+static void use_release(struct use *use)
+{
+    worker_call_release(&use->call);
+    free(use->directory);
+    if (use->job >= 0)
+        close(use->job);
+}
+
 static int add_run(const char *directory, struct worker_call *call, struct error *error)
 {
     SCOPED(run_record_release) struct run_record record;
@@ -130,23 +149,79 @@ static int add_run(const char *directory, struct worker_call *call, struct error
         return -1;
     if (record.is_sweep)
         return error_set(error, ERROR_INVALID,
-                         "%s is a sweep, whose trials have names of their own; train its best job, %s/" STATE_BEST
-                         ", by `cox run`, and use that",
-                         record.name, directory);
+                         "%s is a sweep: name a trial that has a checkpoint or an export, such as %s-0, or train its "
+                         "best job, %s/" STATE_BEST ", by `cox run`, and use that",
+                         record.name, record.name, directory);
     worker_call_add(call, program, NULL);
     worker_call_add(call, "--job", file);
     trained_run_add_storages(directory, record.name_space, record.volumes, job, call);
     return 0;
 }
 
-/* Returns the state directory; NULL: see `error`. */
-static char *open_run(const char *word, struct worker_call *call, struct error *error)
+static int get_job(const char *directory, const char *name_space, const char *name, struct json **ret_job,
+                   struct error *error)
 {
-    char *directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
-    if (directory && add_run(directory, call, error) == 0)
-        return directory;
-    free(directory);
-    return NULL;
+    SCOPED(cluster_release) struct cluster cluster;
+    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, directory);
+    const struct command_line line = {.kubeconfig = kubeconfig, .name_space = name_space};
+    if (cluster_connect(&line, &cluster, error) < 0)
+        return -1;
+    struct resource_path path = cluster_job_path(&cluster, name);
+    return cluster_get(&cluster, &path, ret_job, error);
+}
+
+/* Asks the run's control plane, which is started if the run does not go on. */
+static int read_trial(const char *directory, const char *name_space, const char *name, struct json **ret_job,
+                      struct error *error)
+{
+    struct event_loop *loop = NULL;
+    struct control_plane *plane = NULL;
+    if (event_loop_new(&loop, error) < 0)
+        return -1;
+    int result = control_plane_read(loop, directory, &plane, error);
+    if (result == 0)
+        result = get_job(directory, name_space, name, ret_job, error);
+    if (plane)
+        control_plane_end(plane);
+    event_loop_free(loop);
+    return result;
+}
+
+/* Adds the trial with that name of the sweep in a state directory. */
+static int add_trial(const char *directory, const char *name, struct use *use, struct error *error)
+{
+    SCOPED(run_record_release) struct run_record record;
+    SCOPED_JSON *job = NULL;
+    SCOPED_FREE char *program = path_of_program("coxswain-worker");
+    if (run_record_read(directory, &record, NULL) < 0 || !record.is_sweep)
+        return -1; /* with the error that there is no such run */
+    if (read_trial(directory, record.name_space, name, &job, error) < 0)
+        return error->kind == ERROR_NOT_FOUND
+                   ? error_set(error, ERROR_NOT_FOUND, "the sweep %s has no trial %s; `cox sweep get %s` lists them",
+                               record.name, name, record.name)
+                   : -1;
+    if (worker_child_job(job, &use->job, error) < 0)
+        return -1;
+    worker_call_add(&use->call, program, NULL);
+    worker_call_add(&use->call, "--job", "/dev/stdin");
+    trained_run_add_storages(directory, record.name_space, record.volumes, job, &use->call);
+    return 0;
+}
+
+/* The word of a run that does not exist may be that of a trial: the name of a sweep, and a number. */
+static int open_trial(const char *word, struct use *use, struct error *error)
+{
+    SCOPED_FREE char *sweep = run_sweep_of_trial(word);
+    SCOPED_FREE char *directory = sweep ? directory_of_run(sweep, NULL) : NULL;
+    return directory ? add_trial(directory, word, use, error) : -1;
+}
+
+static int open_run(const char *word, struct use *use, struct error *error)
+{
+    use->directory = is_file(word) ? directory_of_manifest(word, error) : directory_of_run(word, error);
+    if (use->directory)
+        return add_run(use->directory, &use->call, error);
+    return error->kind == ERROR_NOT_FOUND && !is_file(word) ? open_trial(word, use, error) : -1;
 }
 
 /* ---------------------------------------------------------------- the worker */
@@ -185,7 +260,7 @@ static void print_cause(const char *command, const char *cause, const char *dire
     static const char unsaved[] = " holds no checkpoint; ";
     const char *at = strstr(cause, unsaved);
     SCOPED_BUFFER why = BUFFER_INIT(COMMAND_MAX);
-    if (at)
+    if (at && directory)
         describe_unsaved(directory, &why);
     if (why.length > 0)
         fprintf(stderr, "%s: %.*s%s\n", command, (int)(at + strlen(unsaved) - cause), cause, buffer_text(&why));
@@ -210,8 +285,25 @@ static void forward_messages(const char *command, const char *directory, int mes
         fclose(stream);
 }
 
-static int run_worker(const char *command, const char *directory, const struct worker_call *call, struct error *error)
+/* An event loop, with which a trial was read, blocks signals and ignores SIGPIPE; the worker must not. */
+static _Noreturn void become_worker(const struct use *use, int messages)
 {
+    char *const *words = use->call.words;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    if (use->job >= 0)
+        dup2(use->job, STDIN_FILENO);
+    dup2(messages, STDERR_FILENO);
+    execvp(words[0], words);
+    fprintf(stderr, "cox: start %s: %s\n", words[0], strerror(errno));
+    _exit(127);
+}
+
+static int run_worker(const char *command, const struct use *use, struct error *error)
+{
+    const struct worker_call *call = &use->call;
     int status, ends[2];
     fflush(stdout);
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -221,14 +313,11 @@ static int run_worker(const char *command, const char *directory, const struct w
     pid_t worker = fork();
     if (worker == 0) {
         sigaction(SIGINT, &before, NULL);
-        dup2(ends[1], STDERR_FILENO);
-        execvp(call->words[0], call->words);
-        fprintf(stderr, "cox: start %s: %s\n", call->words[0], strerror(errno));
-        _exit(127);
+        become_worker(use, ends[1]);
     }
     close(ends[1]);
     if (worker > 0)
-        forward_messages(command, directory, ends[0]);
+        forward_messages(command, use->directory, ends[0]);
     else
         close(ends[0]);
     if (worker < 0)
@@ -242,15 +331,14 @@ static int run_worker(const char *command, const char *directory, const struct w
 int trained_run_use(const char *command, const char *word, const char *option, const char *value,
                     const struct worker_call *options)
 {
-    SCOPED(worker_call_release) struct worker_call call = {.count = 0};
+    SCOPED(use_release) struct use use = {.job = -1};
     struct error error = ERROR_INIT;
-    SCOPED_FREE char *directory = open_run(word, &call, &error);
-    int code = directory ? 0 : -1;
-    if (directory) {
-        worker_call_add(&call, option, value);
+    int code = open_run(word, &use, &error);
+    if (code == 0) {
+        worker_call_add(&use.call, option, value);
         for (unsigned i = 0; i < options->count; i++)
-            worker_call_add(&call, options->words[i], NULL);
-        code = run_worker(command, directory, &call, &error);
+            worker_call_add(&use.call, options->words[i], NULL);
+        code = run_worker(command, &use, &error);
     }
     if (code < 0)
         fprintf(stderr, "%s: %s\n", command, error.message);

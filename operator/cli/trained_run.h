@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Uses what a run of `cox run` on this machine has trained, for `cox predict` and `cox generate-text`: finds the run's manifest and the
- * directories of its storages in the state directory, and runs coxswain-worker with them, which finds the weights.
+ * Uses what a run of `cox run` on this machine has trained, for `cox predict` and `cox generate-text`: finds the run's manifest, or that of
+ * a trial of a sweep, and the directories of its storages in the state directory, and runs coxswain-worker with them, which finds the
+ * weights.
  */
 #ifndef COXSWAIN_CLI_TRAINED_RUN_H
 #define COXSWAIN_CLI_TRAINED_RUN_H
@@ -29,7 +30,7 @@ void worker_call_release(struct worker_call *call);
 int worker_call_read(struct worker_call *call, int count, char **words, const struct option *known, const char *usage);
 
 /* Runs coxswain-worker with the job of a run, its storages, `option` with `value` (--predict or --generate) and more options, and
- * waits for it. `word` names a run (run_list.h), or the manifest of one whose state directory is the default one. Returns the exit code of
+ * waits for it. `word` names a run (run_list.h), a trial of one, or the manifest of one whose state directory is the default one. Returns the exit code of
  * the command (docs/cox.md); says on stderr, after the command's name, why it could not be done. */
 int trained_run_use(const char *command, const char *word, const char *option, const char *value,
                     const struct worker_call *options);

@@ -39,6 +39,18 @@ static int write_job(const struct json *job, int descriptor, struct error *error
     return write_input(text.data, text.length, descriptor, error);
 }
 
+int worker_child_job(const struct json *job, int *ret_file, struct error *error)
+{
+    SCOPED_CLOSE int file = memfd_create("job", MFD_CLOEXEC);
+    if (file < 0)
+        return error_set_errno(error, "make a file in memory for " PROGRAM);
+    if (write_job(job, file, error) < 0)
+        return -1;
+    *ret_file = file;
+    file = -1;
+    return 0;
+}
+
 static int spawn(int job, int input, const struct worker_child *child, char *const *options, pid_t *ret_pid,
                  struct error *error)
 {
@@ -66,13 +78,13 @@ static int spawn(int job, int input, const struct worker_child *child, char *con
 int worker_child_start(const struct json *job, const char *input, char *const *options, struct worker_child *ret_child,
                        struct error *error)
 {
-    SCOPED_CLOSE int job_file = memfd_create("job", MFD_CLOEXEC);
+    SCOPED_CLOSE int job_file = -1;
     SCOPED_CLOSE int input_file = memfd_create("input", MFD_CLOEXEC);
     struct worker_child child = {.output = memfd_create("output", MFD_CLOEXEC),
                                  .messages = memfd_create("messages", MFD_CLOEXEC)};
-    int result = job_file < 0 || input_file < 0 || child.output < 0 || child.messages < 0
+    int result = input_file < 0 || child.output < 0 || child.messages < 0
                      ? error_set_errno(error, "make files in memory for " PROGRAM)
-                     : write_job(job, job_file, error);
+                     : worker_child_job(job, &job_file, error);
     if (result == 0 && input)
         result = write_input(input, strlen(input), input_file, error);
     if (result == 0)

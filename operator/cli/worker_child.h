@@ -24,6 +24,9 @@ struct worker_child {
 int worker_child_start(const struct json *job, const char *input, char *const *options, struct worker_child *ret_child,
                        struct error *error);
 
+/* Writes the job to a file in memory, as a worker takes it at /dev/stdin; `*ret_file` is at its beginning, and is not inherited. */
+int worker_child_job(const struct json *job, int *ret_file, struct error *error);
+
 /* Append what the child has printed so far to its standard output and to its standard error. */
 int worker_child_output(const struct worker_child *child, struct buffer *out, struct error *error);
 int worker_child_messages(const struct worker_child *child, struct buffer *out, struct error *error);

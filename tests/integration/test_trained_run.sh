@@ -223,6 +223,11 @@ long_kill
 cox 0 run pair.yaml --volume points=data && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
     cox 1 why pair-7 && cox 1 why pair-x && cox 1 sweep get pair-0 && cox 1 get pair-0 pair-1 && grep -q 'name one at a time$' err
 verdict $? "a trial is found by its name" "$(said)"
+# shellcheck disable=SC2016 # backticks of the message
+cox 0 predict pair-0 && printed '^loss [0-9.]*, accuracy [0-9.]* %: [0-9]* of 20$' && grep -q '^weights: the checkpoint of step 100 in .*/pair-0-' err && cox 0 predict pair-1 all --data new.npy &&
+    cox 1 predict pair-7 && grep -qx 'cox predict: the sweep pair has no trial pair-7; `cox sweep get pair` lists them' err && cox 1 predict points-7 && grep -q 'there is no run "points-7"' err &&
+    cox 1 predict pair && grep -q '^cox predict: pair is a sweep: name a trial that has a checkpoint or an export, such as pair-0, or train its best job, ' err
+verdict $? "a trial with a checkpoint can be used" "$(said)"
 trained() {
     find "$folder/default-pair/volumes" -path "*/pair-0-*/step-*" -name manifest.json | sed 's|/step-.*||' | sort -u | wc -l
 }
