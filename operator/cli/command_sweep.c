@@ -180,7 +180,7 @@ static int top(struct cluster *cluster, const struct command_line *line, struct 
         return print_trials(cluster, line->names[0], print_block, error);
     if (cluster_get(cluster, &path, &object, error) < 0)
         return -1;
-    struct sweep_follow *follow = sweep_follow_start(cluster->client, object, cluster->name_space);
+    struct sweep_follow *follow = sweep_follow_start(cluster->client, object, cluster->name_space, false);
     int status = follow_trials(cluster, follow, line->once, error);
     sweep_follow_free(follow);
     return status;

@@ -338,7 +338,7 @@ static int run_start(struct run *run, struct error *error)
     if (run->plane)
         run_keep_begin(&run->keep, run->state, &run->manifest, &kept, clock_now_ms());
     if (run->manifest.is_sweep)
-        run->sweep = sweep_follow_start(run->client, run->manifest.job, run->manifest.name_space);
+        run->sweep = sweep_follow_start(run->client, run->manifest.job, run->manifest.name_space, !run->created);
     else
         run->follow = job_follow_start(run->client, &run->view, changed, run);
     return 0;

@@ -24,6 +24,7 @@ struct sweep_follow {
     struct informer *sweeps, *trials;
     struct access to_sweeps, to_trials;
     bool deleted, was_over;
+    bool holds_events;                    /* `continues`, and it is not known yet whether the sweep goes on */
     int64_t over_ms;                      /* when the sweep was first seen to be over; 0: it is not */
     char *obstacle;                       /* why trials cannot be created, as told; NULL: nothing was told */
     bool told[SWEEP_TRIALS_MAX];          /* trials that were printed as stopped early, or as failed without a job */
@@ -135,10 +136,12 @@ static void trial_seen(void *context, const char *key, const void *item)
 
 /* ---------------------------------------------------------------- both */
 
-struct sweep_follow *sweep_follow_start(struct kube_client *client, const struct json *manifest, const char *name_space)
+struct sweep_follow *sweep_follow_start(struct kube_client *client, const struct json *manifest, const char *name_space,
+                                        bool continues)
 {
     struct sweep_follow *follow = memory_allocate(1, sizeof *follow);
     training_sweep_parse(manifest, &follow->sweep, NULL);
+    follow->holds_events = continues;
     follow->name_space = memory_copy_string(name_space);
     follow->field = memory_format("metadata.name=%s", follow->sweep.name);
     follow->selector = memory_format("%s=%s", LABEL_SWEEP_NAME, follow->sweep.name);
@@ -286,8 +289,28 @@ static void show_line(struct sweep_follow *follow, struct terminal *terminal, in
     fflush(stdout);
 }
 
+/* Once it is known whether the sweep goes on, counts the trials that an earlier command has printed, instead of printing them again. */
+static void release_events(struct sweep_follow *follow, int64_t now_ms)
+{
+    (void)sweep_follow_is_over(follow, now_ms); /* notes since when */
+    bool is_over = sweep_is_over(&follow->sweep);
+    if (!follow->holds_events || !sweep_follow_synced(follow) || (is_over && awaits_decision(follow, now_ms)))
+        return;
+    follow->holds_events = false;
+    if (is_over || follow->events.length == 0)
+        return;
+    buffer_clear(&follow->events);
+    buffer_format(&follow->events, "%lld of %lld trials were done before this command\n",
+                  (long long)sweep_done(&follow->sweep), (long long)follow->sweep.status.trials.total);
+    if (follow->obstacle)
+        buffer_format(&follow->events, "%s\n", follow->obstacle);
+}
+
 void sweep_follow_show(struct sweep_follow *follow, struct terminal *terminal, int64_t now_ms)
 {
+    release_events(follow, now_ms);
+    if (follow->holds_events)
+        return;
     if (terminal->live)
         show_block(follow, terminal, now_ms);
     else

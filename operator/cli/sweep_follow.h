@@ -12,9 +12,10 @@
 
 struct sweep_follow;
 
-/* Starts watching the sweep of a manifest, which is in the namespace. The client must outlive the result. */
-struct sweep_follow *sweep_follow_start(struct kube_client *client, const struct json *manifest,
-                                        const char *name_space);
+/* Starts watching the sweep of a manifest, which is in the namespace. The client must outlive the result. `continues`: an earlier command
+ * has followed the sweep, so that trials that are over at first are only counted, unless the whole sweep is over. */
+struct sweep_follow *sweep_follow_start(struct kube_client *client, const struct json *manifest, const char *name_space,
+                                        bool continues);
 void sweep_follow_free(struct sweep_follow *follow);
 
 /* Returns -1 if the API server refuses to let the sweep or its trials be watched. Call it on each turn of the loop. */

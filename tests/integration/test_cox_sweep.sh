@@ -113,6 +113,14 @@ cox 0 run pauses.yaml --state pauses && printed '^trials 0/3 done, .*1 paused.* 
 verdict $? "pauses are told" "$(said)"
 (unset KUBECONFIG && cox 0 get --state pauses && printed '^pauses-0 *Suspended ' && cox 0 why pauses-0 --state pauses && printed '^pauses-0 waits for nothing: its sweep pauses is over, and it had paused after step 5$')
 verdict $? "a trial that stays paused has not been interrupted" "$(said)"
+manifest wild 'algorithm: {type: Grid}
+  parameters: [{path: coxswain.training.optimizer.learningRate, values: [1000, 0.0001]}]'
+sed -i 's/model: {.*}/model: {inputShape: [784], layers: [{type: Dense, units: 64}, {type: Dense, units: 64}, {type: Dense, units: 10}]}/' wild.yaml
+because='worker 0: the \(loss\|gradient norm\) of step [0-9]* is \(nan\|inf\); lower training.optimizer.learningRate, lengthen the warm-up or set training.gradientClipNorm (pod wild-0-worker-0-1, exit code 71: the loss is not finite)'
+cox 0 run wild.yaml --state wild && printed "^wild-0 diverged: $because; with learningRate 1000$" && (unset KUBECONFIG && cox 0 sweep get wild --state wild && printed '^0 *Diverged ' &&
+    cox 0 get --state wild && printed '^wild-0 *Diverged ' '^wild-1 *Succeeded ' && cox 0 why wild-0 --state wild && printed "^wild-0 waits for nothing: it has diverged: $because$" &&
+    cox 0 describe wild-0 --state wild && printed '^State *Diverged, 0/1 ready$')
+verdict $? "a trial that diverges is told as diverged by each command, in one sentence" "$(said)"
 cat >silent.yaml <<'YAML'
 apiVersion: coxswain.dev/v1beta1
 kind: TrainingSweep
@@ -168,6 +176,7 @@ verdict $? "an interrupted run says how far it came" "$(cat ran)"
 (unset KUBECONFIG && cox 0 sweep get --state state && printed '^grid *Suspended *4 *0 ' && cox 0 runs --state state && printed '^grid *Sweep *Suspended *[12]/4 ' && cox 0 sweep get grid --state state && ! printed ' Running ' &&
     cox 0 sweep top grid --state state && printed '^grid  Grid, 2 trials at a time  Suspended$' ' [12]/4 done' && ! printed ' left' && ! printed ' Running ')
 verdict $? "and nothing says that it still runs" "$(said)"
+mv ran first
 run_sweep grid.yaml
 until_true 60 grep -qx 'cox run: grid was suspended, and is resumed' ran && cox 0 runs --state state && printed '^grid *Sweep *Running '
 verdict $? "run again, it is resumed" "$(said; cat ran)"
@@ -177,8 +186,8 @@ rm delay
 ended_with 0 && grep -q '^grid is complete: 4 of 4 trials succeeded$' ran &&
     grep -q '^  best  *grid-[0-3]: validationLoss [0-9.e-]*$' ran && grep -q '^ *coxswain.training.batchSize  *3[01]$' ran
 verdict $? "at its end it says what is best" "$(cat ran)"
-[[ $(grep -c '^grid-[0-3]: validationLoss .* with learningRate 0' ran) == 4 ]] && grep -q '^trials 4/4 done  best validationLoss' ran
-verdict $? "and each trial's result" "$(cat ran)"
+[[ $(cat first ran | grep -c '^grid-[0-3]: validationLoss .* with learningRate 0') == 4 ]] && grep -qx '[12] of 4 trials were done before this command' ran && grep -q '^trials 4/4 done  best validationLoss' ran
+verdict $? "and the result of each trial that ended since" "$(cat first ran)"
 [[ $(grep -c '^[0-3],grid-[0-3],Succeeded,0\.[0-9]*,3[01],' state/trials.csv) == 4 && $(grep -c ',true$' state/trials.csv) == 1 ]]
 verdict $? "the trials are kept as a table" "$(cat state/trials.csv)"
 next=$(sed -n '/^To train the best values/{n;p}' ran)
@@ -193,7 +202,7 @@ manifest more 'maxTrials: 2
   parameters: [{path: coxswain.training.optimizer.learningRate, uniform: {min: 0.001, max: 0.2}}]'
 cox 0 run more.yaml --state more && cox 0 run more.yaml --state more && printed '^To let it go on, with a higher limit:$' '^  .*cox run more.yaml --state more --set spec.maxTrials=N$' &&
     earlier=$(grep '^[01],' more/trials.csv | cut -d, -f1-6) && cox 0 run more.yaml --state more --set spec.maxTrials=4 &&
-    printed '^more is complete: 4 of 4' && ! printed 'before this command' && [[ $(grep '^[01],' more/trials.csv | cut -d, -f1-6) == "$earlier" ]]
+    printed '^more is complete: 4 of 4' && ! printed 'was run now' && ! printed '^more-[01]: ' && printed '^2 of 4 trials were done before this command$' && [[ $(grep '^[01],' more/trials.csv | cut -d, -f1-6) == "$earlier" ]]
 verdict $? "a sweep that is complete goes on with a higher maxTrials" "$(said; cat more/trials.csv)"
 manifest few 'maxTrials: 9
   parameters: [{path: coxswain.training.batchSize, values: [30, 31]}]'
