@@ -57,8 +57,8 @@ static void apply(struct dispatcher *dispatcher)
     double norm = crew_norm(dispatcher), limit = dispatcher->options.gradient_clip_norm;
     if (!isfinite(norm)) {
         char text[PS_TEXT_MAX];
-        snprintf(text, sizeof text, "step %lld has gradient norm %g; lower training.optimizer.learningRate",
-                 (long long)step + 1, norm);
+        snprintf(text, sizeof text, "the gradient norm of step %lld is %g; lower training.optimizer.learningRate",
+                 (long long)step + 1, fabs(norm)); /* nan, not -nan */
         dispatcher_fail(dispatcher, ERROR_NOT_FINITE, text);
         return;
     }

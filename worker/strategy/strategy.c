@@ -112,7 +112,7 @@ static int judge_scaled(const struct strategy_options *options, struct strategy_
         "step %lld has loss %g and gradient norm %g although the loss scale is at its minimum: the layers' outputs "
         "exceed float16 (65504); set training.precision to BFloat16, or lower "
         "training.optimizer.learningRate",
-        (long long)result->step, result->loss, result->gradient_norm);
+        (long long)result->step, fabs(result->loss), fabs(result->gradient_norm));
 }
 
 int strategy_judge(const struct strategy_options *options, struct strategy_result *result, struct error *error)
@@ -122,10 +122,12 @@ int strategy_judge(const struct strategy_options *options, struct strategy_resul
         return 0;
     if (graph_precision(options->graph) == PRECISION_FLOAT16)
         return judge_scaled(options, result, error);
+    bool loss_is_finite = isfinite(result->loss);
     return error_set(error, ERROR_NOT_FINITE,
-                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
-                     "warm-up or set training.gradientClipNorm",
-                     (long long)result->step, result->loss, result->gradient_norm);
+                     "the %s of step %lld is %g; lower training.optimizer.learningRate, lengthen the warm-up or set "
+                     "training.gradientClipNorm",
+                     loss_is_finite ? "gradient norm" : "loss", (long long)result->step,
+                     fabs(loss_is_finite ? result->gradient_norm : result->loss)); /* nan, not -nan */
 }
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)

@@ -328,7 +328,7 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
         evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
     if (!isfinite(metrics.loss)) {
         error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
-                  (long long)trainer->evaluated_step, metrics.loss);
+                  (long long)trainer->evaluated_step, fabs(metrics.loss)); /* nan, not -nan */
         return fail(loop, error, EXIT_CODE_NOT_FINITE);
     }
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy, metrics.perplexity,

