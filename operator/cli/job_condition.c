@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/memory.h"
 
 const struct json *job_condition(const struct json *job, const char *type)
@@ -29,6 +31,14 @@ const char *job_state(const struct json *job)
         if (strcmp(json_string_at(item, "status", ""), "True") == 0)
             return json_string_at(item, "type", "");
     return json_count(conditions) > 0 ? "Pending" : "";
+}
+
+const char *job_state_shown(const struct json *job)
+{
+    const char *state = job_state(job);
+    bool diverged = strcmp(state, "Failed") == 0 &&
+                    strcmp(json_string_at(job_condition(job, "Failed"), "reason", ""), REASON_DIVERGED) == 0;
+    return diverged ? sweep_trial_state_words[TRIAL_DIVERGED] : state;
 }
 
 static bool is_suspended_trial(const struct json *job)

@@ -19,6 +19,8 @@ bool job_condition_true(const struct json *job, const char *type);
  * suspended job end, otherwise the type of the first condition that is True, otherwise Pending.
  * Returns "" if the status has no conditions yet. Borrowed from the job or static. */
 const char *job_state(const struct json *job);
+/* Returns the same for people: Diverged instead of Failed if the job's loss became infinite or not a number, as a sweep calls such a trial. */
+const char *job_state_shown(const struct json *job);
 /* Returns whether the operator has not observed the current generation of the job yet, so that the
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);

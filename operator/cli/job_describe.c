@@ -149,7 +149,7 @@ static void time_line(struct buffer *out, const char *name, const char *time)
 
 static void print_status(const struct json *job, struct buffer *out)
 {
-    const char *state = job_state(job);
+    const char *state = job_state_shown(job);
     buffer_format(out, "%-13s %s, %s ready\n", "State", *state ? state : "not seen yet",
                   json_string_at(job, "status.readySummary", "0"));
     int64_t attempt = json_integer_at(job, "status.controllerState.attempt", 0);

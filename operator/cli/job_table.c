@@ -58,7 +58,7 @@ static void cell_name(const struct json *job, int64_t now_ms, char cell[CELL_MAX
 static void cell_state(const struct json *job, int64_t now_ms, char cell[CELL_MAX])
 {
     (void)now_ms;
-    snprintf(cell, CELL_MAX, "%s", job_state(job));
+    snprintf(cell, CELL_MAX, "%s", job_state_shown(job));
 }
 
 static void cell_ready(const struct json *job, int64_t now_ms, char cell[CELL_MAX])

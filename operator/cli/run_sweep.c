@@ -76,6 +76,18 @@ static void append_cluster(const struct run_options *options, struct buffer *tex
     path_append_option(text, "--context", options->context);
 }
 
+/* With absolute paths, as that of the manifest is. */
+static void append_volumes(const struct run_options *options, struct buffer *text)
+{
+    for (unsigned i = 0; i < options->volume_count; i++) {
+        const char *path = strchr(options->volumes[i], '=') + 1;
+        SCOPED_FREE char *absolute = path_absolute(path);
+        SCOPED_FREE char *option =
+            memory_format("%.*s%s", (int)(path - options->volumes[i]), options->volumes[i], absolute);
+        path_append_option(text, "--volume", option);
+    }
+}
+
 /* The best job of a population begins with a checkpoint in this run's volumes. */
 static void append_own_volumes(const struct run_place *place, struct buffer *text)
 {
@@ -114,8 +126,7 @@ static void say_next(const struct run_place *place, const struct training_sweep 
     if (file) {
         SCOPED_FREE char *manifest = path_for_shell(file);
         buffer_format(&text, "%s run %s", program, manifest);
-        for (unsigned i = 0; i < options->volume_count; i++)
-            path_append_option(&text, "--volume", options->volumes[i]);
+        append_volumes(options, &text);
         if (goes_on)
             append_own_volumes(place, &text);
     } else {

@@ -118,7 +118,7 @@ static void print_row(const struct top_row *row, unsigned width, bool with_names
     char name[2 * CELL_MAX], left[24];
     name_of(row, with_namespace, name);
     job_time_left(row->job, left, sizeof left);
-    buffer_format(out, "%-*.*s  %-10s %7s", (int)width, (int)width, name, job_state(row->job),
+    buffer_format(out, "%-*.*s  %-10s %7s", (int)width, (int)width, name, job_state_shown(row->job),
                   json_string_at(row->job, "status.readySummary", ""));
     print_step(row->job, out);
     print_rate(row, out);

@@ -127,7 +127,8 @@ static bool it_is_over(const struct why_input *input, struct buffer *out)
     for (size_t i = 0; i < 2; i++) {
         if (!job_condition_true(input->job, ends[i][0]))
             continue;
-        buffer_format(out, "waits for nothing: %s: ", ends[i][1]);
+        bool diverged = strcmp(job_state_shown(input->job), sweep_trial_state_words[TRIAL_DIVERGED]) == 0;
+        buffer_format(out, "waits for nothing: %s: ", diverged ? "it has diverged" : ends[i][1]);
         print_words(json_string_at(job_condition(input->job, ends[i][0]), "message", ""), out);
         return true;
     }

@@ -179,7 +179,8 @@ stopped() {
 again="$bin/cox run $work/points.yaml --volume points=$work/data --set metadata.name=long --set spec.coxswain.training.steps=1000000"
 shown_as_interrupted() {
     cox 0 top --state long && printed '^long  *Interrupted ' && cox 0 top long && printed 'Interrupted' && cox 0 why --state long && printed "^long waits for a user to run it again: it was interrupted.*, and goes on with: $again\$" && cox 0 describe --state long &&
-        printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed "^long: it was interrupted; to continue: $again\$" && cox 1 suspend long && grep -q "the run long was interrupted; to continue: $again\$" err
+        printed '^State  *Interrupted, 0 ready$' && cox 1 wait long && printed "^long: it was interrupted; to continue: $again\$" && cox 1 suspend long && grep -q "the run long was interrupted; to continue: $again\$" err &&
+        cox 1 delete long && grep -qx 'cox delete: the run long was interrupted; to delete it with its files: cox runs delete long' err
 }
 until_true 30 stopped && shown_as_interrupted
 verdict $? "one that was killed is shown as interrupted" "$(said)"
@@ -220,7 +221,7 @@ long_kill
     printf '  parameters: [{path: coxswain.training.optimizer.learningRate, values: [0.1, 0.01]}]\n  template:\n'
     sed -n '/^spec:/,/everySteps/{/^spec:/d;s/^/  /;p}' points.yaml
 } >pair.yaml
-cox 0 run pair.yaml --volume points=data && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
+cox 0 run pair.yaml --volume points=data && printed "best.yaml --volume points=$work/data$" && cox 0 why pair-0 && printed '^pair-0 waits for nothing: it has succeeded' && cox 0 logs pair-1 --tail 1 && printed 'worker-0 | ' && cox 0 sweep get pair &&
     cox 1 why pair-7 && cox 1 why pair-x && cox 1 sweep get pair-0 && cox 1 get pair-0 pair-1 && grep -q 'name one at a time$' err
 verdict $? "a trial is found by its name" "$(said)"
 # shellcheck disable=SC2016 # backticks of the message

@@ -21,6 +21,16 @@ Test(job_condition, a_sweep_that_was_interrupted_runs_no_trials)
     cr_expect_str_eq(job_state(complete), "Complete");
 }
 
+Test(job_condition, a_job_whose_loss_is_not_finite_is_shown_as_diverged)
+{
+    SCOPED_JSON *diverged =
+        json_of("{'status':{'conditions':[{'type':'Failed','status':'True','reason':'Diverged'}]}}");
+    SCOPED_JSON *failed = json_of("{'status':{'conditions':[{'type':'Failed','status':'True','reason':'Other'}]}}");
+    cr_expect_str_eq(job_state(diverged), "Failed");
+    cr_expect_str_eq(job_state_shown(diverged), "Diverged");
+    cr_expect_str_eq(job_state_shown(failed), "Failed");
+}
+
 Test(job_condition, a_spec_that_was_changed_since_is_news)
 {
     cr_expect(has_news("{'metadata':{'generation':3},'status':{'observedGeneration':2}}"));
