@@ -476,7 +476,7 @@ cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says w
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-bench tests/gpu/check-build
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=2400 TEST_JOBS=2 tests/run tests/gpu/check-emulated tests/gpu/check-machines tests/gpu/check-run tests/gpu/check-bench tests/gpu/check-build
 
 check-machines: all ## what check-cuda has of machines that lack GPUs or NCCL, with the scenarios that take minutes, too
 	@BUILD=$(abspath $(BUILD)) MACHINES=all TEST_SECONDS=2400 tests/run tests/gpu/check-machines

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,11 +29,19 @@ static socklen_t address_of(const char *name, struct sockaddr_un *ret_address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
 }
 
+/* Processes of different PID namespaces, as pods of one machine have them, may have the same number. */
+static unsigned long long pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 static int listen_somewhere(char name[WIRE_NAME_MAX])
 {
     static _Atomic int count;
     struct sockaddr_un address;
-    snprintf(name, WIRE_NAME_MAX, "coxswain-emulated-nccl-%d-%d", getpid(), atomic_fetch_add(&count, 1));
+    snprintf(name, WIRE_NAME_MAX, "coxswain-emulated-nccl-%llu-%d-%d", pid_namespace(), getpid(),
+             atomic_fetch_add(&count, 1));
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t length = address_of(name, &address);
     if (listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 &&
