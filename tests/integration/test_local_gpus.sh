@@ -160,3 +160,14 @@ runner=
 rm stay
 until_true 60 goes_on && [[ $(seen ends) == 1 ]]
 verdict $? "after a kill the next command has the GPUs again" "$(said; cat record)"
+
+# announced GPUS COUNT: how often a plane that may use these says so many (capacity, allocatable); it has the state of the one before
+announced() {
+    rm -f state/kubeconfig
+    CUDA_VISIBLE_DEVICES=$1 plane_start
+    api GET api/v1/nodes/localhost | grep -o "\"nvidia.com/gpu\": *\"$2\"" | wc -l
+    plane_stop
+}
+
+[[ $(announced 0,4,2 3) == 2 && $(announced 1 1) == 2 && $(announced '' '[0-9]*') == 0 ]]
+verdict $? "the node announces those of each start" "$(cat standalone.log)"
