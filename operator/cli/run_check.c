@@ -371,6 +371,17 @@ int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named
                      (long long)wanted, gpus, source);
 }
 
+/* A trial that waits takes time of the budget. */
+void run_check_warn_of_gpus(const struct training_job *job, int64_t trials, unsigned gpus, struct buffer *warnings)
+{
+    int64_t each = requests_gpus(job) ? job_least_devices(job) : 0, all = each * trials;
+    if (all > gpus)
+        buffer_format(warnings,
+                      "parallelism: the %lld trials that run side by side need %lld GPUs, and this command may use %u, "
+                      "so some wait for others to end; for none that waits make parallelism %lld\n",
+                      (long long)trials, (long long)all, gpus, (long long)(gpus / each));
+}
+
 static int check_job(const struct check *check, const struct json *object, struct buffer *warnings, struct error *error)
 {
     SCOPED(training_job_release) struct training_job job;
@@ -380,7 +391,10 @@ static int check_job(const struct check *check, const struct json *object, struc
         return 0;
     if (check_by_worker(check, &job, object, warnings, error) < 0)
         return -1;
-    return run_check_gpus(&job, gpus.count, getenv(ENV_VISIBLE_GPUS) != NULL, error);
+    if (run_check_gpus(&job, gpus.count, getenv(ENV_VISIBLE_GPUS) != NULL, error) < 0)
+        return -1;
+    run_check_warn_of_gpus(&job, trials_of(check->sweep), gpus.count, warnings);
+    return 0;
 }
 
 /* A job as the sweep makes it; without the values of its parameters. */

@@ -42,6 +42,8 @@ int run_check_trial(const struct manifest *manifest, const struct training_sweep
 /* Refuses a job whose pods request more GPUs together than this machine has, since they would wait for ever. `are_named`: those that the
  * user has named in CUDA_VISIBLE_DEVICES are counted. Exported for tests. */
 int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named, struct error *error);
+/* Appends a warning if so many jobs like this one that run at a time need more GPUs together, so that some wait. Exported for tests. */
+void run_check_warn_of_gpus(const struct training_job *job, int64_t trials, unsigned gpus, struct buffer *warnings);
 
 /* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. `trials`: so many jobs like this one run
  * at a time; 1 unless it is a trial of a sweep. Exported for tests. */

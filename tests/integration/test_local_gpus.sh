@@ -140,7 +140,7 @@ until_true 60 has_begun 2
 until_true 20 two_wait_for_a_gpu
 verdict $? "a trial that finds no free GPU says what it waits for" "$(cat waits record ran)"
 rm stay
-ended_with 0 && [[ $(seen begins) == '0 0 1 1' ]] && never_shared
+ended_with 0 && [[ $(seen begins) == '0 0 1 1' ]] && never_shared && grep -q 'warning: parallelism: the 4 trials .* need 4 GPUs' ran
 verdict $? "and has that of the first one that ends" "$(cat ran record)"
 
 : >record

@@ -175,3 +175,20 @@ Test(run_check, refuses_more_gpus_than_the_machine_has)
         cr_expect_str_eq(error.message, cases[i].message ? cases[i].message : "", "case %zu", i);
     }
 }
+
+static void expect_warning_of_gpus(const char *devices, int64_t trials, unsigned gpus, const char *expected)
+{
+    SCOPED(training_job_release) struct training_job job = job_with_devices(devices);
+    SCOPED_BUFFER found = BUFFER_INIT(RUN_WARNINGS_MAX);
+    run_check_warn_of_gpus(&job, trials, gpus, &found);
+    cr_expect_str_eq(buffer_text(&found), expected);
+}
+
+Test(run_check, warns_of_trials_that_wait_for_gpus)
+{
+    expect_warning_of_gpus("{\"type\":\"GPU\"}", 2, 6, "");
+    expect_warning_of_gpus("{\"type\":\"GPU\"}", 4, 7,
+                           "parallelism: the 4 trials that run side by side need 12 GPUs, and this command may use 7, "
+                           "so some wait for others to end; for none that waits make parallelism 2\n");
+    expect_warning_of_gpus("{\"type\":\"CPU\"}", 4, 0, "");
+}
