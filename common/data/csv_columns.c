@@ -173,6 +173,18 @@ static void add_word(struct csv_column *column, const struct csv_field *field, i
         column->bytes = column->bytes || !is_utf8(field);
 }
 
+bool csv_columns_drop(struct csv_columns *columns, const struct csv *row)
+{
+    bool lacks = false;
+    for (unsigned i = 0; i < columns->count; i++) {
+        struct csv_column *column = &columns->list[i];
+        bool missing = (column->is_input || i == columns->label) && csv_is_missing(&row->fields[i]);
+        column->dropped += missing;
+        lacks = lacks || missing;
+    }
+    return lacks;
+}
+
 void csv_columns_add(struct csv_columns *columns, const struct csv *row)
 {
     double number;
@@ -194,8 +206,8 @@ void csv_columns_add(struct csv_columns *columns, const struct csv *row)
 
 bool csv_column_identifies(const struct csv_column *column, int64_t rows)
 {
-    return rows >= IDENTIFIER_ROWS_LEAST && column->numbers == 0 && column->missing == 0 && !column->repeats &&
-           column->word_line > 0 && column->commas < rows;
+    return rows >= IDENTIFIER_ROWS_LEAST && column->numbers == 0 && column->missing + column->dropped == 0 &&
+           !column->repeats && column->word_line > 0 && column->commas < rows;
 }
 
 bool csv_column_has_dates(const struct csv_column *column, int64_t rows)
@@ -279,14 +291,18 @@ static void append_problems(const struct csv_columns *columns, enum problem prob
 static void append_choice(const struct csv_columns *columns, const struct csv_choice *choice, struct buffer *out)
 {
     SCOPED_BUFFER list = BUFFER_INIT((size_t)columns->count * (CSV_SHOWN_MAX + 1));
+    bool lacks = false;
     for (unsigned i = 0; i < columns->count; i++)
         if (problem_of(columns, &columns->list[i]) != NO_PROBLEM) {
+            lacks = lacks || columns->list[i].missing > 0;
             buffer_append_string(&list, list.length > 0 ? "," : "", NULL);
             append_name(columns, i, true, &list);
         }
     buffer_append_string(out, "; correct the table, or leave columns out", NULL);
     if (list.length <= LIST_TEXT_MAX)
         buffer_format(out, ": %s%s%s", choice->skip_before, buffer_text(&list), choice->skip_after);
+    if (lacks && choice->drop_rows)
+        buffer_format(out, "; %s leaves out the rows with missing values instead", choice->drop_rows);
 }
 
 static int check(const struct csv_columns *columns, const struct csv_choice *choice, struct error *error)

@@ -34,6 +34,7 @@ struct csv_column {
     bool is_input;
     struct csv_labels words; /* CSV_WORDS: the different words, sorted; owned */
     /* Found in the rows that were added: */
+    int64_t dropped; /* values that are missing in rows that were not added (csv_columns_drop) */
     int64_t numbers, booleans, missing, missing_line, word_line; /* counts, and the lines of the first ones; 0: none */
     int64_t commas, dates;                                       /* words such as "3,5", and such as "2026-11-27" */
     bool repeats, many, bytes;    /* a word occurs twice; there are too many words; one is not UTF-8 */
@@ -56,6 +57,7 @@ struct csv_choice {
     unsigned skipped_count;
     const char *label_title, *skip_title; /* such as "--label", "--skip" */
     const char *skip_before, *skip_after; /* around a list of columns to leave out, such as "--skip " and "" */
+    const char *drop_rows; /* what leaves out rows with missing values, such as "--drop-rows"; NULL: nothing does */
 };
 
 /* Initialises the columns from the first row of a table, and their names if that row is a header. No column is an input yet: the caller
@@ -65,6 +67,9 @@ void csv_columns_init(struct csv_columns *columns, const struct csv *row, bool h
  * column, a chosen column is missing, the label's column is left out, or no input is left. */
 int csv_columns_start(struct csv_columns *columns, const struct csv *row, bool header, const struct csv_choice *choice,
                       struct error *error);
+/* Returns whether a value of an input, or the label, is missing in a row that has as many fields as the first one, and counts it (dropped):
+ * for callers that do not add such rows. */
+bool csv_columns_drop(struct csv_columns *columns, const struct csv *row);
 /* Looks at the inputs of a row, which has as many fields as the first one. Keeps at most CSV_LABELS_MAX words of a column. */
 void csv_columns_add(struct csv_columns *columns, const struct csv *row);
 /* Decides the kinds after the last row. ERROR_INVALID: values are missing, a column has numbers and words, numbers with a decimal comma,
@@ -72,7 +77,7 @@ void csv_columns_add(struct csv_columns *columns, const struct csv *row);
 int csv_columns_finish(struct csv_columns *columns, const struct csv_choice *choice, struct error *error);
 /* Checks only that no value is missing, for rows that are turned into numbers by the columns of another table. */
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error);
-/* Returns whether a column looks like an identifier: another word in each of at least three rows, unless they are numbers with a comma. */
+/* Returns whether a column looks like an identifier: another word in each of at least three rows, none missing, unless they are numbers with a comma. */
 bool csv_column_identifies(const struct csv_column *column, int64_t rows);
 /* Returns whether a field is a number with a decimal comma, such as "3,5". */
 bool csv_has_comma_number(const struct csv_field *field);

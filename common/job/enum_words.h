@@ -17,6 +17,7 @@
     L(device_type_words, DEVICE_TYPES)                                                                                 \
     L(data_format_words, DATA_FORMATS)                                                                                 \
     L(image_resize_words, IMAGE_RESIZES)                                                                               \
+    L(data_missing_words, DATA_MISSINGS)                                                                               \
     L(optimizer_type_words, OPTIMIZER_TYPES)                                                                           \
     L(schedule_type_words, SCHEDULE_TYPES)                                                                             \
     L(scale_learning_rate_words, SCALE_LEARNING_RATES)                                                                 \

@@ -642,6 +642,16 @@ static const struct field data_fields[] = {
          "ImageFolder: how an image gets the size of the model's input. Stretch takes the whole image and may "
          "change its proportions; CenterCrop takes the largest middle part with the model's proportions. "
          "Default: Stretch."},
+    {.name = "missing",
+     .kind = FIELD_ENUM,
+     MEMBER(data_spec, missing),
+     LONE,
+     ONLY_FOR("CSV"),
+     .words = data_missing_words,
+     .description =
+         "CSV: what is done about rows in which a value or the label is missing (an empty field, NA, N/A, NaN, null, "
+         "none or ?). Refuse fails the job with the columns and their first lines; DropRow leaves these rows out, of "
+         "training and of held-out files. Columns of skipColumns do not count. Default: Refuse."},
     {.name = "standardize",
      .kind = FIELD_BOOLEAN,
      MEMBER(data_spec, standardize),

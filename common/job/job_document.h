@@ -57,6 +57,8 @@
     X(DATA_FORMAT_NPY, "NPY")                                                                                          \
     X(DATA_FORMAT_TOKENS, "Tokens")                                                                                    \
     X(DATA_FORMAT_TFRECORD, "TFRecord") X(DATA_FORMAT_CSV, "CSV") X(DATA_FORMAT_IMAGE_FOLDER, "ImageFolder")
+#define DATA_MISSINGS(X)                                                                                               \
+    X(DATA_MISSING_NOT_SAID, "") X(DATA_MISSING_REFUSE, "Refuse") X(DATA_MISSING_DROP_ROW, "DropRow")
 #define IMAGE_RESIZES(X)                                                                                               \
     X(IMAGE_RESIZE_NOT_SAID, "") X(IMAGE_RESIZE_STRETCH, "Stretch") X(IMAGE_RESIZE_CENTER_CROP, "CenterCrop")
 #define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "SGD") X(OPTIMIZER_ADAMW, "AdamW")
@@ -116,6 +118,7 @@ enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
 enum device_type { DEVICE_TYPES(X) };
 enum data_format { DATA_FORMATS(X) };
 enum image_resize { IMAGE_RESIZES(X) };
+enum data_missing { DATA_MISSINGS(X) };
 enum optimizer_type { OPTIMIZER_TYPES(X) };
 enum schedule_type { SCHEDULE_TYPES(X) };
 enum scale_learning_rate { SCALE_LEARNING_RATES(X) };
@@ -239,7 +242,8 @@ struct data_spec {
     const char *label_column;           /* CSV: a name or a number from 1 on; NULL: the last one that is not skipped */
     const char *const *skipped_columns; /* CSV: the same, of columns that the model does not get */
     unsigned skipped_column_count;
-    enum image_resize resize; /* ImageFolder; not said: Stretch */
+    enum data_missing missing; /* CSV; not said: Refuse */
+    enum image_resize resize;  /* ImageFolder; not said: Stretch */
 };
 
 struct optimizer_spec {

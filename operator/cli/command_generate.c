@@ -41,6 +41,7 @@ static const char usage[] =
     "  --skip COLUMNS       of a table: columns to leave out, names or numbers with commas between them. A column "
     "with\n"
     "                       another word in each row, or with the number of the row, is left out, too\n"
+    "  --drop-rows          of a table: leave out the rows in which a value is missing, in place of refusing them\n"
     "  --model MODEL        default: one that suits the data\n"
     "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
     "  --workers N          default: the fewest that show what the strategy does\n"
@@ -117,6 +118,8 @@ static const char *take(struct request *request, int option, const char *argumen
     int64_t *numbers[128] = {['w'] = &wish->workers, ['g'] = &wish->gpus};
     if (option == 'W')
         request->sweep = true;
+    else if (option == 'r')
+        wish->drop_rows = true;
     else if (words[option])
         *words[option] = argument;
     else if (claims[option])
@@ -138,6 +141,7 @@ static int read_options(int count, char **words, struct request *request)
         {"format", required_argument, NULL, 'f'},
         {"label", required_argument, NULL, 'l'},
         {"skip", required_argument, NULL, 'S'},
+        {"drop-rows", no_argument, NULL, 'r'},
         {"model", required_argument, NULL, 'm'},
         {"strategy", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
@@ -187,6 +191,7 @@ static const char *option_of(const char *path)
         {"spec.coxswain.data.format", "--format"},
         {"spec.coxswain.data.labelColumn", "--label"},
         {"spec.coxswain.data.skipColumns", "--skip"},
+        {"spec.coxswain.data.missing", "--drop-rows"},
         {"spec.image", "--image"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -363,7 +368,7 @@ static bool suits_model(const char *title, const char *model, const struct data_
 static int generate(const char *title, struct request *request)
 {
     SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
-    const struct data_columns columns = {request->wish.label, request->skipped};
+    const struct data_columns columns = {request->wish.label, request->skipped, request->wish.drop_rows};
     size_t given = json_count(request->skipped);
     struct data_shape shape = {.examples = 0};
     struct error error = ERROR_INIT;

@@ -256,6 +256,8 @@ struct table {
     struct csv csv;
     struct csv_columns columns;
     bool header;
+    bool drop_rows;  /* with missing values … */
+    int64_t dropped; /* … so many of them */
     struct row_numbers numbers_of_rows;
     enum label_reason label_reason;
     struct csv_labels labels;
@@ -334,7 +336,8 @@ static int take_label(struct table *table, struct error *error)
     const struct csv_field *cell = &table->csv.fields[table->columns.label];
     double number;
     if (csv_is_missing(cell))
-        return refuse_label(table, table->csv.line, NULL, "the label is missing; leave the line out", error);
+        return refuse_label(table, table->csv.line, NULL,
+                            "the label is missing; leave the line out, or such lines by --drop-rows", error);
     if (csv_number(cell, &number)) {
         table->numbers++;
         table->whole = table->whole && number == trunc(number);
@@ -354,6 +357,10 @@ static int take_row(struct table *table, struct error *error)
         return error_set(error, ERROR_INVALID, "line %lld has %u columns, those before it have %u",
                          (long long)row->line, row->count, table->columns.count);
     row_numbers_add(&table->numbers_of_rows, row);
+    if (table->drop_rows && csv_columns_drop(&table->columns, row)) {
+        table->dropped++;
+        return 0;
+    }
     csv_columns_add(&table->columns, row);
     return take_label(table, error);
 }
@@ -423,6 +430,10 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
     }
     if (result < 0)
         return -1;
+    if (table->columns.rows == 0 && table->dropped > 0)
+        return error_set(error, ERROR_INVALID,
+                         "values are missing in all %lld rows; leave out the columns that lack most by --skip",
+                         (long long)table->dropped);
     if (table->columns.rows == 0)
         return error_set(error, ERROR_INVALID,
                          "the table has no rows; write one for each example, with values and a label");
@@ -433,6 +444,7 @@ static int read_rows(struct table *table, const struct csv_choice *choice, struc
                  : csv_columns_check_missing(&table->columns, error)) < 0)
         return -1;
     shape->examples = table->columns.rows;
+    shape->dropped = table->dropped;
     shape->columns = csv_columns_inputs(&table->columns);
     shape->label_reason = table->label_reason;
     shape->label = table->columns.label + 1;
@@ -456,12 +468,14 @@ static int read_csv(const char *folder, const char *name, const struct data_colu
                                 .label_title = "--label",
                                 .skip_title = "--skip",
                                 .skip_before = "--skip ",
-                                .skip_after = ""};
+                                .skip_after = "",
+                                .drop_rows = "--drop-rows"};
     for (const struct json *item = json_first(wanted->skipped); item; item = json_next(item))
         skipped[choice.skipped_count++] = json_string(item, "");
     if (open_file(folder, name, &file, error) < 0)
         return -1;
     csv_init_file(&table.csv, name, file.bytes, file.length);
+    table.drop_rows = wanted->drop_rows;
     if (read_rows(&table, &choice, learned ? wanted->skipped : NULL, shape, error) == 0)
         return 0;
     const char *end = strrchr(name, '.');
@@ -608,7 +622,7 @@ static int read_tested(const char *folder, const struct data_files_found *found,
 {
     struct data_shape tested = {.examples = 0};
     const struct data_columns same = {shape->label_reason == LABEL_NAMED ? shape->label_name : columns->label,
-                                      columns->skipped};
+                                      columns->skipped, columns->drop_rows};
     if (read_files(folder, found->format, found->test_files, found->test_labels, &same, false, &tested, error) < 0 ||
         check_tested(found, shape, &tested, error) < 0)
         return -1;
@@ -685,6 +699,9 @@ void data_shape_describe(const struct data_shape *shape, struct buffer *out)
                          : shape->rank == 1 && shape->sides[0] == 1 ? " value"
                                                                     : " values",
                          NULL);
+    if (shape->dropped > 0)
+        buffer_format(out, " (%lld row%s left out, since values are missing)", (long long)shape->dropped,
+                      shape->dropped == 1 ? "" : "s");
     if (has_channels_first(shape))
         buffer_append_string(out,
                              " (if the first size is the number of colours, save X.transpose(0, 2, 3, 1), which puts "

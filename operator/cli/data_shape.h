@@ -47,6 +47,7 @@ struct data_shape {
     unsigned label, table_columns;      /* the column of a table with the labels, from 1 on, and how many it has */
     char label_name[CSV_SHOWN_MAX + 1]; /* its name, shortened; empty: the table has no names */
     bool whole;                         /* the numbers are whole and have few different values: they may be classes */
+    int64_t dropped;                    /* rows of a table that were left out */
     bool one_hot; /* of each example's numbers one is 1 and the others are 0: they may be classes */
 };
 
@@ -54,6 +55,7 @@ struct data_shape {
 struct data_columns {
     const char *label;    /* as data.labelColumn takes it; NULL: one is chosen (enum label_reason) */
     struct json *skipped; /* array of the columns to leave out, as in data.skipColumns; data_shape_read appends to it */
+    bool drop_rows;       /* leave out the rows with missing values, as data.missing: DropRow does */
 };
 
 /* Columns that look like identifiers, and then those that number the rows, are appended to `columns->skipped`. A table to test

@@ -218,6 +218,8 @@ static void set_data(const struct first_job *wish, const char *format, const str
         json_set_string(data, "labelColumn", wish->label ? wish->label : wish->shape->label_name);
     if (json_count(wish->skipped) > 0)
         json_set(data, "skipColumns", json_copy(wish->skipped));
+    if (wish->drop_rows)
+        json_set_string(data, "missing", data_missing_words[DATA_MISSING_DROP_ROW]);
     if (belongs(field_find(&data_type, "examples"), format))
         json_set_integer(data, "examples", SYNTHETIC_EXAMPLES);
     set_held_out(wish, material, data);

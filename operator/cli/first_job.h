@@ -22,6 +22,7 @@ struct first_job {
     const char *data_claim, *runs_claim;
     const struct data_files_found *files; /* in `format`; NULL: the usual names for that format */
     const struct data_shape *shape;       /* of what is in `files`; NULL, or `examples` 0: not known */
+    bool drop_rows;                       /* data.missing: DropRow */
     int64_t workers, gpus;
 };
 

@@ -155,9 +155,18 @@ awk 'BEGIN { srand(7); print "name,class,sex,age,alone,port,survived"
     for (i = 0; i < 300; i++) { sex = rand() < 0.5 ? "male" : "female"; alone = rand() < 0.5 ? "true" : "false"; port = substr("CQS", 1 + int(3 * rand()), 1)
         printf "passenger %d,%d,%s,%d,%s,%s,%s\n", i, 1 + int(3 * rand()), sex, 1 + 79 * rand(), alone, port, (sex == "female") == (port != "S" || alone == "true") ? "yes" : "no" } }' >table
 awk -F, -v OFS=, 'NR == 9 { $4 = ""; $6 = "NA" } { print }' table >passengers/all.csv
-cox 1 generate passengers --data passengers && grep -qF 'all.csv: values are missing in age (1 of 300, the first in line 9), port (1 of 300, the first in line 9); correct the table, or leave columns out: --skip age,port' err &&
+cox 1 generate passengers --data passengers && grep -qF 'all.csv: values are missing in age (1 of 300, the first in line 9), port (1 of 300, the first in line 9); correct the table, or leave columns out: --skip age,port; --drop-rows leaves out the rows with missing values instead' err &&
     cox 0 generate passengers --data passengers --skip age,port && grep -qF 'skipColumns:' out && grep -q '300 examples of 4 values from 3 columns, 2 classes' err
 verdict $? "columns with missing values are named at once, with the option that leaves them out" "$(cat err)"
+awk -F, -v OFS=, 'NR > 200 && NR % 10 == 0 { $4 = "" } { print }' table >passengers/all.csv
+cox 0 generate passengers --data passengers --drop-rows && mv out passengers.yaml && grep -qF '290 examples of 8 values (10 rows left out, since values are missing) from 5 columns, 2 classes, 58 held out' err &&
+    grep -qx '      missing: DropRow' passengers.yaml && cox 0 run passengers.yaml --volume "data=$work/passengers" --state dropped && grep -q '^chief: data .* rows of 8 values from .*, without 10 rows with missing values' out &&
+    grep -q 'right on 58 held-out examples' out && cox 0 predict dropped all && grep -q ' of 58$' out
+verdict $? "rows with missing values are left out by --drop-rows" "$(cat err out)"
+cox 1 run passengers.yaml --volume "data=$work/passengers" --set spec.coxswain.data.missing=null --state refused && [[ ! -s out ]] &&
+    grep -qF 'all.csv: values are missing in age (10 of 300, the first in line 210)' err && grep -qF 'data.missing: DropRow leaves out the rows with missing values instead' err
+verdict $? "and refused otherwise, before a pod starts" "$(cat err)"
+rm -r dropped
 cp table passengers/all.csv
 learn passengers '300 examples of 8 values from 5 columns, 2 classes, 60 held out' 90 && cox 0 generate again --data passengers &&
     grep -qF 'left out, since each row has another word there, as identifiers have: name (data.skipColumns)' err
@@ -192,7 +201,7 @@ mkdir titanic && awk -v folder=titanic 'BEGIN { srand(9); head = "Pclass,Name,Se
             rand() < 0.3 ? "A/5 " : "", 10000 + i % 350, 80 * rand(), rand() < 0.8 ? "" : "C" i, i == 62 ? "" : "S")
         if (i <= 300) print i "," (sex == "female" && class < 3) "," rest >folder "/train.csv"
         else { print i "," rest >folder "/test.csv"; print i ",0" >folder "/gender_submission.csv" } } }'
-cox 1 generate titanic --data titanic && grep -q 'train.csv: values are missing in Age (.*), Cabin (.*), Embarked (1 of 300, the first in line 63); .*column 9 (Ticket): "A/5 .*--skip Age,Ticket,Cabin,Embarked$' err &&
+cox 1 generate titanic --data titanic && grep -q 'train.csv: values are missing in Age (.*), Cabin (.*), Embarked (1 of 300, the first in line 63); .*column 9 (Ticket): "A/5 .*--skip Age,Ticket,Cabin,Embarked;' err &&
     cox 0 generate titanic --data titanic/train.csv --skip Age,Ticket,Cabin,Embarked && mv out file.yaml &&
     cox 0 generate titanic --data titanic --skip Age,Ticket,Cabin,Embarked && cmp out file.yaml && mv out titanic.yaml && grep -qF '300 examples of ' err && grep -qF ', 2 classes, 60 held out' err &&
     grep -qF 'label: Survived, because of its name' err &&

@@ -48,6 +48,8 @@ struct table {
     struct file_set set;
     struct csv_choice choice;   /* the job's, of the columns */
     struct csv_columns columns; /* `count` 0: no row was seen yet */
+    bool drops;                 /* rows with missing values are left out … */
+    int64_t dropped;            /* … so many of them */
     unsigned *places;           /* of each input among the columns; NULL: no row was seen yet */
     int64_t inputs;
     struct csv_labels labels;
@@ -79,7 +81,8 @@ static struct csv_choice choice_of(const struct data_spec *spec)
                                .label_title = "data.labelColumn",
                                .skip_title = "data.skipColumns",
                                .skip_before = "data.skipColumns: [",
-                               .skip_after = "]"};
+                               .skip_after = "]",
+                               .drop_rows = "data.missing: DropRow"};
 }
 
 /* Takes the inputs in the order of the columns. */
@@ -267,9 +270,19 @@ static bool is_header(const struct table *table, const struct csv *row)
     return true;
 }
 
+/* Gives a row below the names to the taker, unless it is to be left out. */
+static int give_row(struct table *table, const struct csv *row, const struct row_taker *taker, struct error *error)
+{
+    if (!table->drops || !csv_columns_drop(&table->columns, row))
+        return taker->take(taker->context, row, error);
+    table->dropped++;
+    return 0;
+}
+
 /* Gives each row with values to the taker. */
 static int walk(struct table *table, const struct row_taker *taker, struct error *error)
 {
+    table->dropped = 0;
     for (unsigned i = 0; i < table->set.count; i++) {
         const struct file_set_entry *entry = &table->set.entries[i];
         struct csv csv;
@@ -277,8 +290,7 @@ static int walk(struct table *table, const struct row_taker *taker, struct error
         csv_init_file(&csv, entry->path, entry->file.bytes, entry->file.length);
         for (bool first = true; (result = csv_next(&csv, error)) > 0; first = false) {
             bool header = first && is_header(table, &csv);
-            if (check_row(table, &csv, header, error) < 0 ||
-                (!header && taker->take(taker->context, &csv, error) < 0)) {
+            if (check_row(table, &csv, header, error) < 0 || (!header && give_row(table, &csv, taker, error) < 0)) {
                 result = -1;
                 break;
             }
@@ -297,7 +309,9 @@ static int take_label(void *context, const struct csv *row, struct error *error)
     const struct csv_field *label = &row->fields[column];
     csv_columns_add(&table->columns, row);
     if (csv_is_missing(label))
-        return error_set(error, ERROR_INVALID, "line %lld, column %u: the label is missing; leave the line out",
+        return error_set(error, ERROR_INVALID,
+                         "line %lld, column %u: the label is missing; leave the line out, as "
+                         "data.missing: DropRow does",
                          (long long)row->line, column + 1);
     if (csv_labels_add(&table->labels, label, error) < 0)
         return error_wrap(error, "line %lld, column %u", (long long)row->line, column + 1);
@@ -319,6 +333,7 @@ static int open_table(const struct dataset_source *source, const struct data_fil
     const struct row_taker taker = {classes ? take_label : take_inputs_alone, ret_table};
     struct csv_columns *columns = &ret_table->columns;
     ret_table->choice = choice_of(source->spec);
+    ret_table->drops = source->spec->missing == DATA_MISSING_DROP_ROW;
     if (file_set_open(source, files->files, &ret_table->set, error) < 0 || walk(ret_table, &taker, error) < 0)
         return -1;
     csv_labels_sort(&ret_table->labels);
@@ -445,7 +460,10 @@ static int take_row(void *context, const struct csv *row, struct error *error)
 static int check_size(const struct table *table, int64_t width, struct error *error)
 {
     if (table->columns.rows == 0)
-        return error_set(error, ERROR_INVALID, "the files hold no examples");
+        return error_set(error, ERROR_INVALID,
+                         table->dropped > 0 ? "values are missing in all rows, so that data.missing: DropRow leaves "
+                                              "none; leave out columns with data.skipColumns"
+                                            : "the files hold no examples");
     if (table->columns.rows > VALUES_MAX / width)
         return error_set(error, ERROR_TOO_LARGE,
                          "the table has %lld rows of %lld values, %lld values are the most; save it as NumPy arrays "
@@ -488,6 +506,9 @@ static void describe(struct csv_dataset *dataset, const struct table *table, con
     size_t size = sizeof dataset->base.description;
     file_set_describe(&table->set, pattern, files, sizeof files);
     size_t length = (size_t)snprintf(text, size, "rows of %lld values from %s", (long long)dataset->columns, files);
+    if (table->dropped > 0 && length < size)
+        length += (size_t)snprintf(text + length, size - length, ", without %lld rows with missing values",
+                                   (long long)table->dropped);
     for (unsigned i = 0; i < labels->count && length + TEXT_SHOWN < size; i++)
         length += (size_t)snprintf(text + length, size - length, "%s%s", i == 0 ? ", classes " : ", ",
                                    show(&labels->list[i], TEXT_SHOWN / 2, shown));

@@ -17,7 +17,8 @@
 #include "tests/unit/common/data/image_files.h"
 
 static char folder[] = "/tmp/cox-shape-XXXXXX";
-static const char *column;   /* of the labels; NULL: the last one */
+static const char *column; /* of the labels; NULL: the last one */
+static bool drop_rows;
 static struct json *skipped; /* the columns that are left out */
 
 static void setup(void)
@@ -69,12 +70,17 @@ static struct json *job_for(const char *wanted)
     struct data_shape shape;
     struct error error = ERROR_INIT;
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), 0, "%s",
-                 error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped, drop_rows}, &shape, &error), 0,
+                 "%s", error.message);
     data_shape_describe(&shape, &text);
     cr_expect_str_eq(buffer_text(&text), wanted);
-    struct json *job = first_job_make(&(struct first_job){
-        .name = "mine", .format = found.format, .files = &found, .label = column, .skipped = skipped, .shape = &shape});
+    struct json *job = first_job_make(&(struct first_job){.name = "mine",
+                                                          .format = found.format,
+                                                          .files = &found,
+                                                          .label = column,
+                                                          .skipped = skipped,
+                                                          .shape = &shape,
+                                                          .drop_rows = drop_rows});
     SCOPED_JSON *violations = training_job_violations(job, NULL);
     cr_expect_eq(json_count(violations), 0u, "%s", json_string_at(json_first(violations), "message", ""));
     return job;
@@ -86,7 +92,8 @@ static void refused(const char *words)
     struct data_shape shape;
     struct error error = ERROR_INIT;
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), -1);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped, drop_rows}, &shape, &error),
+                 -1);
     cr_expect(strstr(error.message, words), "%s", error.message);
 }
 
@@ -277,6 +284,28 @@ Test(data_shape, classes_saved_as_floats_are_told)
     described("30 examples of 1 value, 1 number to predict (save the labels as integers if they are classes)");
 }
 
+/* A name that is missing makes its column none of identifiers, as for the worker, which gets no list of those in rows that are left out. */
+Test(data_shape, rows_with_missing_values_are_left_out_if_that_is_wanted)
+{
+    SCOPED_JSON *job = NULL;
+    put("t.csv", "city,size,kind\nRome,1,a\nOslo,,b\nRome,3,b\nOslo,4,a\nBern,5,\n",
+        strlen("city,size,kind\nRome,1,a\nOslo,,b\nRome,3,b\nOslo,4,a\nBern,5,\n"));
+    drop_rows = true;
+    job = job_for("3 examples of 3 values (2 rows left out, since values are missing) from 2 columns, 2 classes");
+    cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.missing", ""), "DropRow");
+    put("t.csv", "city,size,kind\n,1,a\nOslo,,b\n", strlen("city,size,kind\n,1,a\nOslo,,b\n"));
+    refused("values are missing in all 2 rows; leave out the columns that lack most by --skip");
+}
+
+Test(data_shape, identifiers_with_missing_values_stay_inputs)
+{
+    static const char text[] = "name,size,kind\nAda,1,a\n,2,b\nEve,3,b\nFay,4,a\n";
+    put("t.csv", text, strlen(text));
+    drop_rows = true;
+    json_free(job_for("3 examples of 4 values (1 row left out, since values are missing) from 2 columns, 2 classes"));
+    cr_expect_eq(json_count(skipped), 0u);
+}
+
 Test(data_shape, cells_of_a_table_that_cannot_be_used)
 {
     static const struct {
@@ -286,7 +315,8 @@ Test(data_shape, cells_of_a_table_that_cannot_be_used)
         {"a,price\n1,1\n2,2\n3,3\n4,4\n5,x5\n6,6\n7,7\n8,8\n9,9\n10,10\n11,11\n",
          "line 6, column 2 (price): \"x5\" is not a number, but most labels are"},
         {"a,b,c\n1,2,0\n1,NaN,1\n",
-         "values are missing in b (1 of 2, the first in line 3); correct the table, or leave columns out: --skip b"},
+         "values are missing in b (1 of 2, the first in line 3); correct the table, or leave columns out: --skip b; "
+         "--drop-rows leaves out the rows with missing values instead"},
         {"1,2,0\n1,,1\n", "values are missing in column 2 (1 of 2, the first in line 2)"},
         {"a,b,c\n1,2,0\n1,2\n", "line 3 has 2 columns, those before it have 3"},
         {"a,city,c\n1,Paris,0\n1,4,0\n", "line 2, column 2 (city): \"Paris\" is not a number, but other values of the"},
@@ -380,12 +410,17 @@ static void labelled(const char *table, const char *wanted, const char *named)
     struct error error = ERROR_INIT;
     put_text("t.csv", table);
     cr_assert_eq(data_folder_look(folder, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped}, &shape, &error), 0, "%s",
-                 error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){column, skipped, drop_rows}, &shape, &error), 0,
+                 "%s", error.message);
     data_shape_describe_label(&shape, &text);
     cr_expect_str_eq(buffer_text(&text), wanted);
-    SCOPED_JSON *job = first_job_make(&(struct first_job){
-        .name = "mine", .format = found.format, .files = &found, .label = column, .skipped = skipped, .shape = &shape});
+    SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine",
+                                                          .format = found.format,
+                                                          .files = &found,
+                                                          .label = column,
+                                                          .skipped = skipped,
+                                                          .shape = &shape,
+                                                          .drop_rows = drop_rows});
     cr_expect_str_eq(json_string_at(job, "spec.coxswain.data.labelColumn", ""), named ? named : "", "%s", table);
 }
 
@@ -427,8 +462,8 @@ static void unlabelled(const char *path, const char *test, const char *label, bo
     struct error error = ERROR_INIT;
     put_text("test.csv", test);
     cr_assert_eq(data_folder_look(path, NULL, &found, &error), 0, "%s", error.message);
-    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){label, skipped}, &shape, &error), 0, "%s",
-                 error.message);
+    cr_assert_eq(data_shape_read(folder, &found, &(struct data_columns){label, skipped, false}, &shape, &error), 0,
+                 "%s", error.message);
     cr_expect_str_eq(found.unlabelled ? found.unlabelled : "", lacks ? "test.csv" : "", "%s", test);
     cr_expect_eq(found.test_files == NULL, lacks, "%s", test);
     cr_expect_eq(shape.tested, lacks ? 0 : 1, "%s", test);

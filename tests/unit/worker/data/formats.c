@@ -878,13 +878,44 @@ Test(formats, csv_files_with_other_columns_than_the_training_table_are_refused, 
     cr_expect(strstr(error.message, "but the training table calls it"), "%s", error.message);
 }
 
+/* The words of a row that is left out count for nothing, and a column that the model does not get may lack any. */
+Test(formats, csv_rows_with_missing_values_are_left_out_if_the_job_says_so, .init = make_place, .fini = remove_place)
+{
+    struct example_format format = rows;
+    struct data_spec spec = spec_of(DATA_FORMAT_CSV, path_of("train.csv"));
+    struct dataset *dataset = NULL;
+    format.input_elements = 4;
+    spec.missing = DATA_MISSING_DROP_ROW;
+    spec.skipped_columns = (const char *const[]){"deck"};
+    spec.skipped_column_count = 1;
+    put_text("train.csv", "size,city,deck,kind\n1,Rome,,a\n,Bern,x,a\n2,Oslo,y,b\n3,NA,z,b\n4,Rome,,\n5,Kiel,?,a\n");
+    dataset = opened(&spec, &format);
+    cr_expect_eq(dataset_count(dataset), 3);
+    expect_row(dataset, 1, (const float[]){2, 0, 1, 0}, 1);
+    expect_row(dataset, 2, (const float[]){5, 1, 0, 0}, 0);
+    cr_expect(strstr(dataset_description(dataset), "without 3 rows with missing values"), "%s",
+              dataset_description(dataset));
+    dataset_free(dataset);
+    put_text("test.csv", "size,city,deck,kind\n?,Rome,w,a\n7,Oslo,w,b\n");
+    spec.validation.files = path_of("test.csv");
+    cr_assert_eq(dataset_open(&spec, NULL, SPLIT_VALIDATION, &format, &dataset, NULL), 0);
+    cr_expect_eq(dataset_count(dataset), 1);
+    expect_row(dataset, 0, (const float[]){7, 0, 1, 0}, 1);
+    dataset_free(dataset);
+    put_text("train.csv", "size,city,deck,kind\n1,,x,a\n,Bern,x,a\n");
+    refused(&spec, &format, ERROR_INVALID, "values are missing in all rows, so that data.missing: DropRow leaves none");
+}
+
 Test(formats, csv_tables_that_cannot_be_read_name_line_and_column, .init = make_place, .fini = remove_place)
 {
     static const struct {
         const char *text, *words;
     } tables[] = {
         {"1,2,0\n1,x,1\n", "train.csv: line 2, column 2: \"x\" is not a number"},
-        {"1,2,0\n,2,1\n", "train.csv: values are missing in column 1 (1 of 2, the first in line 2); correct"},
+        {"1,2,0\n,2,1\n",
+         "train.csv: values are missing in column 1 (1 of 2, the first in line 2); correct the table, or leave "
+         "columns out: data.skipColumns: [1]; data.missing: DropRow leaves out the rows with missing "
+         "values instead"},
         {"1,2,0\n1,-1e40,1\n", "line 2, column 2: -1e+40 is too large for a float32"},
         {"1,2,0\n1,2,\n", "line 2, column 3: the label is missing"},
         {"1,2,0\n1,2\n", "line 2 has 2 columns, those before it have 3"},
