@@ -179,13 +179,13 @@ YAML
 }
 for outputs in 1 2; do
     numbers "sums$outputs" "$outputs" 'type: OneDevice'
-    lone "sums$outputs" && ask "sums$outputs" --predict all && [[ $answer =~ ^'loss '[0-9.]+$ ]] &&
-        grep -qx "validation after step 12: $answer" "sums$outputs.log" && grep -qx "held-out examples: $answer" "sums$outputs.log"
-    verdict $? "of $outputs numbers there is the loss alone" "$answer $said $(grep -E 'validation|held-out' "sums$outputs.log")"
+    lone "sums$outputs" && ask "sums$outputs" --predict all && [[ $answer =~ ^'loss '[0-9.]+', RMSE '[0-9.]+" in the labels' unit"$ ]] &&
+        grep -qx "validation after step 12: ${answer% in the labels*}" "sums$outputs.log" && grep -qx "held-out examples: $answer" "sums$outputs.log"
+    verdict $? "of $outputs numbers there are the loss and its root" "$answer $said $(grep -E 'validation|held-out' "sums$outputs.log")"
 done
 numbers served 2 'type: ParameterServer, mode: Synchronous'
 crew served 1 1
-grep -qxE 'held-out examples: loss [0-9.]+' served.0.log && ! grep -Eq 'accuracy|perplexity' served.0.log
+grep -qxE "held-out examples: loss [0-9.]+, RMSE [0-9.]+ in the labels' unit" served.0.log && ! grep -Eq 'accuracy|perplexity' served.0.log
 verdict $? 'and with a server' "$(tails served)"
 
 # ---- what does not fit
