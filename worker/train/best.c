@@ -58,6 +58,17 @@ static bool keeps_best(const struct trainer *trainer)
     return trainer->job->checkpoint.keep_best && trainer->files.store && trainer->files.store_begun;
 }
 
+/* Whether an evaluation is part of this training: of this job, or of an earlier one from whose checkpoint it continues. */
+static bool is_of_this_training(const struct trainer *trainer, const struct safetensors_file *file, int64_t step)
+{
+    SCOPED(trained_on_release) struct trained_on then = {0};
+    const char *job = safetensors_metadata(file, "job");
+    if (job && strcmp(job, trainer->identity->job_uid) == 0)
+        return true;
+    trained_on_read(&then, safetensors_all_metadata(file));
+    return job && step <= trainer->state.progress.step && trained_on_check(&then, trainer->training, NULL) == 0;
+}
+
 static struct mark read_mark(const struct trainer *trainer)
 {
     struct safetensors_file file;
@@ -65,15 +76,15 @@ static struct mark read_mark(const struct trainer *trainer)
     SCOPED_FREE char *path = best_path(trainer);
     if (safetensors_open_kept(path, &file, NULL) < 0)
         return mark;
-    const char *job = safetensors_metadata(&file, "job"), *loss = safetensors_metadata(&file, "validationLoss");
-    const char *step = safetensors_metadata(&file, "step"),
+    const char *loss = safetensors_metadata(&file, "validationLoss"), *step = safetensors_metadata(&file, "step"),
                *accuracy = safetensors_metadata(&file, "validationAccuracy"),
                *rmse = safetensors_metadata(&file, "validationRMSE");
-    if (job && loss && strcmp(job, trainer->identity->job_uid) == 0 && isfinite(strtod(loss, NULL)))
-        mark = (struct mark){.step = step ? strtoll(step, NULL, 10) : 0,
-                             .loss = strtod(loss, NULL),
-                             .accuracy = accuracy ? strtod(accuracy, NULL) : NAN,
-                             .rmse = rmse ? strtod(rmse, NULL) : NAN};
+    struct mark found = {.step = step ? strtoll(step, NULL, 10) : 0,
+                         .loss = loss ? strtod(loss, NULL) : INFINITY,
+                         .accuracy = accuracy ? strtod(accuracy, NULL) : NAN,
+                         .rmse = rmse ? strtod(rmse, NULL) : NAN};
+    if (isfinite(found.loss) && is_of_this_training(trainer, &file, found.step))
+        mark = found;
     safetensors_close(&file);
     return mark;
 }

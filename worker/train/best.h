@@ -24,7 +24,8 @@ struct exported;
 struct gathered_model;
 
 /* Starts to keep the best weights, if the job asks for it and this process is a chief that has written its
- * incarnation record (saving_begin). Reads the lowest loss so far from the file of an earlier chief of this job. */
+ * incarnation record (saving_begin). Reads the lowest loss so far from the file that an earlier chief of this job has left, or the chief of
+ * another job from whose checkpoint this one continues (trainer->state.progress is that checkpoint's). */
 void best_begin(struct trainer *trainer);
 
 /* Keeps the present weights if their loss is the lowest so far, and reports that evaluation as the best (report_best). Every rank calls

@@ -416,6 +416,7 @@ static int begin(struct ps_chief *chief, struct error *error)
     chief->code = EXIT_CODE_NO_CHECKPOINT;
     if (await_and_start_servers(chief, error) < 0)
         return -1;
+    trainer->state.progress.step = chief->step;
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
     chief->saved_for_leaving = false;
