@@ -135,9 +135,9 @@ verdict $? "a run that goes on after its best knows it" "$(tail -n 3 killed.0.lo
 
 # ---- another job that continues from the checkpoints, as after `cox run --fresh`
 
-job first "$best" && COXSWAIN_JOB_UID=first crew first 1
+job first $((best + 8)) && COXSWAIN_JOB_UID=first crew first 1
 job second "$steps" && sed -i 's/path: second, /path: first, /' second.yaml && COXSWAIN_JOB_UID=second crew second 1 &&
-    grep -q "resumes from the checkpoint of step $before" second.0.log && cmp -s second.safetensors alone.safetensors
+    grep -q "resumes from the checkpoint of step $((best + 8))" second.0.log && cmp -s second.safetensors alone.safetensors
 verdict $? "so does another job that continues from its checkpoints" "$(tail -n 3 second.0.log)"
 job third 1 && sed -i 's/path: third, /path: first, required: false, /' third.yaml && rm -r first/step-* && COXSWAIN_JOB_UID=third crew third 1 &&
     [[ $(metadata first/best.safetensors step) == [01] ]]
