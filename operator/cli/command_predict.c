@@ -9,9 +9,8 @@
 static const char usage[] =
     "usage: cox predict NAME|MANIFEST [N|all] [options]\n"
     "\n"
-    "Uses what a run of `cox run` on this machine has trained: its export, else its newest checkpoint. `cox runs` "
-    "lists the\n"
-    "names. A trial of a sweep is named SWEEP-N.\n"
+    "Uses what a run of `cox run` on this machine has trained: its export, else the best weights that it keeps, else\n"
+    "its newest checkpoint. `cox runs` lists the names. A trial of a sweep is named SWEEP-N.\n"
     "\n"
     "  N                the held-out example N, from 0: its picture, the most probable classes, and which it is;\n"
     "                   of a model of numbers the values, and the true ones\n"

@@ -269,6 +269,15 @@ void run_check_warn_of_batches(const struct training_sweep *sweep, const struct 
     }
 }
 
+static void warn_of_goal(const struct training_sweep *sweep, struct buffer *warnings)
+{
+    const char *metric = sweep && sweep->objective.metric ? sweep->objective.metric : "";
+    if (sweep && sweep->objective.goal == GOAL_MINIMIZE && strcasestr(metric, "accuracy"))
+        buffer_format(warnings,
+                      "objective.goal: with Minimize the trial with the lowest %s is the best; write goal: Maximize\n",
+                      metric);
+}
+
 static void warn_of_stopping(const struct training_sweep *sweep, int64_t steps, struct buffer *warnings)
 {
     if (sweep && sweep->has_early_stopping && steps > 0 && sweep->early_stopping.min_steps >= steps)
@@ -319,6 +328,7 @@ static int ask_worker(const struct check *check, const struct training_job *job,
     run_check_warn(job, answer, trials_of(check->sweep), run_machine_read(), warnings);
     if (check->sweep)
         run_check_warn_of_batches(check->sweep, job, answer, warnings);
+    warn_of_goal(check->sweep, warnings);
     warn_of_stopping(check->sweep, json_integer_at(answer, "steps", 0), warnings);
     return 0;
 }

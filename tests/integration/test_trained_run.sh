@@ -229,6 +229,11 @@ cox 0 predict pair-0 && printed '^loss [0-9.]*, accuracy [0-9.]* %: [0-9]* of 20
     cox 1 predict pair-7 && grep -qx 'cox predict: the sweep pair has no trial pair-7; `cox sweep get pair` lists them' err && cox 1 predict points-7 && grep -q 'there is no run "points-7"' err &&
     cox 1 predict pair && grep -q '^cox predict: pair is a sweep: name a trial that has a checkpoint or an export, such as pair-0, or train its best job, ' err
 verdict $? "a trial with a checkpoint can be used" "$(said)"
+sed 's/^metadata: .*/metadata: {name: kept}/; s/everySteps: [0-9]*/&, keepBest: true/' pair.yaml >kept.yaml
+cox 0 run kept.yaml --volume points=data --set spec.template.coxswain.evaluation.everySteps=10 && cox 0 predict kept-0 &&
+    best=$(sed -n 's/^weights: the file \(.*\/kept-0-.*\/best.safetensors\)$/\1/p' err) &&
+    told=$(head -c 2000 "$best" | grep -ao '"validationLoss":"[^"]*' | sed 's/.*"//') && printed "^loss $(printf %.4f "$told"), "
+verdict $? "with its best weights, if it keeps them" "$(said; echo "$told")"
 trained() {
     find "$folder/default-pair/volumes" -path "*/pair-0-*/step-*" -name manifest.json | sed 's|/step-.*||' | sort -u | wc -l
 }

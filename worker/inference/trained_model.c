@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/checkpoint/file.h"
 #include "worker/inference/trained_weights.h"
 #include "worker/model/program.h"
 #include "worker/train/error_exit_code.h"
@@ -93,19 +97,29 @@ static int open_program(struct trainer *trainer, enum trained_passes passes, str
     return trainer_open_program_for(trainer, uses, error);
 }
 
-/* NULL: nowhere. */
-static const char *find_weights(const struct trainer *trainer)
+/* Whether the weights of the best evaluation are what the job trains for. */
+static bool wants_best(const struct job_document *job)
 {
-    if (trainer->arguments->inference.weights)
-        return trainer->arguments->inference.weights;
-    if (is_there(trainer->files.export_path))
-        return trainer->files.export_path;
-    return is_there(trainer->files.checkpoint_directory) ? trainer->files.checkpoint_directory : NULL;
+    return job->checkpoint.keep_best && (job->export_path == NULL || job->export_weights == EXPORT_BEST);
 }
 
-static int load_weights(struct trainer *trainer, struct error *error)
+/* Returns NULL if there are none. free() it. */
+static char *find_weights(const struct trainer *trainer, const struct job_document *job)
 {
-    const char *path = find_weights(trainer);
+    const char *checkpoints = trainer->files.checkpoint_directory;
+    if (trainer->arguments->inference.weights)
+        return memory_copy_string(trainer->arguments->inference.weights);
+    if (is_there(trainer->files.export_path))
+        return memory_copy_string(trainer->files.export_path);
+    if (!is_there(checkpoints))
+        return NULL;
+    SCOPED_FREE char *best = file_path_join(checkpoints, CHECKPOINT_BEST);
+    return memory_copy_string(wants_best(job) && is_there(best) ? best : checkpoints);
+}
+
+static int load_weights(struct trainer *trainer, const struct job_document *job, struct error *error)
+{
+    SCOPED_FREE char *path = find_weights(trainer, job);
     SCOPED_BUFFER told = BUFFER_INIT(TOLD_MAX);
     if (path == NULL)
         return error_set(
@@ -135,7 +149,7 @@ int trained_model_open(struct trained_model *model, const struct arguments *argu
         result = open_state(trainer, error);
     if (result == 0) {
         *ret_code = EXIT_CODE_NO_CHECKPOINT;
-        result = load_weights(trainer, error);
+        result = load_weights(trainer, job, error);
     }
     if (result < 0)
         *ret_code = error_exit_code(error, *ret_code);

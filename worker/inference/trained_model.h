@@ -21,8 +21,8 @@ enum trained_passes {
     TRAINED_BATCH_OUTPUTS,  /* the same batches, and keeps the outputs */
 };
 
-/* Loads the weights from --weights, else from the job's export, else from its newest checkpoint,
- * and reports which on stderr. On failure *ret_code is the process's exit code. The model must be
+/* Loads the weights from --weights, else from the job's export, else from its newest checkpoint, or from the best weights beside it
+ * (best.h) if the job keeps them and does not export its last ones, and reports which on stderr. On failure *ret_code is the process's exit code. The model must be
  * released even after a failure. */
 int trained_model_open(struct trained_model *model, const struct arguments *arguments, const struct identity *identity,
                        const struct job_document *job, enum trained_passes passes, enum exit_code *ret_code,
