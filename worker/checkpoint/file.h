@@ -40,16 +40,20 @@ extern struct file_calls file_calls;
 int file_create(const char *path, int *ret_descriptor, struct error *error);
 /* Opens a regular file for reading. ERROR_CORRUPT if the path names anything else. */
 int file_open(const char *path, int *ret_descriptor, struct error *error);
-/* Reads a whole regular file. */
+/* Appends a whole regular file to `buffer`. ERROR_TOO_LARGE: it does not fit below the buffer's ceiling. */
 int file_read(const char *path, struct buffer *buffer, struct error *error);
+/* Returns whether there is anything at the path, a link included. */
 bool file_exists(const char *path);
 
-/* Writes a whole new file, syncs and closes it. A file of that name is removed first. */
+/* Writes a whole new file, syncs and closes it. A file of that name is removed first. A failure may leave a part of
+ * the new file. */
 int file_write(const char *path, const void *bytes, size_t length, struct error *error);
 
 /* Write a whole file that readers never see half written: the bytes go to a draft beside it first,
- * whose name contains FILE_DRAFT_MARK. file_write_exclusive fails with ERROR_ALREADY_EXISTS if the
- * path exists; file_replace replaces what is there. */
+ * whose name contains FILE_DRAFT_MARK, and are synced there. file_write_exclusive fails with
+ * ERROR_ALREADY_EXISTS if the path exists, and writes in place on storage without hard links;
+ * file_replace replaces what is there. A failure may leave the draft (file_remove_drafts). Neither
+ * syncs the directory. */
 #define FILE_DRAFT_MARK ".draft-"
 int file_write_exclusive(const char *path, const void *bytes, size_t length, struct error *error);
 int file_replace(const char *path, const void *bytes, size_t length, struct error *error);

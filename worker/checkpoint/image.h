@@ -10,7 +10,8 @@
 #include "worker/checkpoint/checkpoint.h"
 
 /* Verifies the manifest and the size and digest of every file. `directory` is the checkpoint's own
- * directory. ERROR_CORRUPT or ERROR_INVALID if the checkpoint is damaged. */
+ * directory. ERROR_CORRUPT or ERROR_INVALID if the checkpoint is damaged, ERROR_NOT_FOUND if the
+ * manifest or a file is missing. The caller releases *ret_manifest here and below (manifest_release). */
 int checkpoint_image_verify(const char *directory, const struct checkpoint_name *name, struct manifest *ret_manifest,
                             struct error *error);
 

@@ -39,7 +39,7 @@ struct safetensors_tensor {
 };
 
 /* Writes a whole new file, syncs and closes it (disk_file.h). `metadata` is an object of strings,
- * or NULL. The digest covers all bytes of the file. */
+ * or NULL. *ret_crc is the CRC-32C of all bytes of the file. */
 int safetensors_write(const char *path, const struct safetensors_tensor *tensors, unsigned count,
                       const struct json *metadata, enum disk_file_way way, uint32_t *ret_crc, int64_t *ret_size,
                       struct error *error);
@@ -65,7 +65,7 @@ int safetensors_check(const struct safetensors_file *file, struct error *error);
 int safetensors_parse(const void *bytes, size_t length, struct safetensors_file *ret_file, struct error *error);
 void safetensors_close(struct safetensors_file *file);
 
-/* Returns the tensor of that name, or NULL. */
+/* Returns the tensor of that name, or NULL. It lives, like what the next two return, until safetensors_close. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors_file *file, const char *name);
 /* Returns __metadata__, an object of strings, or NULL. */
 const struct json *safetensors_all_metadata(const struct safetensors_file *file);

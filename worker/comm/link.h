@@ -26,9 +26,11 @@ struct link {
     bool closed;              /* the peer is gone; bytes that it sent before may still be readable */
 };
 
+/* Makes a link without a socket; the owner then sets `socket` and, if need be, `tls`, which the link owns from then on. */
 void link_init(struct link *link);
+/* Closes the socket, and frees the TLS session and the ring. */
 void link_release(struct link *link);
-/* Switches to shared memory. Ends the TLS session, since the socket then carries no data. */
+/* Switches to shared memory; the link owns the ring from then on. Ends the TLS session, since the socket then carries no data. */
 void link_take_ring(struct link *link, struct shared_ring *ring);
 
 /* Writes as many bytes as fit and returns their number; 0 also if the peer is gone (`closed`). */

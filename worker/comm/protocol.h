@@ -18,6 +18,7 @@
 
 /* Bytes of the magic number and the protocol's number. */
 #define CREW_PROTOCOL_HEAD 8
+/* Writes them, little-endian. */
 void crew_protocol_put(unsigned char *bytes, uint32_t magic);
 /* Checks the head of a message whose checksum is right. ERROR_CORRUPT if the magic number differs; ERROR_UNSUPPORTED, with a message that says
  * what to update, if the protocol's number differs. */

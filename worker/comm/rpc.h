@@ -58,7 +58,7 @@ struct rpc_piece {
     const void *bytes;
     size_t length;
 };
-/* A message with more pieces than this is dropped, and its stream ends. */
+/* A message with as many pieces as this, or more, is dropped, and its stream ends. */
 #define RPC_PIECES_MAX 1024
 /* The callbacks of a stream. `closed` is the last one; the stream is freed when it returns. Its `error` is NULL after an orderly end (the
  * other side finished), else the reason: UNAVAILABLE, NOT_FOUND if no process listens at the address, TIMEOUT, CANCELLED, UNSUPPORTED for an
@@ -96,7 +96,7 @@ int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const c
                     struct error *error);
 
 /* For a stream that a server has accepted: returns the pod that opened it, as that pod has proved; NULL if the job has no key, so that nothing
- * is proved. */
+ * is proved. The result lives as long as the stream. */
 const struct pod_identity *rpc_stream_caller(const struct rpc_stream *stream);
 
 /* Queues a copy of the message. Messages longer than RPC_MESSAGE_MAX are dropped, and so are those sent after the stream has ended. */

@@ -20,8 +20,9 @@
  *
  * Each error that must not be retried has an exit code: ERROR_STALE 163 (a newer incarnation has
  * taken this seat, or this generation is superseded), ERROR_TIMEOUT 160 (the crew is lost),
- * ERROR_FORBIDDEN 160 (the crew runs another version), ERROR_INVALID 64 (another job, or a crew of
- * another shape), ERROR_DEVICE 162 (this device does not support the crew's arithmetic).
+ * ERROR_FORBIDDEN 160 (the crew runs another version), ERROR_INVALID 64 (a crew of another shape),
+ * ERROR_DEVICE 162 (this device does not support the crew's arithmetic). A chief of another job at
+ * the chief's address counts as no chief, and is dialled again.
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_H
 #define COXSWAIN_COORDINATION_MEMBER_H

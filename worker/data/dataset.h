@@ -29,8 +29,8 @@
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
  *
- * Files are mapped, so data may be larger than memory; only inflated gzip and the index of
- * TFRecords take memory.
+ * Other files are mapped, so data may be larger than memory; beside the tables, kept images and
+ * inflated gzip above, only the index of TFRecords takes memory.
  *
  * Malformed input is ERROR_INVALID or ERROR_CORRUPT; the message names the file, what was found and
  * what was expected. Reading is thread-safe.
@@ -51,7 +51,8 @@ struct dataset;
 enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
 
 /* Opens one split of `spec`. ERROR_INVALID if the files do not hold what the model needs
- * (`format`). If the spec has no validation data, that split has 0 examples. */
+ * (`format`). If the spec has no validation data, that split has 0 examples. This and the other
+ * dataset_open_… read their arguments during the call only. */
 int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
                  const struct example_format *format, struct dataset **ret_dataset, struct error *error);
 /* Opens the validation split after the training split of the same `spec`. Facts about the training files, such as means and class labels,

@@ -59,12 +59,12 @@ struct dataset_kind {
     void (*free)(struct dataset *dataset);
     /* Reads one example; `index` is its number in the source. */
     int (*read)(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error);
-    /* Checks that the file of an example is still whole (file_bytes_check); NULL: the format has no
-     * files. */
+    /* Checks that the file of an example is still whole (file_bytes_check); `round` is mapped_file_round(), the same for
+     * all examples of a batch. NULL: the format has no files. */
     int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
     /* See dataset_example_name; `index` counts the examples of the source. NULL: examples have no files of their own. */
     const char *(*name)(const struct dataset *dataset, int64_t index);
-    /* See dataset_keep; NULL: reading is fast. */
+    /* See dataset_keep; NULL: examples are never kept, because reading them is fast. */
     int64_t (*keep)(struct dataset *dataset, int64_t most);
     bool slow; /* reading an example takes so long that several threads should read a batch */
 };

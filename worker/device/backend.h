@@ -41,9 +41,9 @@ struct device_backend {
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
     void (*free)(struct device *device, void *memory);
-    /* NULL, like the next, if memory is shared. */
+    /* NULL if memory is shared. */
     int (*memory_room)(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
-    int64_t stream_bytes; /* bytes of device memory that each stream allocates */
+    int64_t stream_bytes; /* bytes of device memory that each stream allocates; 0 if memory is shared */
     /* Both NULL: pinning gains nothing. */
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);

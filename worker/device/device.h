@@ -79,10 +79,11 @@ bool device_memory_is_shared(const struct device *device);
  * much was requested. */
 int device_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
+/* Frees memory from device_allocate; NULL is allowed. */
 void device_free(struct device *device, void *memory);
 /* Pins host memory that device_allocate did not allocate, so that copies of it are as fast as of
- * MEMORY_SHARED. Call device_unpin before the memory is freed. False: it could not be pinned;
- * copies work all the same. */
+ * MEMORY_SHARED. If it returns true, call device_unpin before the memory is freed. False: it could
+ * not be pinned (a CPU's never is); copies work all the same, and device_unpin must not be called. */
 bool device_pin(struct device *device, void *memory, size_t bytes);
 void device_unpin(struct device *device, void *memory);
 
@@ -92,7 +93,7 @@ void device_unpin(struct device *device, void *memory);
  * pair return 0. */
 int device_reach(struct device *device, struct device *other, struct error *error);
 
-/* Reports the bytes of memory of a GPU in total, and those that no process has allocated. */
+/* Reports the bytes of memory of a GPU in total, and those that no process has allocated. Not for a CPU. */
 int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
 /* Returns how many bytes of a GPU's memory each stream allocates; 0 for a CPU. */
 int64_t device_stream_bytes(const struct device *device);
@@ -102,7 +103,7 @@ int device_stream_new(struct device *device, struct device_stream **ret_stream, 
 void device_stream_free(struct device_stream *stream);
 int device_stream_synchronise(struct device_stream *stream, struct error *error);
 
-/* A new event is done. It may be recorded again once no thread or stream waits for it. */
+/* A new event counts as done until it is first recorded. It may be recorded again once no thread or stream waits for it. */
 int device_event_new(struct device *device, struct device_event **ret_event, struct error *error);
 void device_event_free(struct device_event *event);
 void device_event_record(struct device_event *event, struct device_stream *stream);

@@ -120,6 +120,7 @@ struct graph_bucket graph_bucket(const struct graph *graph, unsigned index);
  * (unless graph_pass.is_whole_step). */
 struct device_event *graph_bucket_event(const struct graph *graph, unsigned index);
 
+/* One pass. The struct is read during the call only; the memory that it points to is used until the stream has executed the pass. */
 struct graph_pass {
     const float *parameters; /* device memory, graph_layout()->elements */
     const void *inputs;      /* shared memory, `examples` of example_input_bytes each */

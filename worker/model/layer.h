@@ -57,7 +57,7 @@ struct layer {
 
 struct graph_pass;
 
-/* The arguments of one launch; all pointers are to device memory. */
+/* The arguments of one launch. All arrays of values (x, y, parameters and so on) are in device memory. */
 struct layer_call {
     const struct layer *layer;
     struct device_stream *stream;
@@ -83,11 +83,11 @@ struct layer_call {
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */
-    bool accumulate;
-    bool tf32;       /* products may use TensorFloat-32 (operations.h) */
-    int64_t y_row;   /* dense layers: distance between rows of y and dy; 0: packed */
-    bool add_dx;     /* add to the values in dx */
-    bool lent_begun; /* gradients[0] holds the gradient from a layer that borrows the tensor: add to it */
+    bool accumulate;  /* add to the values in `gradients` */
+    bool tf32;        /* products may use TensorFloat-32 (operations.h) */
+    int64_t y_row;    /* dense layers: distance between rows of y and dy; 0: packed */
+    bool add_dx;      /* add to the values in dx */
+    bool lent_begun;  /* gradients[0] holds the gradient from a layer that borrows the tensor: add to it */
     /* For a batch norm that also goes backward through the rectifier of the sum after it: */
     const float *relu_output; /* the rectifier's output, */
     const float *others;      /* what to add to dy first, or NULL, */

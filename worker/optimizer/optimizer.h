@@ -45,7 +45,9 @@ struct optimizer_range {
      * gradient_scale. If it marks the step as skipped, the update changes nothing. */
     const struct step_values *values;
 };
+/* Returns what an update computes from the learning rate and the step's number, for step_values.factors. */
 struct update_factors optimizer_factors(const struct optimizer_spec *spec, double learning_rate, int64_t step);
+/* Enqueues the update of the range. `range` is read during the call, the arrays when the stream executes the update. */
 void optimizer_update(struct device_stream *stream, const struct optimizer_spec *spec,
                       const struct optimizer_range *range);
 

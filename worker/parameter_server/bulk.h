@@ -11,7 +11,7 @@
 #include "worker/comm/rpc.h"
 #include "worker/parameter_server/message.h"
 
-/* Sends `length` bytes, which must not change until the peer has answered. */
+/* Sends `length` bytes, which are not copied: they must not change until the peer has answered, and must stay readable until rpc_free. */
 void bulk_send(struct rpc_stream *stream, const void *bytes, size_t length);
 
 /* A tensor that is being received. Zeroed memory expects nothing. */
@@ -31,7 +31,9 @@ static inline bool bulk_inbox_is_full(const struct bulk_inbox *inbox)
 {
     return inbox->expected > 0 && inbox->received == inbox->expected;
 }
+/* Makes the inbox expect nothing; it keeps its memory. */
 void bulk_inbox_clear(struct bulk_inbox *inbox);
+/* Frees memory that the inbox has allocated; never the caller's. */
 void bulk_inbox_release(struct bulk_inbox *inbox);
 
 /* Returns in *ret_bulk whether a message in pieces is a bulk message; if not, decodes it into

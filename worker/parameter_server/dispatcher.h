@@ -75,6 +75,7 @@ struct dispatcher_options {
     int64_t (*written)(void *context, const char *directory);
 };
 
+/* Starts to listen, and starts the thread. `servers`, `workers` and `context` must outlive the dispatcher; other options are copied. */
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
 void dispatcher_free(struct dispatcher *dispatcher);
 uint16_t dispatcher_port(const struct dispatcher *dispatcher);

@@ -119,6 +119,7 @@ struct ps_message {
 };
 
 void ps_message_release(struct ps_message *message);
+/* Appends the encoded message to `out`. Fails if `tickets` or `rows` are over their ceilings, or `out` is full. */
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error);
 /* Decodes a message; the caller releases it. ERROR_CORRUPT: not a whole, intact message.
  * ERROR_UNSUPPORTED: of another protocol. */

@@ -34,6 +34,7 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
  * "gradients go". It depends on the strategy, and for a Pipeline on whether each worker has all
  * `stages` on its `devices` (0 stages: as many as there are devices in all). */
 const char *crew_communicator_cargo(enum strategy_type type, unsigned stages, unsigned devices);
+/* Returns whether there is a communicator, or a single device in all; false for NULL. */
 bool crew_communicator_is_there(const struct crew_communicator *crew);
 /* Keeps this process out of every communicator from now on, because direct copies between its
  * devices corrupt data. For a caller that has tested pairs itself: a later test would not fail

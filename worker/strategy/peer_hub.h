@@ -45,14 +45,15 @@ uint16_t peer_hub_port(const struct peer_hub *hub);
 /* Sets the replica that peers see. Call it before the first world. The replica must not be freed
  * before peer_hub_stop. */
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
+/* Connects to the members of `world`, which is copied, and drops those that are no longer in it. */
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
 /* Starts a step: returns the position in this seat's order of examples at which the step begins, after those
  * that this replica has. The trainer calls it before each step. The position may be ahead of the examples that
  * this member has computed: a peer's replica may have had examples that an earlier pod of this seat computed. */
 int64_t peer_hub_place(struct peer_hub *hub);
-/* Sends `change` to every peer in the world, to be added there, and records that this seat's
- * first `examples` examples are finished. */
+/* Sends `change` (one value for each parameter; copied) to every peer in the world, to be added there, and records
+ * that this seat's first `examples` examples are finished. */
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
 /* Starts a meeting with the peer of `seat`, in which both replicas move to the mean of their parameters. Does nothing
  * if a meeting is under way or the peer is not in the world. A meeting with a peer that is not
@@ -81,7 +82,8 @@ void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 /* Asks a peer for its whole state: parameters, then slots. One request at a time; the vectors
  * are written until it is answered. */
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors);
-/* Waits at most `timeout_ms` for the answer. FAILED: the peer is out of reach. */
+/* Waits at most `timeout_ms` for the answer. PENDING: none yet; STATE: the vectors are filled; NOTHING: the peer holds no state; FAILED:
+ * the peer is out of reach. */
 enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
 /* Records that the trainer has replaced its state by the one that peer_hub_ask has fetched, so that this replica has

@@ -50,6 +50,7 @@ unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const s
 
 /* The sum over all ranks' covers, as a program for a stack machine. */
 struct reduction_plan;
+/* ERROR_INVALID unless there are at least as many leaves as ranks, and at most REDUCTION_LEAVES_MAX. */
 int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);
 void reduction_plan_free(struct reduction_plan *plan);
 /* Returns the same sum as in-place additions, one fewer than there are contributions. The array

@@ -228,8 +228,9 @@ int strategy_reform(struct strategy *strategy, struct error *error);
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
 
-/* Measures this rank and its connections before the first step, and fills ret_figures[0..CREW_SIZE_MAX) with what all ranks have measured (preflight.h). All
- * ranks must call it after strategy_reform. Not for loose strategies. */
+/* Measures this rank and its connections before the first step, and fills ret_figures[0..CREW_SIZE_MAX) with what all ranks have measured
+ * (preflight.h). `fault` makes this rank's figures wrong for tests (preflight_measure); NULL: none. All ranks must call it after
+ * strategy_reform. Not for loose strategies. */
 int strategy_preflight(struct strategy *strategy, const char *fault, struct preflight_figures *ret_figures,
                        struct error *error);
 
@@ -276,7 +277,8 @@ int strategy_gather(struct strategy *strategy, float *whole, struct error *error
 unsigned strategy_kin(const struct strategy *strategy, unsigned rank);
 /* Appends a description of the last step; nothing for most strategies. All ranks must call it at the same step. */
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);
-/* Returns the stage of each layer, or NULL. */
+/* Pipeline: returns the stage of each layer, and sets *ret_layers to the number of layers. The array belongs to the strategy, and holds
+ * until strategy_reform or strategy_close. NULL for other strategies, and while the stages are not known. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 
 /* Waits until all ranks have received what this rank has sent in the last step, or the crew is broken, which the next call reports. All

@@ -16,7 +16,7 @@ struct strategy_crew_operations {
     void (*break_off)(struct strategy *strategy);                /* NULL: no other rank waits for this one */
     void (*await_delivery)(struct strategy *strategy);           /* NULL: everything is delivered when a step ends */
     int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is nothing to wait for */
-    struct collective *(*group)(struct strategy *strategy);      /* NULL: there is none */
+    struct collective *(*group)(struct strategy *strategy);      /* borrowed; NULL: there is none */
     unsigned (*writers)(const struct strategy *strategy);        /* NULL: rank 0 holds all of the state */
 };
 

@@ -12,7 +12,7 @@
 
 int trainer_open_crew(struct trainer *trainer, struct error *error);  /* trainer_crew.c */
 int trainer_open_paths(struct trainer *trainer, struct error *error); /* trainer_storage.c */
-/* Sets trainer->checkpoint_directory from the arguments, the environment or the job; NULL: the job saves
+/* Sets trainer->files.checkpoint_directory from the arguments, the environment or the job; NULL: the job saves
  * no checkpoints. Part of trainer_open_paths. In trainer_storage.c. */
 int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error);
 int trainer_open_report(struct trainer *trainer, struct error *error);  /* trainer_report.c */
