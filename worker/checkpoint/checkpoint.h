@@ -59,13 +59,14 @@ struct checkpoint_options {
     void *context;                      /* for the three callbacks */
 };
 
-/* Claims the directory for this chief. ERROR_STALE if a newer chief of this job has claimed it. */
+/* Claims the directory for this chief. ERROR_STALE if a newer chief of this job has claimed it. The strings are copied. */
 int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
                           struct error *error);
 /* Waits for a running save, then frees. */
 void checkpoint_store_free(struct checkpoint_store *store);
 
-/* A checkpoint that is open for reading: its manifest and its mapped files. The digest of every file has been verified. */
+/* A checkpoint that is open for reading: its manifest and its mapped files. The digest of every file has been verified, except by
+ * checkpoint_image_open_headers (image.h). */
 struct checkpoint_image {
     struct checkpoint_name name;
     struct manifest manifest;
@@ -82,6 +83,7 @@ typedef void checkpoint_quarantined(void *context, const char *name, const char 
 int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *quarantined, void *context,
                        struct checkpoint_image *ret_image, struct error *error);
 void checkpoint_image_release(struct checkpoint_image *image);
+/* Returns the tensor of that name, which lives as long as the image; NULL if no file has it. */
 const struct safetensors_tensor *checkpoint_image_find(const struct checkpoint_image *image, const char *tensor);
 
 /* Records which checkpoint this chief starts from: the one restored through this store; else, if
@@ -138,7 +140,7 @@ void checkpoint_fence(struct checkpoint_store *store);
 /* Waits for the running save, if any, then returns checkpoint_store_result. */
 int checkpoint_wait(struct checkpoint_store *store, struct error *error);
 
-/* Returns the result of the last finished save: 0, or -1 with its error. */
+/* Returns the result of the last finished save: 0, or -1 with its error; 0 before the first. */
 int checkpoint_store_result(struct checkpoint_store *store, struct error *error);
 
 struct checkpoint_counts {
@@ -157,7 +159,7 @@ void checkpoint_store_forget_step(struct checkpoint_store *store);
 /* Commit a checkpoint whose files other processes have written. `begin` creates a directory (free()
  * the path); each process writes its file there, syncs it, and reports its size and digest. With a bucket, its name is in
  * CHECKPOINT_SHARDS_FORMAT, and each process uploads its file as the shard with the numbers in that name (bucket_shards.h).
- * `manifest` lists the files; `commit` makes them visible. If a checkpoint of the same step was
+ * `manifest` lists the files; `commit` sets its attempt and incarnation and makes the files visible. If a checkpoint of the same step was
  * committed last, `commit` replaces it if `replaces` is set, else removes the new files and
  * succeeds. Both calls wait for the disk. */
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error);

@@ -30,8 +30,9 @@ struct checkpoint_part_key {
 /* Returns whether both keys belong to the same save: the generation and the step are equal. The ranks are not compared. */
 bool checkpoint_part_key_same_save(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b);
 
-/* Print and parse the text that a rank stores in place of a part that it cannot write: errno and the reason. part_failure_read always returns
- * -1, with that reason as the error; its kind is ERROR_NO_SPACE if the rank's disk was full, else ERROR_SYSTEM. */
+/* Print and parse the text that a rank stores in place of a part that it cannot write: errno and the reason. part_failure_format returns the
+ * text's length. part_failure_read always returns -1, with that reason as the error; its kind is ERROR_NO_SPACE if the rank's disk was full,
+ * else ERROR_SYSTEM. */
 #define PART_FAILURE_MAX 512
 int part_failure_format(const struct error *why, char text[PART_FAILURE_MAX]);
 int part_failure_read(const char *text, struct error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * System calls that do not follow symbolic links, for the files that a job keeps on shared storage
+ * Provides system calls that do not follow symbolic links, for the files that a job keeps on shared storage
  * (checkpoints, records, claims, exports) and that other users of the storage may replace by links.
  * No call follows a link in the last part of a path, nor in a directory above it that Coxswain has
  * created (step-…, .saving-…, .NAME.chiefs, …). The directory that a user names may be a link.

@@ -55,7 +55,8 @@ struct crew_listener_options {
     void *context;
 };
 
-/* Opens the listening socket. Connections wait in the kernel until crew_listener_start. Strings in `options` are copied. */
+/* Opens the listening socket. Connections wait in the kernel until crew_listener_start. `options` are read during the
+ * call, except that heartbeat_name and `context` must outlive the listener. */
 int crew_listener_open(const struct crew_listener_options *options, struct crew_listener **ret_listener,
                        struct error *error);
 /* Starts the thread. Does nothing the second time. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The data port of a process, on which it accepts data connections from other members. It stays
- * open as long as the process lives, so that its port needs to be announced only once, at the
- * join.
+ * Runs the data port of a process, on which it accepts data connections from other members. The
+ * port stays open as long as the process lives, so that its number needs to be announced only once,
+ * at the join.
  *
  * Its thread (crew_listener.h) accepts connections at all times, also while the process trains, and
  * closes those that do not prove that they belong to the crew. A connection that has proved it is

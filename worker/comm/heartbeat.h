@@ -17,7 +17,8 @@ struct heartbeat {
     atomic_llong beat_ms;
 };
 
-/* Adds a heartbeat, which is watched until heartbeat_end, and beats. `name` says what the thread does: "accepts connections at the data port". */
+/* Adds a heartbeat, which is watched until heartbeat_end, and beats; the struct belongs to the caller. `name` says what the thread does
+ * ("accepts connections at the data port"); it is not copied. */
 void heartbeat_start(struct heartbeat *heartbeat, const char *name);
 void heartbeat_renew(struct heartbeat *heartbeat);
 void heartbeat_end(struct heartbeat *heartbeat);

@@ -24,8 +24,9 @@ int address_book_new(const struct crew_seat *seats, unsigned size, void (*found)
 /* Stops the thread, after a lookup under way, and frees the book. Does nothing for NULL. */
 void address_book_free(struct address_book *book);
 
-/* Takes the address that the last lookup has found and returns true. If there is none, requests
- * a lookup and returns false; a lookup under way is not repeated. */
+/* Takes the address that the last lookup has found for a seat and returns true. If there is none,
+ * requests a lookup and returns false; a lookup under way is not repeated. `rank` is the seat's index
+ * in address_book_new's list, here and below. */
 bool address_book_ask(struct address_book *book, unsigned rank, char ret_address[RESOLVE_ADDRESS_MAX]);
 /* Returns true if a lookup has ended and the last one has found no address. */
 bool address_book_lacks(struct address_book *book, unsigned rank);

@@ -45,6 +45,7 @@ void chief_accept(struct chief *chief, struct rpc_stream *stream, struct rpc_str
                   void **ret_context);
 /* Passes a message from the chief's own member to the coordinator. */
 void chief_hear(struct chief *chief, const struct coordination_message *message);
+/* Sends heartbeats, runs coordinator_tick and asks the missing members to join. Call it at each tick of the rpc. */
 void chief_tick(struct chief *chief);
 /* Returns how many members have joined and wait for a step boundary. */
 unsigned chief_newcomers(const struct chief *chief);

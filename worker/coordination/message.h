@@ -68,6 +68,7 @@ struct coordination_message {
     uint32_t incarnations[CREW_SIZE_MAX]; /* by seat: the highest known; `seats` of them in a WORLD or STANDING */
 };
 
+/* Appends the encoded message to `out`. */
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);
 /* Decodes a message. Fails with ERROR_CORRUPT if it is incomplete or damaged, and with
  * ERROR_UNSUPPORTED, naming both numbers, if it has another protocol's number. */

@@ -28,7 +28,7 @@ struct augmentation_draw {
 struct augmentation_draw augmentation_draw(const struct augmentation *augmentation, uint64_t seed, int64_t epoch,
                                            int64_t example);
 
-/* Checks the spec against the model's `image` shape (graph.h). ERROR_INVALID if the model takes no
+/* Checks the spec against the model's `image` shape (example_format.h). ERROR_INVALID if the model takes no
  * images, or if the padding is so large that a crop could miss the image. */
 int augmentation_check(const struct augmentation_spec *spec, const int64_t image[3],
                        struct augmentation *ret_augmentation, struct error *error);

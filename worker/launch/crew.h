@@ -51,7 +51,7 @@ const struct crew_seat *crew_own_seat(const struct crew *crew);
 /* Returns whether the first seat is a pod of role `chief` rather than worker 0. */
 bool crew_has_own_chief(const struct crew *crew);
 /* Returns role and index of a seat, also of one beyond the last, which an earlier, larger crew may
- * have had. */
+ * have had and which has no host. The strings belong to the crew or are static. */
 struct crew_seat crew_name_seat(const struct crew *crew, unsigned seat);
 
 /* Returns how many members share this machine's processors and memory: all if this process's

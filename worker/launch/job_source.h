@@ -13,6 +13,7 @@
 #include "worker/launch/arguments.h"
 #include "worker/launch/identity.h"
 
+/* Reads the document; the caller releases it with job_document_release. */
 int job_source_read(const struct arguments *arguments, const struct identity *identity,
                     struct job_document *ret_document, struct error *error);
 

@@ -8,10 +8,10 @@
 
 #include "worker/model/layer.h"
 
-/* Returns the number of features. */
 /* The share of a batch in the running statistics, unless the layer says another. */
 #define NORMALISATION_MOMENTUM 0.1
 
+/* Returns the number of features. */
 int64_t normalisation_width(const struct layer *layer);
 /* Returns how many rows n examples have. */
 int64_t normalisation_rows(const struct layer *layer, int64_t n);

@@ -46,7 +46,7 @@ int partition_given(const struct graph *graph, unsigned stages, struct graph_par
                     struct error *error);
 
 /* Cuts the model into runs of consecutive layers, so that the costliest stage costs as little as
- * possible. Layers that share memory or a launch (a rectifier that the layer before applies, a
+ * possible. `costs`: of each layer, in any unit (layer_cost.h). Layers that share memory or a launch (a rectifier that the layer before applies, a
  * joined GELU) stay together. ERROR_INVALID: there are fewer such groups than stages. */
 int partition_by_cost(const struct graph *graph, unsigned stages, const double *costs,
                       struct graph_partition *ret_partition, struct error *error);

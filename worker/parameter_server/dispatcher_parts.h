@@ -119,7 +119,9 @@ static inline int64_t dispatcher_now_ms(void)
 }
 
 /* All functions below are called with the lock held. */
+/* Makes the calls of the chief's thread fail from now on; only the first failure counts. */
 void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const char *text);
+/* Queue an event for dispatcher_next_event; dispatcher_say one of kind EVENT_TEXT. If the queue is full, an event that matters less is dropped. */
 void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event);
 void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Format names: "ps 1 (10.0.0.7:2222)", "worker 2 (…)". */

@@ -32,6 +32,7 @@ struct placement_segment {
     int64_t elements;
     bool is_row;
 };
+/* Calls `visit` for each segment of the transfer, in its order. */
 typedef void placement_visit(void *context, const struct placement_segment *segment);
 void placement_walk(const struct placement *placement, unsigned server, const struct row_set *rows,
                     placement_visit *visit, void *context);

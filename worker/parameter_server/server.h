@@ -61,6 +61,7 @@ struct ps_server_options {
         leave_ms; /* how long a leaving server waits for the chief's save; half as long again while it writes; 0: 15000 */
 };
 
+/* Allocates the variables, listens and starts the thread. job_uid is copied; what the other pointers lead to must outlive the server. */
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);
 uint16_t ps_server_port(const struct ps_server *server);
 /* Waits until the chief says that the run is over (returns 0), or for a reason to end the process:

@@ -53,9 +53,11 @@ struct ticket_result {
     uint64_t nonces[PS_SERVERS_MAX]; /* of the servers that hold the update */
 };
 
+/* Creates the link, which connects at the first tick. job_uid is copied; what the other pointers lead to must outlive the link. */
 int ticket_link_new(const struct ticket_link_options *options, struct ticket_link **ret_link, struct error *error);
 /* Frees the link. Call it after rpc_stop. */
 void ticket_link_free(struct ticket_link *link);
+/* Connects again if that is due, and sends heartbeats. */
 void ticket_link_tick(struct ticket_link *link);
 
 /* Waits for the next ticket. ERROR_STALE: this worker is superseded. ERROR_FORBIDDEN: the chief is
@@ -72,7 +74,7 @@ bool ticket_link_is_over(struct ticket_link *link);
 /* Makes ticket_link_next fail with ERROR_CANCELLED, now and forever. May be called from any thread. */
 void ticket_link_cancel(struct ticket_link *link);
 /* ticket_link_is_lost returns whether there has been no chief for longer than lost_ms;
- * ticket_link_tell_lost sets the error that says so. May be called from any thread. */
+ * ticket_link_tell_lost sets the error that says so, and returns -1. May be called from any thread. */
 bool ticket_link_is_lost(struct ticket_link *link);
 int ticket_link_tell_lost(struct ticket_link *link, struct error *error);
 /* Leaves the crew for good. Waits at most a second until the chief has received that and ended the

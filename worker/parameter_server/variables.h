@@ -72,6 +72,7 @@ struct variables {
     struct reduction_plan *plan;
 };
 
+/* Allocates the arrays; they hold no state before variables_start or a load. What the options point to must outlive the variables. */
 int variables_init(struct variables *variables, const struct variables_options *options, struct error *error);
 void variables_release(struct variables *variables);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures how fast training proceeds: step time, throughput, time remaining and goodput. Rates
- * are exponential moving averages over about the last RATE_WINDOW seconds spent in steps, so that
+ * are exponential moving averages over about the last two seconds spent in steps, so that
  * a pause does not count as slow steps. Goodput is the share of all time since the start that went
  * into steps that were kept.
  */

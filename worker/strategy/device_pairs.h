@@ -10,7 +10,7 @@
 
 #include "worker/strategy/strategy.h"
 
-/* Tests a pair in both directions. If a test fails, returns false and calls options->on_warning
+/* Tests a pair in both directions. If a test fails, returns false and calls options->calls.on_warning
  * once for the pair; the two devices then copy through the host. A failed pair is reported only
  * once: later calls do not fail for it again. */
 bool device_pair_try(const struct strategy_options *options, struct device *one, struct device *other);

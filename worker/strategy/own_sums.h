@@ -28,7 +28,7 @@ struct own_sums {
     struct device_sums *sums;          /* sums by means of `devices`; NULL: through the host */
 };
 
-/* Tries to form a communicator, and sets options->gradients_stay if there is one. options->member
+/* Tries to form a communicator, and sets options->sums.gradients_stay if there is one. options->crew.member
  * must be NULL, or `options` a private copy that the replicas do not use; what they point to must
  * outlive `own`. Fails as crew_communicator_form does. */
 int own_sums_connect(struct own_sums *own, struct strategy_options *options, struct error *error);

@@ -69,6 +69,7 @@ void replica_set_settle(struct replica_set *set);
 int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error);
 /* Returns whether replica_set_wait_bucket would not wait for a device. */
 bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
+/* Like replica_has_passed and replica_await_passes, for all replicas of the set. */
 bool replica_set_has_passed(const struct replica_set *set);
 int replica_set_await_passes(struct replica_set *set, struct error *error);
 /* Like replica_time_passes and replica_passed_ns; the latter returns when the last device had finished. */
@@ -76,7 +77,7 @@ void replica_set_time_passes(struct replica_set *set);
 int64_t replica_set_passed_ns(const struct replica_set *set);
 /* Returns the event of a bucket, for callers that make a stream of the device wait instead of the host. */
 struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index);
-/* With options.gradients_stay: returns the contributions of one device. The caller must put the sums in the first contribution of each
+/* With options.sums.gradients_stay: returns the contributions of one device. The caller must put the sums in the first contribution of each
  * device. */
 float *const *replica_set_device_gradients(const struct replica_set *set, unsigned device);
 /* Sums the devices' gradients into the only contribution, on the devices (device_reduction.h). Replaces replica_set_wait_bucket for sets

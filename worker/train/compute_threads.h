@@ -21,7 +21,7 @@ void compute_threads_set_environment(const struct arguments *arguments, const st
                                      const struct job_document *job);
 
 /* Restarts this process so that it computes with `threads` threads, the number of the crew (member_wanted_threads) or of the checkpoint
- * (trainer.wanted_threads), because a plugin's threads cannot be changed once they run: executes the program again with the same arguments
+ * (trainer_program.wanted_threads), because a plugin's threads cannot be changed once they run: executes the program again with the same arguments
  * and with COXSWAIN_THREADS set. Returns only if the user has chosen the number, or if executing fails. */
 void compute_threads_begin_anew(int threads, const struct arguments *arguments, const struct identity *identity);
 

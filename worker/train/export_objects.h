@@ -35,7 +35,7 @@ int export_objects_put(struct export_objects *objects, s3_upload_check *check, c
  * server does not answer. */
 int export_objects_look(struct export_objects *objects, int64_t *ret_bytes, uint32_t *ret_crc32c);
 
-/* Returns the bucket of the chiefs' records, whose local copy is the folder `directory`, which exists. */
+/* Returns the bucket of the chiefs' records, whose local copy is the folder `directory`, which exists. The bucket belongs to `objects`. */
 int export_objects_claims(struct export_objects *objects, const char *directory, struct bucket **ret_bucket,
                           struct error *error);
 

@@ -28,6 +28,7 @@
  * their own loops and abandon work there. */
 bool leaving_can_abandon(const struct trainer *trainer);
 
+/* Starts to listen for requests to leave. */
 int leaving_open(struct trainer *trainer, struct error *error);
 /* Stops listening for requests to leave; nothing is abandoned from here on. The loops of crews with
  * parameter servers, which install a listener of their own, call it too. */

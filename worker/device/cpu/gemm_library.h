@@ -12,6 +12,7 @@
 
 #include "worker/device/cpu/gemm.h"
 
+/* Returns whether gemm_library_run is to compute the product. */
 bool gemm_library_suits(const struct gemm_kernel *kernel, const struct gemm *gemm);
 /* Runs the product on the team. */
 void gemm_library_run(const struct cpu_call *call, const struct gemm *gemm);

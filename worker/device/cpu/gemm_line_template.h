@@ -2,8 +2,8 @@
  *
  * Defines, for one instruction set, the functions of a gemm_kernel that compute a line: product
  * rows at equal distances, such as the pixels of an image line (struct gemm_line). Each
- * gemm_kernel_*.c includes it once, after gemm_tile_template.h and two more definitions:
- * kernel_positive(v), v or zero where v is not positive (a NaN stays), and kernel_keep(v, by), v or
+ * gemm_kernel_*.c includes it once, after gemm_tile_template.h and three more definitions:
+ * kernel_add(a, b), kernel_positive(v), v or zero where v is not positive (a NaN stays), and kernel_keep(v, by), v or
  * zero where `by` is not positive. It has no include guard: each includer defines its own
  * functions.
  */
