@@ -159,9 +159,9 @@ void checkpoint_store_forget_step(struct checkpoint_store *store);
 /* Commit a checkpoint whose files other processes have written. `begin` creates a directory (free()
  * the path); each process writes its file there, syncs it, and reports its size and digest. With a bucket, its name is in
  * CHECKPOINT_SHARDS_FORMAT, and each process uploads its file as the shard with the numbers in that name (bucket_shards.h).
- * `manifest` lists the files; `commit` sets its attempt and incarnation and makes the files visible. If a checkpoint of the same step was
+ * `manifest` lists the files; `commit` sets its attempt and incarnation (its job_uid must be NULL) and makes the files visible. If a checkpoint of the same step was
  * committed last, `commit` replaces it if `replaces` is set, else removes the new files and
- * succeeds. Both calls wait for the disk. */
+ * succeeds. A failed commit removes the new files, too. Both calls wait for the disk. */
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error);
 int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,
                              bool replaces, struct error *error);

@@ -30,7 +30,8 @@ int checkpoint_commit(const char *directory, const struct incarnation_record *ow
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error);
 
-/* Commits the directory `saving`, which holds all files that the manifest lists, synced. */
+/* Writes the manifest into the directory `saving`, which holds all files that it lists, synced, and commits the directory. A failure
+ * removes `saving`, here and below. */
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct incarnation_record *own,
                                 const struct manifest *manifest, struct error *error);
 
@@ -42,8 +43,8 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
                                  const struct manifest *manifest, struct error *error);
 
 /* Reads the file that this process has written, from the disk where possible (disk_file.h), and
- * compares its digest. If they differ, the checkpoint is moved aside (*ret_moved_aside); if the
- * file cannot be read, the checkpoint stays in place. */
+ * compares its digest. If they differ, the checkpoint is moved aside (*ret_moved_aside), unless a newer
+ * chief has claimed the directory; if the file cannot be read, the checkpoint stays in place. */
 int checkpoint_read_back(const char *directory, const struct incarnation_record *own, const struct manifest *manifest,
                          bool *ret_moved_aside, struct error *error);
 /* Renames a bad checkpoint to `.bad-…`, which is never loaded, so that a person can look at it. If

@@ -35,8 +35,8 @@ struct bulk_connections_options {
     bool listens; /* false: only dials */
     const char *listen_address;
     uint16_t port; /* 0, or in use: any free one */
-    /* Called on the connections' thread, which it must not block, when a connection has opened or closed or a load is complete. Not called for a connection
-     * that was freed. */
+    /* Called on the connections' thread when a connection has opened or closed or a load is complete. Must neither block nor call the functions
+     * below. Not called for a connection that was freed. */
     void (*wake)(void *context);
     void *context;
 };

@@ -104,19 +104,20 @@ struct collective_options {
     enum collective_algorithm algorithm;
     bool check_frames;   /* add a CRC-32C to all payloads; broadcasts and all-gathers with `sources` always have one */
     int64_t deadline_ms; /* an operation fails after this time without progress; 0: 300 s */
-    int64_t stall_ms;    /* `on_stall` is called after each such time without progress; 0: 30 s */
+    int64_t stall_ms; /* `on_stall` is called after each such time without progress, by a thread that waits; 0: 30 s */
+    /* Must not call the group. */
     void (*on_stall)(void *context,
                      const char *text); /* `text` names rank, step, operation, last completed; may be NULL */
     void *stall_context;
 };
 
-/* Creates a group without connecting it, so that it can be aborted while it connects. */
+/* Creates a group without connecting it, so that it can be aborted while it connects. job_uid and peers are copied. */
 int collective_new(const struct collective_options *options, struct collective **ret_group, struct error *error);
 /* Connects the mesh. Every rank of the generation must call it within `deadline_ms`. ERROR_STALE if a peer knows a newer
  * generation. */
 int collective_connect(struct collective *group, int64_t deadline_ms, struct error *error);
-/* Sets which ranks share a node: those with equal numbers. For HIERARCHICAL, which otherwise takes each rank for a node of its own. Every
- * rank must call it with the same numbers while no operation is under way. */
+/* Sets which ranks share a node: those with equal numbers. For HIERARCHICAL, which until then sends short vectors as DIRECT does, and longer
+ * ones as OWNED does. Every rank must call it with the same numbers while no operation is under way. */
 void collective_set_nodes(struct collective *group, const unsigned *nodes);
 /* Aborts operations under way and closes all links. */
 void collective_free(struct collective *group);

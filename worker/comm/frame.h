@@ -35,7 +35,8 @@ struct frame_header {
     bool checked;  /* `payload_crc` is set */
     uint16_t part; /* the number of the contribution; the owner in an all-gather; a message's channel */
     struct generation generation;
-    uint64_t sequence;
+    uint64_t
+        sequence; /* number of the operation in its generation; of a message: number of earlier frames of its channel */
     uint32_t length; /* of the payload, bytes */
     uint32_t payload_crc;
 };

@@ -27,9 +27,11 @@ struct shared_area {
 int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error);
 /* Gives the file a name by which the other process can open it, until shared_file_withdraw. Does nothing if it has that name already. */
 int shared_area_publish(const struct shared_area *area, char path[SHARED_FILE_PATH_MAX], struct error *error);
-/* Opens an area of exactly this length that another process has created. Accepts only names that shared_area_publish gives. */
+/* Opens an area of exactly this length that another process has created. Errors: those of shared_file_open, and ERROR_UNSUPPORTED for a
+ * file with another nonce. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,
                      struct error *error);
+/* Unmaps the memory; in the creator, also gives up the lock. */
 void shared_area_release(struct shared_area *area);
 
 #endif

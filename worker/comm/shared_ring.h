@@ -26,7 +26,8 @@ struct shared_ring;
  * ERROR_UNSUPPORTED if there is not enough shared memory. */
 int shared_ring_create(uint64_t nonce, size_t capacity, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
                        struct error *error);
-/* Opens a ring of exactly this capacity that another process has created. Accepts only names that shared_ring_create gives. */
+/* Opens a ring of exactly this capacity that another process has created. Errors: those of shared_file_open, and ERROR_UNSUPPORTED for a
+ * file with another nonce. */
 int shared_ring_open(const char *path, uint64_t nonce, size_t capacity, struct shared_ring **ret_ring,
                      struct error *error);
 /* Removes the file's name; the mapping stays. For the creator. */

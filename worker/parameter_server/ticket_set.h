@@ -40,7 +40,7 @@ int64_t ticket_set_count_missing(const struct ticket_set *set, const struct tick
 
 /* Returns the set as {"low":120,"above":[122,125]}. The caller frees it. */
 struct json *ticket_set_to_json(const struct ticket_set *set);
-/* Reads what ticket_set_to_json returns. ERROR_CORRUPT for anything else. */
+/* Reads what ticket_set_to_json returns into a set, which the caller releases, also after a failure. ERROR_CORRUPT for anything else. */
 int ticket_set_from_json(const struct json *json, struct ticket_set *set, struct error *error);
 
 #endif

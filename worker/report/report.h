@@ -3,7 +3,8 @@
  * Publishes a worker's progress: lines on stdout, the status document and metrics over HTTP, and
  * TensorBoard events. The training loop calls only this interface. Only the chief prints steps and
  * writes TensorBoard events; every worker answers HTTP. Reporting never fails or delays training:
- * if events cannot be written, a warning is printed once, and no step waits for their disk.
+ * if events cannot be written, a warning is printed once, and no step waits for their disk. What a
+ * function below publishes is in the status document after the next step at the latest.
  */
 #ifndef COXSWAIN_REPORT_H
 #define COXSWAIN_REPORT_H

@@ -36,7 +36,7 @@ struct ps_reader_options {
 struct ps_reader;
 
 int ps_reader_new(const struct ps_reader_options *options, struct ps_reader **ret_reader, struct error *error);
-/* Waits for a read in progress, then frees the reader. Does not wait if ps_reader_drain has timed out
+/* Waits for a read in progress, at most ten seconds, then frees the reader. Does not wait if ps_reader_drain has timed out
  * before. Returns false if the read does not end, because the volume hangs: the thread then still uses
  * the reader, its buffers and the data set, and none of them may be freed. */
 bool ps_reader_free(struct ps_reader *reader);

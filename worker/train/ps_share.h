@@ -50,7 +50,8 @@ struct ps_arrays {
 };
 
 /* Computes the gradients of the share's mean loss, in the layout's order, and waits for the
- * devices. `whole_batch`: computes the share's part of the whole batch's mean instead. */
+ * devices. `whole_batch`: computes the share's part of the whole batch's mean instead. Fills `result`,
+ * except the servers' nonces; `squares` is not measured. */
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
                      const struct ps_arrays *arrays, struct ticket_result *result, struct error *error);
 

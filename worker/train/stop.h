@@ -15,7 +15,8 @@
 
 #include "common/error.h"
 
-/* Called once, at the first signal, on the thread that waits for signals. */
+/* Called once, at the first signal, on the thread that waits for signals; if the signal has come before stop_notify, on the caller's. Must
+ * not call stop_notify. */
 typedef void stop_asked(void *context);
 
 /* Blocks the signals: those that come are kept for stop_watch. Threads inherit this, so call it
