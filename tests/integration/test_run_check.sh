@@ -178,6 +178,11 @@ verdict $? "the template of a sweep is checked, too" "$(said)"
 sed -e 's/size: 40/size: 2/' -e 's/metric: loss/metric: los/' sweep.yaml >los.yaml
 cox 1 run los.yaml && refused 'spec.objective.metric: the trials do not report "los" (did you mean "loss"?)'
 verdict $? "so is its metric" "$(said)"
+sed -e 's/size: 40/size: 2/' -e 's/metric: loss/metric: validationAccuracy/' sweep.yaml >lowest.yaml
+cox 0 run lowest.yaml --set 'spec.template.coxswain.data.validation={last: 10}' &&
+    grep -qx 'cox run: warning: objective.goal: with Minimize the trial with the lowest validationAccuracy is the best; write goal: Maximize' err
+verdict $? "and its goal" "$(said)"
+rm -rf .local
 sed 's/{path: .*}/{path: coxswain.model.layers.1.size, values: [2, 3]}/' sweep.yaml >placeholder.yaml
 cox 0 run placeholder.yaml && ! grep -q warning err
 verdict $? "a template that fits with the values of its parameters only" "$(said)"
