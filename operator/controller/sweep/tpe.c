@@ -31,14 +31,32 @@ static size_t good_count(const struct tpe_trial *trials, size_t count)
     return good < most ? good : most;
 }
 
-/* Sets which trials are good: those with the lowest losses, of equal ones the earlier. */
-static void mark_good(const struct tpe_trial *trials, size_t count, bool *is_good)
+/* Returns whether two trials belong to one group: the same parameters are tried in both. */
+static bool is_same_group(const double *one, const double *other, size_t parameters)
 {
-    size_t good = good_count(trials, count);
+    for (size_t i = 0; i < parameters; i++)
+        if (isnan(one[i]) != isnan(other[i]))
+            return false;
+    return true;
+}
+
+/* Sets which trials of one group, or of all (NULL), are good: those with the lowest losses, of equal ones the earlier. The others are left
+ * as they are. */
+static void mark_good(const struct tpe_search *search, const struct tpe_trial *trials, size_t count,
+                      const double *group, bool *is_good)
+{
+    size_t members = 0;
+    SCOPED_FREE struct tpe_trial *own = memory_allocate(count + 1, sizeof *own);
     SCOPED_FREE struct ranked_trial *ranks = memory_allocate(count + 1, sizeof *ranks);
-    for (size_t i = 0; i < count; i++)
-        ranks[i] = (struct ranked_trial){trials[i].loss, (int64_t)i};
-    ranked_trials_sort(ranks, count);
+    for (size_t i = 0; i < count; i++) {
+        if (group && !is_same_group(trials[i].point, group, search->parameters))
+            continue;
+        is_good[i] = false;
+        ranks[members] = (struct ranked_trial){trials[i].loss, (int64_t)i};
+        own[members++] = trials[i];
+    }
+    size_t good = good_count(own, members);
+    ranked_trials_sort(ranks, members);
     for (size_t i = 0; i < good; i++)
         is_good[ranks[i].trial] = true;
 }
@@ -75,24 +93,30 @@ static bool is_repeat(const struct evidence *evidence, const double *candidate, 
     return false;
 }
 
-/* A candidate that repeats a trial is taken only if all do. */
-static void best_candidate(const struct tpe_search *search, const struct evidence *evidence, const double *draws,
+static void draw_candidate(const struct tpe_search *search, const struct parzen *good, const double *draws,
                            double *ret_point)
+{
+    parzen_draw(good, draws, ret_point);
+    if (search->settle)
+        search->settle(search->context, ret_point);
+}
+
+/* A candidate that repeats a trial is taken only if all do, one of another group only if all of the group repeat trials. */
+static void best_candidate(const struct tpe_search *search, const struct evidence *evidence, const double *group,
+                           const double *draws, double *ret_point)
 {
     size_t parameters = search->parameters;
     SCOPED_FREE double *candidate = memory_allocate(parameters, sizeof *candidate);
     double best_score = -INFINITY;
-    bool best_repeats = true;
+    int best_rank = -1;
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {
-        parzen_draw(evidence->good, draws + i * (parameters + 1), candidate);
-        if (search->settle)
-            search->settle(search->context, candidate);
+        draw_candidate(search, evidence->good, draws + i * (parameters + 1), candidate);
         double score = parzen_log_density(evidence->good, candidate) - parzen_log_density(evidence->others, candidate);
-        bool repeats = is_repeat(evidence, candidate, parameters);
-        if (i == 0 || (best_repeats && !repeats) || (best_repeats == repeats && score > best_score)) {
+        int rank = 2 * !is_repeat(evidence, candidate, parameters) + is_same_group(candidate, group, parameters);
+        if (rank > best_rank || (rank == best_rank && score > best_score)) {
             memcpy(ret_point, candidate, parameters * sizeof *candidate);
             best_score = score;
-            best_repeats = repeats;
+            best_rank = rank;
         }
     }
 }
@@ -101,10 +125,15 @@ void tpe_suggest(const struct tpe_search *search, const struct tpe_trial *trials
                  double *ret_point)
 {
     SCOPED_FREE bool *is_good = memory_allocate(count + 1, sizeof *is_good);
-    mark_good(trials, count, is_good);
+    SCOPED_FREE double *group = memory_allocate(search->parameters, sizeof *group);
+    mark_good(search, trials, count, NULL, is_good);
+    struct parzen *good_of_all = estimator_of(search, trials, count, is_good, true);
+    draw_candidate(search, good_of_all, draws, group);
+    parzen_free(good_of_all);
+    mark_good(search, trials, count, group, is_good);
     struct evidence evidence = {trials, count, estimator_of(search, trials, count, is_good, true),
                                 estimator_of(search, trials, count, is_good, false)};
-    best_candidate(search, &evidence, draws, ret_point);
+    best_candidate(search, &evidence, group, draws, ret_point);
     parzen_free(evidence.good);
     parzen_free(evidence.others);
 }

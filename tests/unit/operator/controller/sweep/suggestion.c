@@ -564,11 +564,19 @@ Test(suggestion, tpe_leaves_a_tenth_of_the_regret_of_random)
     }
 }
 
-Test(suggestion, tpe_is_better_than_random_with_noise_and_with_conditions)
+Test(suggestion, tpe_is_better_than_random_with_noise)
 {
-    const struct search_problem *const problems[] = {search_noisy, search_mixed};
+    double learned = mean_regret(search_noisy, SWEEP_TPE), random = mean_regret(search_noisy, SWEEP_RANDOM);
+    cr_expect_lt(learned, random, "%g, and at random %g", learned, random);
+}
+
+/* Medians of 200 seeds were 0.0041 and 0.0014, at random 0.39 and 0.091, and without groups 0.50 and 0.30: then half of the sweeps and more
+ * never leave the optimizer that was the best at first. */
+Test(suggestion, tpe_leaves_a_fifth_of_the_regret_of_random_with_conditions)
+{
+    const struct search_problem *const problems[] = {search_mixed, search_conditional};
     for (int i = 0; i < 2; i++) {
-        double learned = mean_regret(problems[i], SWEEP_TPE), random = mean_regret(problems[i], SWEEP_RANDOM);
-        cr_expect_lt(learned, random, "%s: %g, and at random %g", problems[i]->name, learned, random);
+        double learned = median_regret(problems[i], SWEEP_TPE), random = median_regret(problems[i], SWEEP_RANDOM);
+        cr_expect_lt(learned, random / 5, "%s: %g, and at random %g", problems[i]->name, learned, random);
     }
 }

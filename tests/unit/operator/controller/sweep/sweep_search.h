@@ -59,6 +59,15 @@ static inline double mixed(const double *x)
     return floors[optimizer] + rate * rate + own * own + (x[4] == 1 ? 0 : 0.3);
 }
 
+/* Adam is the better optimizer, but only in a small part of its range; SGD is nearly as good and easy to tune. */
+static inline double conditional(const double *x)
+{
+    double rate = log10(x[1]);
+    if (x[0] == 0)
+        return 0.3 + 0.3 * (rate + 1) * (rate + 1) + (x[2] - 0.8) * (x[2] - 0.8);
+    return 2 * (rate + 3) * (rate + 3) + 8 * (x[3] - 0.7) * (x[3] - 0.7);
+}
+
 static const struct search_problem {
     const char *name;
     double (*value)(const double *x);
@@ -77,12 +86,18 @@ static const struct search_problem {
      "momentum, uniform: {min: 0, max: 0.99}, when: {parameter: optimizer, values: [SGD, Nesterov]}}, {path: units, "
      "integer: {min: 1, max: 64}, when: {parameter: optimizer, values: [AdamW, Lion]}}, {path: norm, values: [false, "
      "true]}]"},
+    {"conditional", conditional, 0, 0,
+     "[{path: optimizer, values: [SGD, Adam]}, {path: rate, logUniform: {min: 1e-5, max: 1}}, {path: momentum, "
+     "uniform: "
+     "{min: 0, max: 1}, when: {parameter: optimizer, values: [SGD]}}, {path: beta, uniform: {min: 0, max: 1}, when: "
+     "{parameter: optimizer, values: [Adam]}}]"},
 };
 
 static const struct search_problem *const search_branin = &search_problems[0];
 static const struct search_problem *const search_hartmann6 = &search_problems[1];
 static const struct search_problem *const search_noisy = &search_problems[2];
 static const struct search_problem *const search_mixed = &search_problems[3];
+static const struct search_problem *const search_conditional = &search_problems[4];
 #define SEARCH_PROBLEMS (sizeof search_problems / sizeof *search_problems)
 
 /* ---------------------------------------------------------------- one sweep */

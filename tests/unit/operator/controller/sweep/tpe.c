@@ -8,7 +8,7 @@
 
 #define TRIALS_MAX 300
 
-#define PARAMETERS_MAX 2
+#define PARAMETERS_MAX 3
 
 /* A trial of a sweep with one parameter. */
 struct simple_trial {
@@ -163,6 +163,32 @@ Test(tpe, a_parameter_that_is_not_always_tried)
         found += point[0] == 1 && fabs(point[1] - 0.7) < 0.15;
     }
     cr_expect_gt(found, 80, "%d of 100", found);
+}
+
+/* With choice 0, which has no second parameter, all trials were better than with choice 1. Where choice 1 is tried, it is near 0.7, where it
+ * was best, although none of its trials is among the best of all. The third parameter makes no difference. */
+Test(tpe, a_group_learns_from_its_own_best_trials)
+{
+    static const double untried = 0;
+    static const struct parzen_space spaces[3] = {{.choices = 2}, {.low = 0, .high = 1}, {.low = 0, .high = 1}};
+    double points[40][3];
+    struct tpe_trial trials[40];
+    int tried = 0, found = 0;
+    for (size_t i = 0; i < 40; i++) {
+        bool has = i % 2 == 0;
+        double value = (double)(i * 7 % 40) / 40;
+        points[i][0] = has;
+        points[i][1] = has ? value : NAN;
+        points[i][2] = (double)(i * 11 % 40) / 40;
+        trials[i] = (struct tpe_trial){.point = points[i], .loss = has ? 1 + fabs(value - 0.7) : 0.5};
+    }
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        double point[3];
+        suggest(&(struct tpe_search){spaces, 3, clear_second, &untried}, trials, 40, seed, point);
+        tried += point[0] == 1;
+        found += point[0] == 1 && fabs(point[1] - 0.7) < 0.15;
+    }
+    cr_expect(tried >= 20 && tried < 200 && found > 0.8 * tried, "%d, of these %d near the best", tried, found);
 }
 
 /* The best choice was tried, and so is passed over until all were. */
