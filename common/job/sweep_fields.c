@@ -301,7 +301,9 @@ static const struct field spec_fields[] = {
      MEMBER(training_sweep, template),
      LONE,
      .flags = FIELD_REQUIRED,
-     .description = "The spec of the TrainingJobs, each of which is a trial."},
+     .description = "The spec of the TrainingJobs, each of which is a trial. One default differs: with pytorch, "
+                    "tensorflow and jax, runPolicy.backoffLimit is 0 unless the job is elastic, so a script that fails "
+                    "is not started again. Preemptions and other disruptions do not count, as in all jobs."},
     {.name = "parameters",
      .kind = FIELD_LIST,
      MEMBER(training_sweep, parameters),

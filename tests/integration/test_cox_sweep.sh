@@ -138,6 +138,22 @@ YAML
 cox 1 run silent.yaml --state silent && grep -q '^cox run: warning: earlyStopping: no trial is stopped or paused, because pytorch has no progress: say there' err &&
     (unset KUBECONFIG && cox 0 sweep get silent --state silent && printed '^0 *Failed ' && cox 0 why silent --state silent && printed '^silent-0 succeeded, but reports no score; with RATE a$')
 verdict $? "a script that reports nothing fails, and there is a warning that it cannot be stopped early" "$(said)"
+cat >failing.yaml <<YAML
+apiVersion: coxswain.dev/v1beta1
+kind: TrainingSweep
+metadata: {name: failing}
+spec:
+  maxTrials: 1
+  objective: {metric: score, goal: Maximize}
+  parameters: [{env: RATE, values: [a]}]
+  template:
+    image: none
+    pytorch: {}
+    workers: {template: {spec: {containers: [{name: trainer, command: [sh, -c, "echo start >>$PWD/starts; exit 1"]}]}}}
+YAML
+cox 1 run failing.yaml --state failing && [[ $(wc -l <starts) == 1 ]] && rm starts &&
+    cox 1 run failing.yaml --state failing --fresh --set spec.template.runPolicy.backoffLimit=1 && [[ $(wc -l <starts) == 2 ]]
+verdict $? "a script that fails is not started again, unless the template has a backoffLimit" "$(said) $(wc -l starts)"
 manifest weights 'parallelism: 1
   algorithm: {type: Grid}
   budget: {workerHours: 0.00001}

@@ -83,6 +83,17 @@ static void fill_folder(const struct training_sweep *sweep, int64_t trial, struc
     put_export(spec, folder);
 }
 
+/* A script that fails would mostly fail again with the same values. In an elastic crew it also fails when another pod is lost, so these keep
+ * the job's default. */
+static void fill_backoff_limit(struct json *spec)
+{
+    const struct json *policy = json_member(spec, "runPolicy");
+    bool is_elastic = json_at(spec, "workers.minReplicas") || json_at(spec, "workers.maxReplicas");
+    bool is_odd = policy && json_type(policy) != JSON_OBJECT; /* check() refuses it */
+    if (spec_framework(spec) != FRAMEWORK_COXSWAIN && !is_elastic && !is_odd && !json_member(policy, "backoffLimit"))
+        json_set_integer(json_set_object(spec, "runPolicy"), "backoffLimit", 0);
+}
+
 /* A trial of a later generation goes on from its parent's checkpoint, for as many steps as the template says. */
 static int fill_descent(const struct training_sweep *sweep, int64_t trial, struct json *spec, struct error *error)
 {
@@ -135,8 +146,10 @@ int trial_build(const struct training_sweep *sweep, int64_t trial, struct json *
     fill_metadata(sweep, trial, json_set_object(object, "metadata"));
     struct json *spec = json_set(object, "spec", json_copy(sweep->template));
     fill_folder(sweep, trial, spec);
-    if (fill_values(sweep, trial, spec, error) < 0 || fill_descent(sweep, trial, spec, error) < 0 ||
-        check(sweep, trial, object, error) < 0)
+    if (fill_values(sweep, trial, spec, error) < 0 || fill_descent(sweep, trial, spec, error) < 0)
+        return -1;
+    fill_backoff_limit(spec);
+    if (check(sweep, trial, object, error) < 0)
         return -1;
     *ret_object = object;
     object = NULL;

@@ -2,7 +2,7 @@
  *
  * Builds the TrainingJob of a trial: the sweep's template with the values that suggestion.h chose
  * for the trial's parameters, with PBT the checkpoint that it goes on from (population.h), and with
- * action Pause the step at which it waits (promotion.h). The
+ * action Pause the step at which it waits (promotion.h). The backoffLimit of a script of another framework is 0 if the template has none. The
  * plan of a sweep builds each trial to find out whether its values make a valid job, before it
  * promises the trial; the executor builds it again to create it. Both get the same job, because its
  * name and values follow from the sweep, its status included, and the trial's number.

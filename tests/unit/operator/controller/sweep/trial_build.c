@@ -123,6 +123,22 @@ Test(trial_build, a_variable_replaces_that_of_the_trainer)
     cr_expect_null(json_member(variable_of(object, "workers", 1), "valueFrom"));
 }
 
+static int64_t backoff_limit_of(const char *template)
+{
+    SCOPED_FREE char *yaml = memory_format("%s%s", FOREIGN, template);
+    SCOPED_JSON *object = built(yaml, 0);
+    return json_integer_at(object, "spec.runPolicy.backoffLimit", -1);
+}
+
+Test(trial_build, a_script_that_fails_is_not_started_again)
+{
+    cr_expect_eq(backoff_limit_of(""), 0);
+    cr_expect_eq(backoff_limit_of("    runPolicy: {cleanPodPolicy: All}\n"), 0);
+    cr_expect_eq(backoff_limit_of("    runPolicy: {backoffLimit: 3}\n"), 3);
+    cr_expect_eq(backoff_limit_of("    workers: {replicas: 2, minReplicas: 1, maxReplicas: 3}\n"), -1);
+    expect_refused(FOREIGN "    runPolicy: never\n", "runPolicy");
+}
+
 Test(trial_build, what_makes_no_job)
 {
     expect_refused(SWEEP_HEAD "  maxTrials: 1\n  parameters: [{path: coxswain.training.steps.x, values: [1]}]\n",
