@@ -11,8 +11,16 @@
 
 #define WALK_DESCRIPTORS 16
 
+static bool is_directory(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 int directory_make(const char *path, struct error *error)
 {
+    if (!*path)
+        return error_set(error, ERROR_INVALID, "the path of the directory is empty");
     SCOPED_FREE char *head = memory_copy_string(path);
     for (char *at = head + 1;; at++) {
         if (*at != '/' && *at != '\0')
@@ -21,6 +29,8 @@ int directory_make(const char *path, struct error *error)
         *at = '\0';
         if (mkdir(head, 0755) < 0 && errno != EEXIST)
             return error_set_errno(error, "make the directory %s", head);
+        if (!end && !is_directory(head))
+            return error_set(error, ERROR_ALREADY_EXISTS, "make the directory %s: it exists and is not a directory", head);
         if (!end)
             return 0;
         *at = end;

@@ -48,6 +48,10 @@ Test(directory, a_file_in_the_way_is_named)
     fclose(fopen(file, "w"));
     cr_assert_eq(directory_make(below, &error), -1);
     cr_assert_eq(error.kind, ERROR_SYSTEM, "%s", error.message);
+    cr_assert_eq(directory_make(file, &error), -1, "a file is no directory");
+    cr_assert_eq(error.kind, ERROR_ALREADY_EXISTS, "%s", error.message);
+    cr_assert_eq(directory_make("", &error), -1, "an empty path is none");
+    cr_assert_eq(error.kind, ERROR_INVALID, "%s", error.message);
     directory_remove(work);
 }
 
