@@ -21,16 +21,17 @@ int64_t clock_elapsed_ns(void);
 /* Returns clock_monotonic_ns in milliseconds: for heartbeats and deadlines. */
 int64_t clock_monotonic_ms(void);
 
-/* Formats a time as RFC 3339 in UTC: with seconds as metav1.Time ("2026-11-20T14:00:00Z"), with
+/* Formats a time (milliseconds since 1970) as RFC 3339 in UTC: with seconds as metav1.Time ("2026-11-20T14:00:00Z"), with
  * microseconds as metav1.MicroTime ("2026-11-20T14:00:00.123000Z"). */
 #define CLOCK_TEXT_MAX 32
 void clock_format_seconds(int64_t ms, char text[CLOCK_TEXT_MAX]);
 void clock_format_microseconds(int64_t ms, char text[CLOCK_TEXT_MAX]);
-/* Parses an RFC 3339 time with any fraction and zone offset. Returns false if `text` is not one. */
+/* Parses an RFC 3339 time with any fraction and zone offset into milliseconds since 1970; further
+ * digits are dropped. Returns false if `text` is not one. */
 bool clock_parse(const char *text, int64_t *ret_ms);
 
-/* Formats a duration as kubectl formats an age: "45s", "3m20s", "2h5m", "3d4h". `text` must have
- * room for at least 16 bytes. */
+/* Formats a duration as kubectl formats an age: "45s", "3m20s", "2h5m", "3d4h", "2y30d"; a negative
+ * one is "0s". `text` has room for `size` bytes, at least 16. */
 void clock_format_duration(int64_t ms, char *text, size_t size);
 
 #endif

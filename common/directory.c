@@ -30,7 +30,8 @@ int directory_make(const char *path, struct error *error)
         if (mkdir(head, 0755) < 0 && errno != EEXIST)
             return error_set_errno(error, "make the directory %s", head);
         if (!end && !is_directory(head))
-            return error_set(error, ERROR_ALREADY_EXISTS, "make the directory %s: it exists and is not a directory", head);
+            return error_set(error, ERROR_ALREADY_EXISTS, "make the directory %s: it exists and is not a directory",
+                             head);
         if (!end)
             return 0;
         *at = end;

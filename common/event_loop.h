@@ -36,7 +36,8 @@ void event_loop_stop(struct event_loop *loop);
 typedef void event_guard(void *context);
 void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *context);
 
-/* Calls `ready` whenever `descriptor` is ready for one of `interest`, or has hung up. A second call
+/* Calls `ready` whenever `descriptor` is ready for one of `interest`; `what` says for which. If it has
+ * hung up or failed, `what` is the whole of `interest`. A second call
  * for the same descriptor replaces the first. The caller owns the descriptor and must unwatch it
  * before closing it. */
 typedef void event_ready(void *context, int descriptor, enum event_interest what);
@@ -44,7 +45,7 @@ int event_loop_watch(struct event_loop *loop, int descriptor, enum event_interes
                      void *context, struct error *error);
 void event_loop_unwatch(struct event_loop *loop, int descriptor);
 
-/* Calls `due` once, after `delay_ms` (0: on the next turn). The loop frees the timer before it
+/* Calls `due` once, after `delay_ms` (0 or less: on the next turn). The loop frees the timer before it
  * calls `due`; do not use it afterwards, nor after event_timer_cancel. */
 typedef void event_due(void *context);
 struct event_timer *event_timer_start(struct event_loop *loop, int64_t delay_ms, event_due *due, void *context);

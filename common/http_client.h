@@ -78,8 +78,8 @@ struct http_request {
     int64_t timeout_ms;      /* of the whole transfer; 0: none */
     int64_t idle_timeout_ms; /* fails the transfer if no byte arrives for this long; 0: none */
     bool follow_redirects;   /* at most 5, same or stronger scheme; false for everything but downloads */
-    /* Asks for the bytes from this offset on. If the server sends others, the request fails with ERROR_CONFLICT; status 416 means that there
-     * are no bytes from there on. */
+    /* Asks for the bytes from this offset on. If the server sends others, the request fails with ERROR_CONFLICT; status 416 means that
+     * there are no bytes from there on. */
     int64_t resume_from;
     http_data *on_data;         /* NULL: collect */
     http_progress *on_progress; /* NULL: none */

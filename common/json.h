@@ -2,10 +2,10 @@
  *
  * Parses, changes and prints JSON values; the only wrapper around cJSON.
  *
- * A `struct json *` is either a root (owned: free with json_free) or a borrowed view into a root (never freed, valid until the root changes
- * or is freed). Numbers are IEEE doubles, as in JavaScript: integers are exact up to 2^53, which is enough for every number that this
- * project stores (resourceVersions are strings). All look-ups accept NULL and values of another type, for which they return "absent", so
- * that reading a path of an untrusted document needs no check at each step.
+ * A `struct json *` is either a root (owned: free with json_free) or a borrowed view into a root (never freed by its user, valid until that
+ * value, or one that contains it, is removed, replaced or freed). Numbers are IEEE doubles, as in JavaScript: integers are exact up to
+ * 2^53, which is enough for every number that this project stores (resourceVersions are strings). All look-ups accept NULL and values of
+ * another type, for which they return "absent", so that reading a path of an untrusted document needs no check at each step.
  */
 #ifndef COXSWAIN_COMMON_JSON_H
 #define COXSWAIN_COMMON_JSON_H
@@ -81,8 +81,8 @@ struct json *json_new_boolean(bool value);
 struct json *json_new_null(void);
 struct json *json_copy(const struct json *value);
 
-/* Set or replace a member. json_set takes ownership of `value`; NULL removes the member. Each returns
- * the new member (borrowed). */
+/* Set or replace a member of `object`, which must be an object. json_set takes ownership of `value`; NULL
+ * removes the member. Each returns the new member (borrowed), or NULL if it was removed. */
 struct json *json_set(struct json *object, const char *key, struct json *value);
 struct json *json_set_string(struct json *object, const char *key, const char *text); /* NULL text: removes */
 struct json *json_set_integer(struct json *object, const char *key, int64_t number);

@@ -16,8 +16,8 @@
 
 struct log_pattern;
 
-/* Compiles an expression. ERROR_INVALID: it has a syntax error, is too large, or has no named group; the message
- * is written to follow the expression ("is not …"). Free the result with log_pattern_free. */
+/* Compiles an expression; one thread at a time may use the result. ERROR_INVALID: it has a syntax error, is too large, or has no named
+ * group; the message is written to follow the expression ("is not …"). Free the result with log_pattern_free. */
 int log_pattern_new(const char *expression, struct log_pattern **ret_pattern, struct error *error);
 void log_pattern_free(struct log_pattern *pattern);
 /* Returns 0 if log_pattern_new would succeed. */

@@ -2,8 +2,8 @@
  *
  * Signs requests to S3 with AWS signature version 4, and those to Google Cloud Storage with Google's, which is the same with other names.
  * Google Cloud Storage accepts both, but of the headers of the two families only those of one in a request, and its condition for writes
- * exists in its own family alone. libcurl can sign for AWS, too, but 7.88, which Debian 12 has, signs some requests with some headers wrongly.
- * Uses OpenSSL.
+ * exists in its own family alone. libcurl can sign for AWS, too, but 7.88, which Debian 12 has, signs some requests with some headers
+ * wrongly. Uses OpenSSL.
  */
 #ifndef COXSWAIN_COMMON_S3_SIGNATURE_H
 #define COXSWAIN_COMMON_S3_SIGNATURE_H

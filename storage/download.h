@@ -14,8 +14,8 @@
  *
  * The bytes go to a partial file, which is renamed when they have been verified: by the SHA-256 of the source, or by the digest that the
  * hub lists. Beside the file, the note `.verified-NAME` holds its digest, size and time, so that the next pod need not read the file. The
- * hub's list of a revision is kept as well, in `.verified-listing`. If the revision is a commit, the hub is not asked for it again; if it is
- * a branch, the kept list is used when the hub cannot be reached.
+ * hub's list of a revision is kept as well, in `.verified-listing`. If the revision is a commit, the hub is not asked for it again; if it
+ * is a branch, the kept list is used when the hub cannot be reached.
  *
  * Failures that may pass (429, 5xx, a lost or refused connection, silence) are repeated until no new byte has come for `patience_ms`. Waits
  * that a server asks for by Retry-After do not count, up to 15 minutes. Redirects are followed five times, and from https only to https.
@@ -41,8 +41,8 @@ struct download_request {
     const char *const *sources;
     size_t source_count;
     const char *hub; /* the hub's address, without a path; NULL: DOWNLOAD_HUB */
-    /* A folder with the optional files `token`, sent to the sources' host and to no other, and `ca.crt`, the certificates (PEM) that servers
-     * are verified with instead of the system's. NULL: neither. */
+    /* A folder with the optional files `token`, sent to the sources' host and to no other, and `ca.crt`, the certificates (PEM) that
+     * servers are verified with instead of the system's. NULL: neither. */
     const char *secrets;
     int64_t ceiling; /* bytes of all files together; 0: no ceiling */
     int64_t patience_ms;

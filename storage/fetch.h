@@ -33,9 +33,9 @@ struct fetch_result {
     int64_t bytes;      /* downloaded */
 };
 
-/* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling, ERROR_INVALID if a part of a key
- * cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is downloaded then. Keys that end in a
- * slash, which other programs write for folders, are ignored. */
+/* ERROR_NOT_FOUND if a path leads to no object, ERROR_TOO_LARGE if the objects are larger than the ceiling, ERROR_INVALID if a part of a
+ * key cannot be a file's name: one that is empty, ".", ".." or begins with S3_PARTIAL_PREFIX. Nothing is downloaded then. Keys that end in
+ * a slash, which other programs write for folders, are ignored. */
 int fetch(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
           struct error *error);
 

@@ -5,17 +5,17 @@
  *
  * Only complete checkpoints are restored. sync_scan.h says when a unit, such as the folder of one checkpoint, may be uploaded. Units are
  * uploaded in the order in which they changed, one after the other, so a file such as `latest` follows what it names. Before files
- * of a folder are uploaded, the object PREFIX/.coxswain-sync/pending/UNIT is written; it lists the folders of these files. It is removed when
- * all of them are there and none has changed meanwhile; folders that an earlier process has begun, and of which this one has no file, stay in
- * it. Before the objects of a whole folder are removed, it is listed in the same way. A restore leaves out the files of the folders that such an object lists. A single file
- * needs none: its object is replaced as a whole.
+ * of a folder are uploaded, the object PREFIX/.coxswain-sync/pending/UNIT is written; it lists the folders of these files. It is removed
+ * when all of them are there and none has changed meanwhile; folders that an earlier process has begun, and of which this one has no file,
+ * stay in it. Before the objects of a whole folder are removed, it is listed in the same way. A restore leaves out the files of the folders
+ * that such an object lists. A single file needs none: its object is replaced as a whole.
  *
- * There is one writer for a prefix. Each claims it by an object PREFIX/.coxswain-sync/writers/NUMBER-NAME with a number above all others, and
- * looks before each unit, and before it declares one complete, whether there is a higher one. The pod that a successor has replaced so stops
- * to upload, and ends with an error. No conditional writes are needed.
+ * There is one writer for a prefix. Each claims it by an object PREFIX/.coxswain-sync/writers/NUMBER-NAME with a number above all others,
+ * and looks before each unit, and before it declares one complete, whether there is a higher one. So a pod that a successor has replaced
+ * stops uploading, and ends with an error. No conditional writes are needed.
  *
- * Objects are removed only with `delete_removed`, and only those whose files this process has seen in the folder before; they are removed when
- * everything that changed is uploaded.
+ * Objects are removed only with `delete_removed`, and only those whose files this process has seen in the folder before; they are removed
+ * when everything that changed is uploaded.
  */
 #ifndef COXSWAIN_STORAGE_SYNC_H
 #define COXSWAIN_STORAGE_SYNC_H
@@ -52,12 +52,13 @@ int sync_start(struct s3_client *client, const struct sync_options *options, str
                struct error *error);
 void sync_free(struct sync *sync);
 
-/* Uploads what is ready. ERROR_INVALID if a file cannot be read or the server refuses it; everything else is uploaded then. `final`: no other program writes to the folder any more, so everything counts as settled. After an error the next
- * round goes on where this one has ended; ret_result is set in any case. */
+/* Uploads what is ready. ERROR_INVALID if a file cannot be read or the server refuses it; everything else is uploaded then. `final`: no
+ * other program writes to the folder any more, so everything counts as settled. After an error the next round goes on where this one has
+ * ended; ret_result is set in any case. */
 int sync_round(struct sync *sync, bool final, struct sync_result *ret_result, struct error *error);
 
-/* Fetches what is complete below the prefix, which may be nothing: what was there at one moment, even if it is written or removed meanwhile.
- * `request` has no paths. */
+/* Fetches what is complete below the prefix, which may be nothing: what was there at one moment, even if it is written or removed
+ * meanwhile. `request` has no paths. */
 int sync_restore(struct s3_client *client, const struct fetch_request *request, struct fetch_result *ret_result,
                  struct error *error);
 

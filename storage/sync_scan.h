@@ -2,15 +2,15 @@
  *
  * Looks through a folder that is kept in a bucket (sync.h), and decides what may be uploaded now.
  *
- * A unit is what has to be complete before any other program may use it: an entry directly below the folder of the checkpoints, or, for files
- * elsewhere, the first part of their path that is not also part of that folder's path. A unit is a file, or a folder with all files below it.
- * It is ready when none of its files has changed for the settling time, and when it has the file with which its writer marks it as complete,
- * if it is of a kind that has one: a folder with *.distcp needs .metadata (torch.distributed.checkpoint), and a folder checkpoint-… with
- * training_args.bin needs trainer_state.json (the Trainer of Hugging Face).
+ * A unit is what has to be complete before any other program may use it: an entry directly below the folder of the checkpoints, or, for
+ * files elsewhere, the first part of their path that is not also part of that folder's path. A unit is a file, or a folder with all files
+ * below it. It is ready when none of its files has changed for the settling time, and when it has the file with which its writer marks it
+ * as complete, if it is of a kind that has one: a folder with *.distcp needs .metadata (torch.distributed.checkpoint), and a folder
+ * checkpoint-… with training_args.bin needs trainer_state.json (the Trainer of Hugging Face).
  *
- * Left out are the folder .coxswain-sync, symbolic links, special files, names with control characters, and everything whose name, or a folder of whose path, is that of
- * something unfinished: .partial-…, tmp-…, ….tmp, and names with ".orbax-checkpoint-tmp" or ".incomplete". Orbax gives a checkpoint its name
- * when it is complete.
+ * Left out are the folder .coxswain-sync, symbolic links, special files, names with control characters, and everything whose name, or a
+ * folder of whose path, is that of something unfinished: .partial-…, tmp-…, ….tmp, and names with ".orbax-checkpoint-tmp" or ".incomplete".
+ * Orbax gives a checkpoint its name when it is complete.
  *
  * Logs (….log and names with ".tfevents.") grow all the time. They neither keep a unit from settling nor make it incomplete.
  */

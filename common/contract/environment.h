@@ -14,8 +14,8 @@
 #define ENV_ATTEMPT "COXSWAIN_ATTEMPT"         /* number of the whole crew's start, from 1 */
 #define ENV_JOB_UID "COXSWAIN_JOB_UID"
 #define ENV_CHECKPOINT_DIR "COXSWAIN_CHECKPOINT_DIR" /* absent: no checkpoints */
-/* JSON, present if checkpoints are kept in object storage: {"endpoint", "bucket", "prefix" (of the job's checkpoints, without a slash at its
- * end), "region", "credentials" (a folder)}. The last two may be absent. ENV_CHECKPOINT_DIR is then the folder of the local copy. */
+/* JSON, present if checkpoints are kept in object storage: {"endpoint", "bucket", "prefix" (of the job's checkpoints, without a slash at
+ * its end), "region", "credentials" (a folder)}. The last two may be absent. ENV_CHECKPOINT_DIR is then the folder of the local copy. */
 #define ENV_CHECKPOINT_S3 "COXSWAIN_CHECKPOINT_S3"
 /* JSON as in ENV_CHECKPOINT_S3 for the export, present if the trained weights are exported to object storage; "prefix" is the key of the
  * exported file. */

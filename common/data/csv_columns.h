@@ -77,7 +77,8 @@ void csv_columns_add(struct csv_columns *columns, const struct csv *row);
 int csv_columns_finish(struct csv_columns *columns, const struct csv_choice *choice, struct error *error);
 /* Checks only that no value is missing, for rows that are turned into numbers by the columns of another table. */
 int csv_columns_check_missing(const struct csv_columns *columns, struct error *error);
-/* Returns whether a column looks like an identifier: another word in each of at least three rows, none missing, unless they are numbers with a comma. */
+/* Returns whether a column looks like an identifier: another word in each of at least three rows, none missing, unless they are numbers
+ * with a comma. */
 bool csv_column_identifies(const struct csv_column *column, int64_t rows);
 /* Returns whether a field is a number with a decimal comma, such as "3,5". */
 bool csv_has_comma_number(const struct csv_field *field);

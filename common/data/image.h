@@ -3,9 +3,9 @@
  * Decodes PNG and JPEG files in memory into pixels of 8 bits, for the data format ImageFolder and for `cox generate`. The first bytes say
  * which of the two a file is; its name does not matter. The same file gives the same pixels on every machine.
  *
- * Every kind of file becomes pixels of 8 bits as follows. A palette becomes its colours; 16 bits become 8 (rounded); a JPEG of CMYK becomes RGB.
- * Alpha is left out unless four channels are wanted: it is not blended with a background. Grey is repeated for RGB. RGB becomes grey as
- * (19595 R + 38470 G + 7471 B + 32768) / 65536 (ITU-R BT.601). A JPEG is turned as its EXIF orientation says. Colour profiles and gamma
+ * Every kind of file becomes pixels of 8 bits as follows. A palette becomes its colours; 16 bits become 8 (rounded); a JPEG of CMYK becomes
+ * RGB. Alpha is left out unless four channels are wanted: it is not blended with a background. Grey is repeated for RGB. RGB becomes grey
+ * as (19595 R + 38470 G + 7471 B + 32768) / 65536 (ITU-R BT.601). A JPEG is turned as its EXIF orientation says. Colour profiles and gamma
  * are ignored.
  *
  * A file that ends early or fails its checks is an error; no pixels are made up for it.
@@ -30,7 +30,8 @@ struct image {
 };
 
 /* Decodes a file. `channels`: 1 for grey, 3 for RGB, 4 for RGB and alpha; ERROR_INVALID for others. ERROR_INVALID if it is neither PNG nor
- * JPEG, ERROR_CORRUPT if it is damaged, cut off or of a kind that the library cannot decode, ERROR_NO_SPACE without memory to convert it. */
+ * JPEG, ERROR_CORRUPT if it is damaged, cut off or of a kind that the library cannot decode, ERROR_NO_SPACE without memory to convert
+ * it. */
 int image_read(const uint8_t *bytes, size_t length, int64_t channels, struct image *ret_image, struct error *error);
 
 /* Reads the size and the channels alone, from the head of the file. The size is that of the turned image. */

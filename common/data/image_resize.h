@@ -11,9 +11,9 @@
 
 #include "common/data/image.h"
 
-/* Writes height x width x channels bytes. If the image has other proportions than width:height, it is stretched or, with `crop`, the largest
- * middle part with these proportions is used. `width` and `height` are at least 1. ERROR_NO_SPACE if there is no memory for intermediate
- * rows. */
+/* Writes height x width x channels bytes. If the image has other proportions than width:height, it is stretched or, with `crop`, the
+ * largest middle part with these proportions is used. `width` and `height` are at least 1. ERROR_NO_SPACE if there is no memory for
+ * intermediate rows. */
 int image_resize(const struct image *image, bool crop, int64_t width, int64_t height, uint8_t *ret_pixels,
                  struct error *error);
 

@@ -16,8 +16,8 @@
 void fields_check(const struct object_type *type, const struct json *object, const struct json *old,
                   bool refuse_unknown, struct violations *violations);
 
-/* Adds a violation if a field that is no object does not take `value`; for a field that is a list of scalars: if none of its elements can be
- * `value`. */
+/* Adds a violation if a field that is no object does not take `value`; for a field that is a list of scalars: if none of its elements can
+ * be `value`. */
 void field_check_scalar(const struct field *field, const struct json *value, struct violations *violations);
 
 #endif

@@ -10,8 +10,8 @@
 #include "common/job/fields.h"
 #include "common/json.h"
 
-/* Memory for what is read: strings and lists are allocated in `arena`; copies of opaque values are appended to the JSON array `opaque`, which
- * owns them (NULL: opaque values are not read). */
+/* Memory for what is read: strings and lists are allocated in `arena`; copies of opaque values are appended to the JSON array `opaque`,
+ * which owns them (NULL: opaque values are not read). */
 struct field_reader {
     struct arena *arena;
     struct json *opaque;

@@ -13,8 +13,8 @@
 char *sweep_descent_folder(const struct training_sweep *sweep, const char *trial);
 /* Sets the folder in which the job saves its checkpoints. Does nothing if the job saves none. */
 void sweep_descent_put_folder(struct json *spec, const char *folder);
-/* Changes a TrainingJob's spec so that the job begins with the newest checkpoint in the folder `parent`. Its steps or epochs, which are those
- * of one generation, become those of all `generations`, since the checkpoint's count goes on. */
+/* Changes a TrainingJob's spec so that the job begins with the newest checkpoint in the folder `parent`. Its steps or epochs, which are
+ * those of one generation, become those of all `generations`, since the checkpoint's count goes on. */
 void sweep_descent_put(struct json *spec, const char *parent, int64_t generations);
 
 #endif

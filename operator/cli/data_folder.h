@@ -2,10 +2,10 @@
  *
  * Finds the training files in a folder for `cox generate --data`, by the names that files of each data format
  * usually have. A name with "train" takes precedence, and one with "test", "t10k", "val", "valid" or "validation" is
- * not that of a file to learn from, unless images (IDX) or an array (NPY) with labels have it and nothing else is there. Labels may have their name in another case (X.npy, Y.npy). Images are found in a
- * folder for each class, or in the folders train and val (valid, validation, test, testing) with a folder for each class
- * in them. The first line of a JSON Lines file says whether it is a table or texts; the contents of other files are not
- * read: data_shape.h does that.
+ * not that of a file to learn from, unless images (IDX) or an array (NPY) with labels have it and nothing else is there. Labels may have
+ * their name in another case (X.npy, Y.npy). Images are found in a folder for each class, or in the folders train and val (valid,
+ * validation, test, testing) with a folder for each class in them. The first line of a JSON Lines file says whether it is a table or texts;
+ * the contents of other files are not read: data_shape.h does that.
  */
 #ifndef COXSWAIN_CLI_DATA_FOLDER_H
 #define COXSWAIN_CLI_DATA_FOLDER_H

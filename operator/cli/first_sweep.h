@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Generates the TrainingSweep that `cox generate --sweep` prints: its template is the job of first_job.h, and its parameters are those that
- * matter most for that job's model and data. On two processors it ends within minutes: a trial of a language model takes fewer steps than the
- * job, and trials with several pods run one after the other. Does not check that the choices fit together: training_job_violations and
+ * matter most for that job's model and data. On two processors it ends within minutes: a trial of a language model takes fewer steps than
+ * the job, and trials with several pods run one after the other. Does not check that the choices fit together: training_job_violations and
  * training_sweep_violations do that.
  */
 #ifndef COXSWAIN_CLI_FIRST_SWEEP_H

@@ -19,14 +19,15 @@ bool job_condition_true(const struct json *job, const char *type);
  * suspended job end, otherwise the type of the first condition that is True, otherwise Pending.
  * Returns "" if the status has no conditions yet. Borrowed from the job or static. */
 const char *job_state(const struct json *job);
-/* Returns the same for people: Diverged instead of Failed if the job's loss became infinite or not a number, as a sweep calls such a trial. */
+/* Returns the same for people: Diverged instead of Failed if the job's loss became infinite or not a number, as a sweep calls such a
+ * trial. */
 const char *job_state_shown(const struct json *job);
 /* Returns whether the operator has not observed the current generation of the job yet, so that the
  * conditions may be about to change. False if no operator has observed the job at all. */
 bool job_has_news(const struct json *job);
 /* Changes the copy of a job or sweep that is to be shown, if it is not over but its `cox run` has ended: adds the condition Interrupted,
- * which becomes its state unless a user has suspended it (Suspended), and sets the number of ready pods, or of running trials, to 0. Leaves trials alone that their sweep has
- * suspended. `again`: the command that continues the run; NULL: unknown. */
+ * which becomes its state unless a user has suspended it (Suspended), and sets the number of ready pods, or of running trials, to 0. Leaves
+ * trials alone that their sweep has suspended. `again`: the command that continues the run; NULL: unknown. */
 void job_mark_interrupted(struct json *object, const char *again);
 /* Returns whether the job has succeeded, failed or been deleted (NULL). */
 bool job_is_over(const struct json *job);

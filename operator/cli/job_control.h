@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Suspends, resumes, scales and restarts jobs, for the commands of those names and the page of `cox ui`. Each function sends its request and
- * does not wait for pods to come or go.
+ * Suspends, resumes, scales and restarts jobs, for the commands of those names and the page of `cox ui`. Each function sends its request
+ * and does not wait for pods to come or go.
  */
 #ifndef COXSWAIN_CLI_JOB_CONTROL_H
 #define COXSWAIN_CLI_JOB_CONTROL_H

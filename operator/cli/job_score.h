@@ -24,7 +24,8 @@ void job_score_init(struct job_score *score);
 struct job_score job_score(const struct json *job);
 bool job_score_is_known(const struct job_score *score);
 
-/* Appends the score: "98.3 %" (accuracy), "RMSE 2.31" or "loss 0.0625", and with best weights " (best, step 300)". Appends nothing if it is unknown. */
+/* Appends the score: "98.3 %" (accuracy), "RMSE 2.31" or "loss 0.0625", and with best weights " (best, step 300)". Appends nothing if it is
+ * unknown. */
 void job_score_print(const struct job_score *score, struct buffer *out);
 
 #endif

@@ -25,9 +25,9 @@ struct row_numbers {
 
 /* All rows must have as many fields as the first one. */
 void row_numbers_add(struct row_numbers *numbers, const struct csv *row);
-/* Returns whether the column has consecutive integers in the order of the rows: from 0 or 1 on in at least ten rows or, if `name` is that of
- * an identifier ("", index, id, or a name that ends in an id of its own, such as user_id and PassengerId), from any integer on in at least
- * three. `name` NULL: the table has no names. */
+/* Returns whether the column has consecutive integers in the order of the rows: from 0 or 1 on in at least ten rows or, if `name` is that
+ * of an identifier ("", index, id, or a name that ends in an id of its own, such as user_id and PassengerId), from any integer on in at
+ * least three. `name` NULL: the table has no names. */
 bool row_numbers_has(const struct row_numbers *numbers, unsigned column, const char *name);
 void row_numbers_release(struct row_numbers *numbers);
 

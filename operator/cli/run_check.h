@@ -27,10 +27,11 @@ struct run_machine {
 struct run_machine run_machine_read(void);
 
 /* Checks the manifest's job, or a sweep's first trial: that trial must be a valid job; if coxswain-worker refuses only that trial's values,
- * and not the template, this is a warning. Files that a storage's `download` brings are not looked for. If the job `continues` from the checkpoints in its folder, it is refused if the newest one has other
- * tensors than its model and its optimizer; otherwise none is looked at. Appends a line for each warning to `warnings`. Runs the loop, and
- * returns early with 0 once `*interrupted` is set. Returns 0 for a manifest that the API server will refuse, since its message is
- * better; for jobs of other frameworks and programs; and if coxswain-worker cannot be started. */
+ * and not the template, this is a warning. Files that a storage's `download` brings are not looked for. If the job `continues` from the
+ * checkpoints in its folder, it is refused if the newest one has other tensors than its model and its optimizer; otherwise none is looked
+ * at. Appends a line for each warning to `warnings`. Runs the loop, and returns early with 0 once `*interrupted` is set. Returns 0 for a
+ * manifest that the API server will refuse, since its message is better; for jobs of other frameworks and programs; and if coxswain-worker
+ * cannot be started. */
 int run_check(const struct manifest *manifest, const struct storage_place *place, bool continues,
               struct event_loop *loop, const bool *interrupted, struct buffer *warnings, struct error *error);
 
@@ -45,12 +46,12 @@ int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named
 /* Appends a warning if so many jobs like this one that run at a time need more GPUs together, so that some wait. Exported for tests. */
 void run_check_warn_of_gpus(const struct training_job *job, int64_t trials, unsigned gpus, struct buffer *warnings);
 
-/* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. `trials`: so many jobs like this one run
- * at a time; 1 unless it is a trial of a sweep. Exported for tests. */
+/* Appends the warnings about a job to which the worker has given `answer` (job_check.h), an object. `trials`: so many jobs like this one
+ * run at a time; 1 unless it is a trial of a sweep. Exported for tests. */
 void run_check_warn(const struct training_job *job, const struct json *answer, int64_t trials,
                     struct run_machine machine, struct buffer *warnings);
-/* Appends a warning for each value of a sweep's parameter that makes a batch of more examples than there are, which `answer` about the first
- * trial says. Exported for tests. */
+/* Appends a warning for each value of a sweep's parameter that makes a batch of more examples than there are, which `answer` about the
+ * first trial says. Exported for tests. */
 void run_check_warn_of_batches(const struct training_sweep *sweep, const struct training_job *trial,
                                const struct json *answer, struct buffer *warnings);
 

@@ -34,8 +34,8 @@ void run_keep_sweep(struct run_keep *keep, const struct training_sweep *sweep, i
 /* Takes over the progress and times of `before`, the record that --fresh has deleted, if the new job reported no step because it found all
  * of them done: `step` is that of the newest checkpoint. */
 void run_keep_take_over(struct run_keep *keep, const struct run_record *before, int64_t step);
-/* If the job was over before this run, which only showed it, the record keeps the time of its end. A suspended run that is interrupted stays
- * Suspended. */
+/* If the job was over before this run, which only showed it, the record keeps the time of its end. A suspended run that is interrupted
+ * stays Suspended. */
 void run_keep_end(struct run_keep *keep, enum run_state state, int64_t now_ms);
 void run_keep_release(struct run_keep *keep);
 

@@ -15,8 +15,8 @@
 
 #define RUN_TEXT_MAX 256
 
-/* RUN_INTERRUPTED: the record says Running but no process uses the directory, because the run was killed. RUN_SUSPENDED: a user has suspended
- * the job or sweep; its `cox run` may go on or have ended (run_entry.goes_on). */
+/* RUN_INTERRUPTED: the record says Running but no process uses the directory, because the run was killed. RUN_SUSPENDED: a user has
+ * suspended the job or sweep; its `cox run` may go on or have ended (run_entry.goes_on). */
 #define RUN_STATES(X)                                                                                                  \
     X(UNKNOWN, "Unknown")                                                                                              \
     X(RUNNING, "Running")                                                                                              \

@@ -9,8 +9,8 @@
 #include "operator/cli/cluster.h"
 #include "operator/cli/sweep_view.h"
 
-/* Reads a sweep; what an operator of another version has accepted is read, too. Release it with training_sweep_release. `ret_object`, unless
- * it is NULL, gets what the API server answered; free it with json_free. */
+/* Reads a sweep; what an operator of another version has accepted is read, too. Release it with training_sweep_release. `ret_object`,
+ * unless it is NULL, gets what the API server answered; free it with json_free. */
 int sweep_read(struct cluster *cluster, const char *name, struct training_sweep *ret_sweep, struct json **ret_object,
                struct error *error);
 

@@ -30,8 +30,8 @@ void worker_call_release(struct worker_call *call);
 int worker_call_read(struct worker_call *call, int count, char **words, const struct option *known, const char *usage);
 
 /* Runs coxswain-worker with the job of a run, its storages, `option` with `value` (--predict or --generate) and more options, and
- * waits for it. `word` names a run (run_list.h), a trial of one, or the manifest of one whose state directory is the default one. Returns the exit code of
- * the command (docs/cox.md); says on stderr, after the command's name, why it could not be done. */
+ * waits for it. `word` names a run (run_list.h), a trial of one, or the manifest of one whose state directory is the default one. Returns
+ * the exit code of the command (docs/cox.md); says on stderr, after the command's name, why it could not be done. */
 int trained_run_use(const char *command, const char *word, const char *option, const char *value,
                     const struct worker_call *options);
 

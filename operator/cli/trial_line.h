@@ -31,8 +31,8 @@ struct trial_line {
 
 /* Free with trial_line_free. */
 struct trial_line *trial_line_new(const struct training_sweep *sweep, const struct json *job);
-/* Makes the line from the sweep's results, for a trial whose job is gone, or never was: its times are unknown, and its message is known only if its values
- * make no valid job. */
+/* Makes the line from the sweep's results, for a trial whose job is gone, or never was: its times are unknown, and its message is known
+ * only if its values make no valid job. */
 struct trial_line *trial_line_of_result(const struct training_sweep *sweep, unsigned number);
 void trial_line_free(struct trial_line *line);
 

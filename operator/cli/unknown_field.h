@@ -21,9 +21,9 @@ void unknown_field_explain(bool is_sweep, struct error *error);
 int unknown_field_check_template(const struct json *sweep, struct error *error);
 
 /* Leaves out of the server's message the resource's type and version, and the second mention of a path: `TrainingJob.coxswain.dev "a" is
- * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. `spec.b: Required value`
- * becomes `spec.b is missing; add it`, and regular expressions become words: `should match '^[0-9]+$'` becomes `should be` and what it is. Other
- * messages stay as they are. */
+ * invalid: spec.b: Invalid value: 0: spec.b in body should be greater than 0` becomes `a: spec.b: 0 should be greater than 0`. `spec.b:
+ * Required value` becomes `spec.b is missing; add it`, and regular expressions become words: `should match '^[0-9]+$'` becomes `should be`
+ * and what it is. Other messages stay as they are. */
 void refusal_shorten(struct error *error);
 
 #endif

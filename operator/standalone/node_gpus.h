@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shares the machine's GPUs between the pods of the embedded control plane's node. A pod that requests GPUs (a resource of nvidia.com) gets
- * some that no other pod has, or waits. The GPUs of a crew are set aside together, before its first pod starts, and stay with the crew until
- * its last pod has ended. So two crews never wait for each other's GPUs, and the successor of a pod finds the GPUs of its predecessor.
+ * some that no other pod has, or waits. The GPUs of a crew are set aside together, before its first pod starts, and stay with the crew
+ * until its last pod has ended. So two crews never wait for each other's GPUs, and the successor of a pod finds the GPUs of its
+ * predecessor.
  *
  * The pool knows no pods, only names: `crew` is the same for all pods of a job (gpu_request.crew), and `pod` a pod's UID.
  */
@@ -48,8 +49,8 @@ void gpu_pool_release(struct gpu_pool *pool);
 bool gpu_pool_take(struct gpu_pool *pool, const struct gpu_request *request);
 /* Returns whether GPUs are set aside for the crew. */
 bool gpu_pool_has_crew(const struct gpu_pool *pool, const char *crew);
-/* Takes back the GPUs of each pod, and those that are set aside for each crew, for which `lives` returns false. A pod that has ended does not
- * live; a crew lives while one of its pods that request GPUs does, or waits. */
+/* Takes back the GPUs of each pod, and those that are set aside for each crew, for which `lives` returns false. A pod that has ended does
+ * not live; a crew lives while one of its pods that request GPUs does, or waits. */
 typedef bool gpu_pool_lives(void *context, const char *crew, const char *pod); /* `pod` NULL: any pod of the crew */
 void gpu_pool_collect(struct gpu_pool *pool, gpu_pool_lives *lives, void *context);
 

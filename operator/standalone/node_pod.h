@@ -30,8 +30,8 @@ int pod_new(const struct pod_host *host, const struct json *object, const char *
 /* Kills the processes that still run. The directory is kept for its logs. */
 void pod_free(struct pod *pod);
 
-/* Says why the pod waits for GPUs, or gives it those that CUDA_VISIBLE_DEVICES names. No container of a pod that requests GPUs starts before
- * it has some. */
+/* Says why the pod waits for GPUs, or gives it those that CUDA_VISIBLE_DEVICES names. No container of a pod that requests GPUs starts
+ * before it has some. */
 void pod_wait_for_gpus(struct pod *pod, const char *why);
 void pod_give_gpus(struct pod *pod, const char *visible);
 /* Starts the containers that are due. */

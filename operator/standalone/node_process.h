@@ -29,7 +29,7 @@ struct process_spec {
 
 enum process_stream { PROCESS_STDOUT, PROCESS_STDERR };
 
-/* Called from the loop: first `failed` or `started`, last `ended`, exactly once. */
+/* Called from the loop: first either `started` or `failed`, once; last `ended`, once, also after `failed`. */
 struct process_events {
     void (*started)(void *context, pid_t pid);
     void (*failed)(void *context, const char *message); /* the command never ran */

@@ -45,7 +45,7 @@ int registry_create(struct registry *registry, const char *plural, const struct 
  * it has one. */
 int registry_update_status(struct registry *registry, const char *plural, const struct json *object,
                            struct json **ret_stored, struct error *error);
-/* Deletes the object if its uid is `uid`, or NULL. `grace_seconds` 0 removes it at once, as the
+/* Deletes the object, if `uid` is NULL or the object's uid (else ERROR_CONFLICT). `grace_seconds` 0 removes it at once, as the
  * node does when a pod's processes have ended; a negative number means the type's default. */
 int registry_delete(struct registry *registry, const char *plural, const char *namespace, const char *name,
                     const char *uid, int64_t grace_seconds, struct error *error);

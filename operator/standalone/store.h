@@ -62,7 +62,7 @@ int store_count(struct store *store, const char *resource, const char *namespace
                 const char *after_name, int64_t *ret_count, struct error *error);
 
 /* Visits changes of a resource after `revision`, oldest first. The visitor owns `object` and
- * `previous`, which is NULL for additions. */
+ * `previous`, which is NULL for additions, and returns false to stop. */
 typedef bool store_change_visitor(void *context, enum store_change change, struct json *object, struct json *previous);
 int store_changes(struct store *store, const char *resource, int64_t revision, store_change_visitor *visit,
                   void *context, struct error *error);

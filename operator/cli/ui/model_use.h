@@ -3,7 +3,8 @@
  * Uses the model of a job for the page of `cox ui`: describes its layers, continues a text, or evaluates the held-out examples. Runs
  * coxswain-worker as a child process, as `cox generate-text` and `cox predict NAME --json` do, at a lower priority than training. The two
  * that need the weights run at most two at a time, each for at most 100 seconds, and the job's volumes must be directories of this machine.
- * The worker reads the prompt from a file, since other users of the machine can see command lines. Runs on the event loop and never blocks it.
+ * The worker reads the prompt from a file, since other users of the machine can see command lines. Runs on the event loop and never blocks
+ * it.
  */
 #ifndef COXSWAIN_CLI_UI_MODEL_USE_H
 #define COXSWAIN_CLI_UI_MODEL_USE_H

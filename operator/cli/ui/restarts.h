@@ -19,8 +19,8 @@ int ui_restarts_begin(struct ui_restarts *restarts, struct cluster *cluster, con
                       struct error *error);
 /* Returns whether the job of that run and namespace is being restarted. */
 bool ui_restarts_has(const struct ui_restarts *restarts, const char *run, const char *name_space, const char *name);
-/* Resumes jobs whose pods are gone. Call it after each turn of the loop; it reads each job twice a second, by blocking requests. Before that,
- * `enter` makes `cluster` that of the job's run; it returns false if the run has ended. NULL: there are no runs. */
+/* Resumes jobs whose pods are gone. Call it after each turn of the loop; it reads each job twice a second, by blocking requests. Before
+ * that, `enter` makes `cluster` that of the job's run; it returns false if the run has ended. NULL: there are no runs. */
 void ui_restarts_work(struct ui_restarts *restarts, struct cluster *cluster,
                       bool (*enter)(void *context, const char *run), void *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps the rows of the list of runs (run_list.h) for the page of `cox ui --runs`. As in list.h, each row has the version of the list at which
- * it last changed, and a page gets only newer rows. Disk usage is measured little by little, that of the newest runs first.
+ * Keeps the rows of the list of runs (run_list.h) for the page of `cox ui --runs`. As in list.h, each row has the version of the list at
+ * which it last changed, and a page gets only newer rows. Disk usage is measured little by little, that of the newest runs first.
  */
 #ifndef COXSWAIN_CLI_UI_RUN_ROWS_H
 #define COXSWAIN_CLI_UI_RUN_ROWS_H
@@ -17,8 +17,8 @@ struct run_rows;
 struct run_rows *run_rows_new(bool (*is_shown)(void *context, const char *directory), void *context);
 void run_rows_free(struct run_rows *rows);
 
-/* Appends {"version", "whole", "unlisted": how many runs cannot be read, "rows", …} as ui_list_write does, with "runs": true. A row has "run",
- * by which run_rows_directory finds the run. Reads the directories first, as run_rows_read does. */
+/* Appends {"version", "whole", "unlisted": how many runs cannot be read, "rows", …} as ui_list_write does, with "runs": true. A row has
+ * "run", by which run_rows_directory finds the run. Reads the directories first, as run_rows_read does. */
 int run_rows_write(struct run_rows *rows, uint64_t version, struct buffer *out, struct error *error);
 
 /* Reads the directories of the runs again, unless they were read less than 0.3 s ago. After a reading that took long, the next one waits

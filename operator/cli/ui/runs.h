@@ -37,8 +37,8 @@ struct ui_run {
 int ui_runs_open(struct ui_runs *runs, const char *run, struct ui_run *ret_run, struct error *error);
 /* Forgets the connection to a run whose control plane does not answer: the next ui_runs_open makes a new one. */
 void ui_runs_close(struct ui_runs *runs, const char *run);
-/* Deletes the directory of a run that has ended, as `cox runs delete` does: also its checkpoints and weights. Refuses if it is in use, or if
- * another run uses a volume in it. */
+/* Deletes the directory of a run that has ended, as `cox runs delete` does: also its checkpoints and weights. Refuses if it is in use, or
+ * if another run uses a volume in it. */
 int ui_runs_delete(struct ui_runs *runs, const char *run, struct error *error);
 /* Ends control planes that have been idle for UI_RUN_IDLE_MS. Call it after each turn of the loop. */
 void ui_runs_work(struct ui_runs *runs);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sends changes of the list, of jobs and sweeps (list.h) or of runs (runs.h), to the open pages of `cox ui`, as server-sent events (HTML standard, 9.2). Each event
- * has the JSON of GET /api/list, with the changes since the last event. Events are at least STREAM_PACE_MS apart; without changes one is
- * sent every STREAM_BEAT_MS, so that a page notices when the server is gone. A page that gets no stream polls /api/list instead.
+ * Sends changes of the list, of jobs and sweeps (list.h) or of runs (runs.h), to the open pages of `cox ui`, as server-sent events (HTML
+ * standard, 9.2). Each event has the JSON of GET /api/list, with the changes since the last event. Events are at least STREAM_PACE_MS
+ * apart; without changes one is sent every STREAM_BEAT_MS, so that a page notices when the server is gone. A page that gets no stream polls
+ * /api/list instead.
  */
 #ifndef COXSWAIN_CLI_UI_STREAMS_H
 #define COXSWAIN_CLI_UI_STREAMS_H

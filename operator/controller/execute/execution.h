@@ -116,8 +116,8 @@ void execute_create_workload(struct execution *execution, const struct training_
 /* Writes the Workload's status: whether the crew's pods are ready, or that the job has ended. */
 void execute_report_workload(struct execution *execution, const struct training_job *job,
                              const struct workload_view *workload);
-/* Sets for how many workers the action's Workload asks. A refusal to change quota that is reserved is reported by an event, and noted in the
- * job's entry. */
+/* Sets for how many workers the action's Workload asks. A refusal to change quota that is reserved is reported by an event, and noted in
+ * the job's entry. */
 void execute_resize_workload(struct execution *execution, const struct training_job *job, const struct action *action);
 /* Writes that an evicted Workload has no pods left, so that Kueue frees its quota. */
 void execute_release_workload(struct execution *execution, const struct training_job *job,

@@ -111,11 +111,14 @@ struct job_entry {
 struct job_entry *job_entry_new(const char *key);
 void job_entry_free(struct job_entry *entry);
 
+/* Add a pod that the cache has got, and replace one that has changed in the cache. */
 void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod);
 void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod);
 /* Notes since when the pod's container cannot start, or that it no longer waits. Called for each
  * state of the pod that the cache shows. */
 void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
+/* Removes a pod that has vanished from the cache. A pod of the job's crew is noted in memory.gone, and one that had finished by itself in
+ * memory.finished. */
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
 /* Notes that a pod of the crew, evaluators apart, has vanished from the cache. A pod that had ended
@@ -139,8 +142,8 @@ void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct 
  * read long ago. Kept even if another job takes the name. */
 void job_entry_note_node(struct job_entry *entry, const char *name, enum node_state state, int64_t now_ms);
 
-/* job_entry_note_unsure notes that it is unknown whether the pod of `action` was created for the job `uid`; job_entry_note_sure, that it has
- * become known. job_entry_add_pod calls the latter for pods that the cache shows. */
+/* job_entry_note_unsure notes that it is unknown whether the pod of `action` was created for the job `uid`; job_entry_note_sure, that it
+ * has become known. job_entry_add_pod calls the latter for pods that the cache shows. */
 void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action);
 void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct action *action);
 
@@ -185,8 +188,8 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
 /* Forgets events whose cause is gone according to `plan`, so that they are reported again if the
  * cause returns. */
 void job_entry_forget_reported(struct job_entry *entry, const struct plan *plan);
-/* Notes whether the plan used the status document that was passed to it. A plan does not if the status is older than the pods; the next plan
- * then gets the document again. */
+/* Notes whether the plan used the status document that was passed to it. A plan does not if the status is older than the pods; the next
+ * plan then gets the document again. */
 void job_entry_note_document(struct job_entry *entry, const struct plan *plan);
 /* Notes whether the plan's status write `failed`. If it did, the next plan gets the status document again, unless this plan began another
  * attempt. */

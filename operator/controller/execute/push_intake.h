@@ -5,7 +5,8 @@
  *
  * Any pod of the present attempt may report, because the operator does not know which of them has the framework's rank 0. A pod of an
  * earlier attempt, or one that has been replaced, is refused. Once a script has sent a report, its log is no longer read. An evaluator is
- * not restarted with the crew, so it may report in every attempt; only its metrics are kept, and they do not show that the crew makes steps.
+ * not restarted with the crew, so it may report in every attempt; only its metrics are kept, and they do not show that the crew makes
+ * steps.
  *
  * A metric of a report without a step has the newest step that is known.
  *
@@ -29,8 +30,8 @@ struct push_answer {
     struct error words;    /* only its message is used: a sentence for the sender */
 };
 
-/* Handles a report whose sender has proved with its token that it is the pod of `path`. `job` NULL: there is no job of that name. Returns the
- * time at which the entry is to be planned; PLAN_NEVER if the report was not kept. */
+/* Handles a report whose sender has proved with its token that it is the pod of `path`. `job` NULL: there is no job of that name. Returns
+ * the time at which the entry is to be planned; PLAN_NEVER if the report was not kept. */
 int64_t push_intake_take(struct progress_pace *pace, struct job_entry *entry, const struct training_job *job,
                          const struct push_path *path, const char *body, size_t length, struct push_answer *ret_answer);
 

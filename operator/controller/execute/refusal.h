@@ -34,8 +34,8 @@ char *refusal_place(const struct pod_source *source, const char *words);
 enum obstacle_kind refusal_of_create(const struct error *error, const struct json *status,
                                      const struct pod_source *source, bool has_run, char **ret_message);
 
-/* Returns what is wrong with the template of a sweep or with its parameters, from the refusal of a trial's job for which the job is at fault: the fields without
- * the job's type and version. Free with free(). */
+/* Returns a sentence about what is wrong with the template or the parameters of a sweep, made from the refusal of a trial's job that is at
+ * fault. Names the fields without the job's type and version. Free with free(). */
 char *refusal_of_trial(const struct error *error);
 
 /* Classifies the failure of a read that was to find out whether pod `name` was created. Never an

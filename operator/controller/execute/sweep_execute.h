@@ -16,8 +16,8 @@
 struct sweep_executor {
     struct kube_client *client;
     struct event_recorder *recorder;
-    /* Called when every request of a plan has been answered. `failed` is the first error; NULL: none. `moved`: an object was written, so the
-     * sweep must be planned again. */
+    /* Called when every request of a plan has been answered. `failed` is the first error; NULL: none. `moved`: an object was written, so
+     * the sweep must be planned again. */
     void (*done)(void *context, struct sweep_entry *entry, const struct error *failed, bool moved);
     void *context;
 };

@@ -9,8 +9,8 @@
  * (worker/checkpoint/bucket.h) and the export (worker/train/export_objects.h). A storage from which section coxswain reads nothing has
  * no init container.
  *
- * A storage with s3.sync, of a job of another framework, can be written by all pods. An init container restores what is complete in the bucket
- * (storage/sync.h), and in the chief, or worker 0, a sidecar uploads what that pod writes; it ends after the other containers.
+ * A storage with s3.sync, of a job of another framework, can be written by all pods. An init container restores what is complete in the
+ * bucket (storage/sync.h), and in the chief, or worker 0, a sidecar uploads what that pod writes; it ends after the other containers.
  *
  * For a storage with a section download, whatever its volume, an init container runs `coxswain-storage download` (storage/download.h).
  *

@@ -35,7 +35,8 @@ int queue_build_workload(const struct pod_builder *builder, const char *version,
 /* Returns with how few workers a Workload that asks for so many would be content; 0: with no fewer. */
 int64_t queue_least_workers(const struct training_job *job, int64_t workers);
 
-/* A job has two names for Workloads, its own and this one: one that has quota and one that is to replace it, with more. Free with free(). */
+/* A job has two names for Workloads, its own and this one: one that has quota and one that is to replace it, with more. Free with
+ * free(). */
 #define QUEUE_SLICE_SUFFIX ".slice"
 char *queue_slice_name(const char *job_name);
 /* Makes a Workload of queue_build_workload one that asks for so many workers, and that Kueue is to admit in place of `replaced`. */

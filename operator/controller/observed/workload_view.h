@@ -32,7 +32,8 @@ struct workload_view {
     const char *pods_ready_reason; /* "WaitForStart", …; "": the Workload has no PodsReady yet */
     bool has_topology;             /* Kueue has chosen topology domains for a pod set */
     bool pins_nodes; /* Kueue has chosen a node for each pod of a pod set: the lowest level of the topology are nodes */
-    /* Pods of the pod set of workers: for how many the spec asks, with how few it is content (minCount), and how many have quota; 0: none */
+    /* Pods of the pod set of workers: for how many the spec asks, with how few it is content (minCount), and how many have quota; 0:
+     * none. */
     int64_t workers, least_workers, admitted_workers;
 };
 struct workload_view *workload_view_new(const struct json *workload);

@@ -21,7 +21,8 @@
 /* Returns until when the slot waits; the time may have passed. FIELD_UNSET: it does not wait. */
 int64_t back_off_until(const struct planning *planning, const struct slot *slot);
 
-/* Lets the slots that `waits` selects wait for `delay_ms`; 0: they do not wait. */
+/* Lets the slots that `waits` selects wait for `delay_ms`, or longer if they wait already; 0: they do not wait any more. Other slots go on
+ * waiting as before. */
 void back_off_begin(struct planning *planning, slot_wanted *waits, int64_t delay_ms);
 
 /* Writes into the next status which slots still wait. */

@@ -46,14 +46,15 @@ struct ending {
 bool ending_is_success(const struct pod_view *pod, enum framework framework);
 
 /* Returns whether an init container of ours ended because object storage, or a server of downloads, refused its credentials.
- * ending_classify calls that permanent. */
+ * ending_classify calls that permanent, unless the pod was disrupted. */
 bool ending_is_refusal(const struct pod_view *pod);
 
-/* Returns whether our worker ended because its loss became infinite or not a number. ending_classify calls that permanent. */
+/* Returns whether our worker ended because its loss became infinite or not a number. ending_classify calls that permanent, unless the pod
+ * was disrupted. */
 bool ending_is_divergence(const struct pod_view *pod, enum framework framework);
 
-/* Classifies a pod's end. `start_failure_ms`: how long its container may fail to start before that
- * is permanent. */
+/* Classifies a pod's end; a pod that is being deleted counts as disrupted. `start_failure_ms`: how long its container may fail to start
+ * before that is permanent. Leaves `rule` (failure_policy.h) and `follows` (judge.c) unset. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
                               int64_t now_ms);
 

@@ -25,7 +25,7 @@ bool finishing_needs_workers(const struct training_job *job);
  * deleted, the plan is made again when its grace period and dead_node_ms have passed. */
 enum finishing finishing_of(struct planning *planning);
 
-/* Notes in the next status when the chief finished, which must be known after its pod is gone. Call
+/* Notes in the next status when the chief of an elastic PyTorch or JAX crew finished, which must be known after its pod is gone. Call
  * it once the next status' attempt is known. */
 void finishing_update(struct planning *planning);
 

@@ -16,7 +16,9 @@
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/planning.h"
 
+/* Raises the counter of that kind, if it has one, and restart_count. */
 void limit_count(struct job_status *status, enum ending_kind kind);
+/* Returns whether there were more failures and out-of-memory kills than backoffLimit. */
 bool limit_exceeded(const struct job_status *status, const struct run_policy *policy);
 
 /* Fails the job. `last` describes the end that exceeded the limit; NULL: it is not known any

@@ -131,11 +131,11 @@ struct queue_input {
     const char *refusal;                  /* why they cannot be seen, as the server says; NULL or "": they can */
     const struct workload_view *workload; /* the Workload of the job's name; NULL: none */
     const struct workload_view *slice;    /* the Workload of its other name (queue_build.h); NULL: none */
-    int64_t
-        replaced_since_ms; /* since when the job's quota is neither that of the one nor of the other (queue_plan.h); FIELD_UNSET: it is */
+    /* Since when the job's quota is that of neither Workload (queue_plan.h); FIELD_UNSET: it is that of one of them. */
+    int64_t replaced_since_ms;
     const char *missing_flavor; /* a flavor that was assigned but is not in the cache; NULL: none */
-    int64_t
-        change_retry_ms; /* when Kueue, which has refused to change the quota of an elastic job that runs, may be asked again; 0: it has not */
+    /* When Kueue may be asked again, after it has refused to change the quota of an elastic job that runs; 0: it has not refused. */
+    int64_t change_retry_ms;
     struct kube_resource resource;
 };
 

@@ -17,8 +17,9 @@
 bool catch_up_plan(struct planning *planning);
 
 /* Time in which no pod of the job ran and no operator watched: from the end of the crew's last pod to the operator's start, as when the
- * machine of `cox run` was off. Like time spent suspended, it does not count for deadlines and budgets. absence_ms returns what is not yet in
- * the status; absence_update, called after all policies, adds it to the status when pods are replaced, or the job is over or suspended. */
+ * machine of `cox run` was off. Like time spent suspended, it does not count for deadlines and budgets. absence_ms returns what is not yet
+ * in the status; absence_update, called after all policies, adds it to the status when pods are replaced, or the job is over or
+ * suspended. */
 int64_t absence_ms(const struct planning *planning);
 void absence_update(struct planning *planning);
 

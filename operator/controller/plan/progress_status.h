@@ -12,20 +12,20 @@
 #include "common/job/training_job.h"
 
 /* Converts a document. Its strings are copied into `arena`. Members that it lacks keep their values from `before`, whose strings must
- * outlive the result; but the remaining time becomes unknown, and the percentage is computed from the steps if both numbers are known.
+ * outlive the result; but the remaining time then becomes unknown, and the percentage is computed from the steps if both numbers are known.
  *
  * `is_whole`: a document with metrics names all of them, so metrics of `before` that it lacks are dropped. Otherwise they are kept, as is a
  * percentage that cannot be computed: a script of another framework reports some metrics more often than others. */
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
                                        bool is_whole, struct arena *arena);
 
-/* Returns whether `after` shows work that `before` does not: another step, epoch or metric. */
+/* Returns whether `after` shows work that `before` does not: another step, epoch, percentage or metric. */
 bool progress_moved(const struct progress *before, const struct progress *after);
 
 /* Removes speed and remaining time, which are unknown while the crew does not train. */
 void progress_rest(struct progress *progress);
 
-/* Marks all steps as done, when the job has succeeded. */
+/* Marks all steps as done, when the job has succeeded. Does nothing if their number is not known. */
 void progress_complete(struct progress *progress);
 
 #endif

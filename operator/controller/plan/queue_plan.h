@@ -14,9 +14,9 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* The job's Workloads that exist and are not being deleted; NULL: there is none. An elastic job may have two (queue_slice_name): while it runs
- * with the quota of the one, the other asks for more. When Kueue admits that one, it finishes the first. In the moment between the two, and
- * no longer, the first one counts as if it had its quota still. */
+/* The job's Workloads that exist and are not being deleted; NULL: there is none. An elastic job may have two (queue_slice_name): while it
+ * runs with the quota of the one, the other asks for more. When Kueue admits that one, it finishes the first. In the moment between the
+ * two, and no longer, the first one counts as if it had its quota still. */
 struct queue_workloads {
     const struct workload_view *holder;  /* by which the job has quota, or asks for it */
     const struct workload_view *growth;  /* is to replace that one, and waits */
@@ -52,9 +52,9 @@ void queue_report(struct planning *planning);
 /* Returns whether Kueue sends the job to another cluster (MANAGED_BY_MULTIKUEUE). */
 bool queue_is_delegated(const struct training_job *job);
 /* Plans the Workload of a job that Kueue sends to another cluster (queue_is_delegated); here the job has nothing else. Kueue creates a copy
- * of the job in the cluster that it chooses, and writes the copy's status into this job's status. Returns false if the job may not run there
- * now, because it waits, was evicted or is suspended; the caller then writes `ret_reason` and `ret_why` into the status. Returns true if
- * there is nothing to write: the job may run, has ended, is being deleted, or is invalid. */
+ * of the job in the cluster that it chooses, and writes the copy's status into this job's status. Returns false if the job may not run
+ * there now, because it waits, was evicted or is suspended; the caller then writes `ret_reason` and `ret_why` into the status. Returns true
+ * if there is nothing to write: the job may run, has ended, is being deleted, or is invalid. */
 bool queue_delegate(struct planning *planning, const char **ret_reason, const char **ret_why);
 
 #endif

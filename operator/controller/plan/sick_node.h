@@ -49,7 +49,8 @@ struct sick_node {
 struct sick_node sick_node_count(const struct sick_failures *failures, const char *node, int64_t since_ms);
 bool sick_node_is_sick(const struct sick_node *node);
 
-/* Returns whether a taint that was set at `since_ms`, for `lasts_ms`, is over. */
+/* Returns whether a taint that was set at `since_ms`, for `lasts_ms`, is over. A `since_ms` that is more than `lasts_ms` in the future is
+ * wrong, and that taint is over, too. */
 bool sick_node_is_over(const struct sick_failures *failures, int64_t since_ms, int64_t lasts_ms);
 
 /* Returns how many of `total` nodes may have the taint at a time: a tenth, but at least one. */

@@ -16,7 +16,8 @@
 
 #define TAKE_BACK_MS 60000
 
-/* Notes that an event was counted as `kind`; `cause` is the slot whose pod caused it. */
+/* Notes in the next status the time and the attempt of an event that was counted as `kind`, if that is a failure of such a script;
+ * otherwise does nothing. `cause` is the slot whose pod caused the event. */
 void take_back_note(struct planning *planning, const struct slot *cause, enum ending_kind kind);
 
 /* Returns whether a failure counted in the next status may still be corrected: its time has not

@@ -4,9 +4,9 @@
  * Hyper-Parameter Optimization"), with one density for all parameters together, as in BOHB (Falkner et al. 2018, "BOHB: Robust and
  * Efficient Hyperparameter Optimization at Scale").
  *
- * The trials with the lowest losses are the good ones: 15 % of the trials that have a loss, rounded up, at most 25. One probability
- * density (parzen.h) is estimated from the values of the good trials, and another one from the values of all other trials. Of 64
- * candidates that are drawn from the density of the good trials, the candidate with the highest ratio of the two densities (good to
+ * The trials with the lowest losses are the good ones: 15 % of the trials that have a loss or were stopped, rounded up, at most 25. One
+ * probability density (parzen.h) is estimated from the values of the good trials, and another one from the values of all other trials. Of
+ * 64 candidates that are drawn from the density of the good trials, the candidate with the highest ratio of the two densities (good to
  * others) is proposed. On six functions, 15 % and 64 gave lower regrets than 10 % and 24, the defaults of other programs.
  *
  * A parameter may be tried only in trials in which another one has certain values. A trial without it says nothing about its value. A
@@ -19,8 +19,8 @@
  * A candidate that has the values of an earlier trial is passed over, unless all candidates have. If all of the group have, one of another
  * group is taken.
  *
- * A trial that was stopped early, or has diverged, is never good, but is one of the trials of which 15 % are good. Where six of
- * seven trials were stopped, all that have succeeded are good.
+ * A trial counts as stopped if it was stopped early or has diverged. It is never good. If six of seven trials were stopped, all that have
+ * succeeded are good.
  *
  * A trial without a loss, because it still runs or has failed, counts as not good. So trials that run at the same time tend to get
  * different values, and values that make trials fail are avoided.
