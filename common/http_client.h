@@ -46,8 +46,8 @@ void http_client_free(struct http_client *client);
 
 /* The outcome of a request, passed to its `done` callback. An answer of any HTTP status is a success. If no answer came, `status` is 0 and
  * `error` says why: ERROR_UNAVAILABLE, ERROR_TIMEOUT, ERROR_TOO_LARGE, ERROR_CANCELLED; ERROR_FORBIDDEN if the server's certificate is not
- * trusted or a token would be sent over plain HTTP; ERROR_INVALID for a wrong URL, certificate or key. `body` is empty if `on_data` has
- * received it. */
+ * trusted or a token would be sent over plain HTTP; ERROR_INVALID for a wrong URL, certificate or key; the error of `on_data` if it has
+ * aborted the transfer. `body` is empty if `on_data` has received it. */
 struct http_response {
     int status;
     int64_t retry_after_ms; /* from Retry-After, -1 when absent */

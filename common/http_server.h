@@ -42,7 +42,7 @@ int http_server_start(const struct http_server_options *options, struct http_ser
 /* Starts a server on `loop`. It is in a file of its own, http_server_loop.c, so that the worker, which uses no loop, links no libcurl. */
 int http_server_start_on_loop(const struct http_server_options *options, struct event_loop *loop,
                               struct http_server **ret_server, struct error *error);
-/* Ends open streams and deferred exchanges, then stops the server. */
+/* Ends open streams and deferred exchanges (their `closed` is called), then stops the server. */
 void http_server_free(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
 

@@ -27,7 +27,7 @@ struct s3_download {
 #define S3_OBJECT_MAX ((int64_t)1 << 46)
 
 /* Downloads all files. After an error no further request begins; complete files stay. `ret_bytes` (may be NULL) is how many bytes were
- * read. */
+ * read; it is set after an error, too. */
 int s3_download(struct s3_client *client, const struct s3_download *files, size_t count, unsigned connections,
                 int64_t *ret_bytes, struct error *error);
 

@@ -57,7 +57,8 @@ void csv_init(struct csv *csv, const uint8_t *bytes, size_t length);
 void csv_init_file(struct csv *csv, const char *path, const uint8_t *bytes, size_t length);
 void csv_release(struct csv *csv);
 /* Returns 1 for a row, 0 at the end; -1, ERROR_INVALID: a quote is not closed, there are too many columns, or a line is not an object with
- * the first object's fields, none of them an object or an array. The message names the line. */
+ * the first object's fields, none of them an object or an array; or ERROR_TOO_LARGE: a line of JSON Lines is longer than
+ * JSON_LINES_LENGTH_MAX. The message names the line. */
 int csv_next(struct csv *csv, struct error *error);
 
 /* Returns whether the table's first row, which must be the row read last, names the columns. In JSON Lines it always does. In text
@@ -75,7 +76,7 @@ bool csv_find_column(const struct csv *csv, bool header, const char *wanted, uns
 bool csv_field_is(const struct csv_field *field, const char *text);
 /* Parses the field as a finite decimal number. Returns false if it is none. */
 bool csv_number(const struct csv_field *field, double *ret_number);
-/* Returns whether the field says that a value is missing: empty, NA, N/A, NaN, null, none or "?". */
+/* Returns whether the field says that a value is missing: empty, NA, N/A, NaN, null, none or "?", in letters of either case. */
 bool csv_is_missing(const struct csv_field *field);
 
 /* The different labels of a column: the classes, in the order of their numbers if all are integers, else of their bytes. */

@@ -20,7 +20,7 @@
 #define FILE_BYTES_MAX ((int64_t)64 << 30)
 
 struct file_bytes {
-    const uint8_t *bytes;
+    const uint8_t *bytes; /* NULL: the file is empty */
     size_t length;
     struct mapped_file *file; /* NULL: the bytes are in memory from malloc */
     const char *how;          /* "mapped", "inflated into memory", "inflated into a temporary file" */

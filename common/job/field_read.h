@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads JSON into C structs by the table of fields (fields.h). Reading cannot fail: a member stays unset if it is absent, has another type
- * or is longer than its struct has room for. An unchecked status is therefore safe to read; a spec must be validated with fields_check.
+ * Reads JSON into C structs by the table of fields (fields.h). Reading cannot fail: a member stays unset if it is absent or has another
+ * type, and a list loses the elements for which there is no room. An unchecked status is therefore safe to read; a spec must be validated
+ * with fields_check.
  */
 #ifndef COXSWAIN_JOB_FIELD_READ_H
 #define COXSWAIN_JOB_FIELD_READ_H

@@ -9,7 +9,8 @@
 #include "common/job/fields.h"
 #include "common/json.h"
 
-/* Sets in `object` every member that is given and differs from its default; opaque values are left out. */
+/* Sets in `object` every member that is given and differs from its default. Copies opaque values (FIELD_OPAQUE); leaves out volumes
+ * (FIELD_VOLUME) and lists of scalars (FIELD_SCALAR_LIST). Members that `object` has already and that are not given stay. */
 void fields_write(const struct object_type *type, const void *members, struct json *object);
 
 #endif

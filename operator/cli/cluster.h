@@ -24,7 +24,7 @@ struct cluster {
 };
 
 /* Creates the event loop and handles SIGINT and SIGTERM, but connects to no cluster: `client` is NULL. Release the result with
- * cluster_release, also after a failure. */
+ * cluster_release, also after a failure. Until then it must stay at its address, to which the signal handlers point. */
 int cluster_init(struct cluster *ret_cluster, struct error *error);
 /* Initialises as cluster_init does, and connects to the cluster that the command line names. Release the result with cluster_release, also
  * after a failure. */

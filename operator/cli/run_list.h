@@ -48,8 +48,8 @@ int run_list_read(const char *folder, struct run_list *list, struct error *error
 int run_list_read_again(struct run_list *list, struct error *error);
 void run_list_release(struct run_list *list);
 
-/* Returns the run with that label, job's name, or path of a state directory. ERROR_NOT_FOUND suggests another name; ERROR_INVALID if
- * several have it. The list owns the result. */
+/* Returns the run with that label, job's name, or path of a state directory (also its last parts, such as default-digits). ERROR_NOT_FOUND
+ * suggests another name; ERROR_INVALID if several have it. The list owns the result. */
 int run_list_find(const struct run_list *list, const char *word, const struct run_entry **ret_entry,
                   struct error *error);
 

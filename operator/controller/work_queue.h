@@ -13,6 +13,7 @@
 
 struct work_queue;
 
+/* Takes a job out of the queue. If it starts requests, it sets entry->executing, and work_queue_done or work_queue_failed must follow. */
 typedef void work_take(void *context, struct job_entry *entry);
 
 struct work_queue *work_queue_new(struct event_loop *loop, work_take *take, void *context);

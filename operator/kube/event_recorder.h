@@ -3,7 +3,7 @@
  * Records Kubernetes Events (events.k8s.io/v1) about an object, as `kubectl describe` shows them.
  * Events are best effort: nothing waits for them, and a failed write is only counted.
  * Repetitions cost few writes: an event with the same subject, type, reason and note within ten
- * minutes extends the series of the first one (its count and last time are patched), and a burst
+ * minutes after the last one extends the series of the first one (its count and last time are patched), and a burst
  * of repetitions is written once. At most EVENT_RECORDER_QUEUE writes are in progress; further
  * events are dropped.
  */
@@ -27,7 +27,7 @@ enum event_type { EVENT_NORMAL, EVENT_WARNING };
 struct event_subject {
     const char *api_version;
     const char *kind;
-    const char *name_space;
+    const char *name_space; /* NULL or "": cluster-scoped; the event is then in the namespace default */
     const char *name;
     const char *uid;
     const char *resource_version; /* or NULL */

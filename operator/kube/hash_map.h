@@ -29,7 +29,7 @@ struct hash_map {
 void hash_map_init(struct hash_map *map);
 /* Keys are not copied: each key must lie in the value stored under it and live as long as that value. */
 void hash_map_init_keys_in_values(struct hash_map *map);
-/* Frees keys and table; `value_free` (or NULL) is called for each value. */
+/* Frees keys and table; `value_free` (or NULL) is called for each value. The map is then as after hash_map_init. */
 void hash_map_release(struct hash_map *map, void (*value_free)(void *value));
 
 /* Returns the value of a key, NULL if there is none. */

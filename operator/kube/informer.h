@@ -39,9 +39,9 @@ struct informer_options {
     void *(*parse)(void *context, const struct json *object);
     void (*item_free)(void *item);
 
-    /* Called from the loop after the cache has changed; any may be NULL. `old` and a deleted `item` are freed after the
-     * call. An object that was deleted and created again between two events (its uid differs) is reported as deleted,
-     * then as added. */
+    /* Called from the loop after the cache has changed, also for each object of the initial state; any may be NULL.
+     * `old` and a deleted `item` are freed after the call. An object that was deleted and created again between two
+     * events (its uid differs) is reported as deleted, then as added. */
     void (*on_added)(void *context, const char *key, const void *item);
     void (*on_changed)(void *context, const char *key, const void *old, const void *item);
     void (*on_deleted)(void *context, const char *key, const void *item);

@@ -39,7 +39,7 @@ struct lease_options {
 };
 
 /* Closes the client's write gate and competes for the lease from the loop's next turn on. Copies `options`. The client
- * must outlive the lease. */
+ * must outlive the lease. Until lease_free, the lease uses the loop's guard (event_loop_set_guard). */
 struct lease *lease_start(struct kube_client *client, const struct lease_options *options);
 bool lease_held(const struct lease *lease);
 /* Returns the holder's identity as last read, "" when unknown. */

@@ -45,7 +45,7 @@ bool gpu_claimed_by(const struct json *container);
 void gpu_pool_init(struct gpu_pool *pool, const struct gpu_list *list);
 void gpu_pool_release(struct gpu_pool *pool);
 
-/* Gives the pod its GPUs. Returns false, and gives it none, if there are too few; true if it has them already. */
+/* Gives the pod its GPUs. Returns false, and gives it none, if there are too few; true if it has them already, or asks for none. */
 bool gpu_pool_take(struct gpu_pool *pool, const struct gpu_request *request);
 /* Returns whether GPUs are set aside for the crew. */
 bool gpu_pool_has_crew(const struct gpu_pool *pool, const char *crew);

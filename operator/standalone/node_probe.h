@@ -24,7 +24,8 @@ struct probe_target {
     const char *address;
 };
 
-/* Starts the Probe `spec`, which is not kept. ERROR_UNSUPPORTED for exec, grpc and HTTPS probes.
+/* Starts the Probe `spec`, which is not kept. ERROR_UNSUPPORTED for exec, grpc and HTTPS probes, ERROR_INVALID for a wrong port or host.
+ * What `target` points to, except for `container` and `address`, must outlive the probe.
  * `eager` shortens the period until the first success; not for liveness. */
 int probe_start(const struct probe_target *target, const struct json *spec, bool eager, probe_verdict *verdict,
                 void *context, struct probe **ret_probe, struct error *error);

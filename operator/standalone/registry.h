@@ -24,6 +24,7 @@ struct resource; /* resource.h */
 int registry_open(const char *directory, struct event_loop *loop, struct registry **ret_registry, struct error *error);
 /* Commits pending writes and frees the registry. */
 void registry_close(struct registry *registry);
+/* Commits pending writes at once. After a failure, all of them are discarded. */
 int registry_commit(struct registry *registry, struct error *error);
 
 /* ---- for callers in this process; types are named by plural ("pods", "persistentvolumeclaims")

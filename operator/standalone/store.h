@@ -45,7 +45,8 @@ int64_t store_compacted_revision(const struct store *store);
 
 /* ERROR_NOT_FOUND when the object does not exist. */
 int store_get(struct store *store, const struct store_key *key, struct json **ret_object, struct error *error);
-/* Sets metadata.resourceVersion in `object` and stores it, replacing an older version. */
+/* Sets metadata.resourceVersion in `object` and stores it, replacing an older version. After a failure of store_put or store_remove, all
+ * writes since the last commit may have been discarded: store_is_dirty says whether some are left. */
 int store_put(struct store *store, const struct store_key *key, struct json *object, struct error *error);
 /* Removes the object. `object`, its last state, is logged with the revision of the removal as
  * resourceVersion. */

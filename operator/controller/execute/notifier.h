@@ -6,8 +6,8 @@
  * are not followed.
  *
  * An answer of 2xx ends a notification. No answer, 408, 429 and 5xx are tried again after one second,
- * then twice as long each time up to a minute, or when Retry-After says, until the notification's
- * time is over; those that have waited longest come first. Any other answer ends it at once. At most
+ * then twice as long each time, or later if Retry-After says so, but after a minute at most, until the
+ * notification's time is over; those that have waited longest come first. Any other answer ends it at once. At most
  * NOTIFIER_QUEUE notifications wait; while there are so many, no other is accepted.
  */
 #ifndef COXSWAIN_CONTROLLER_NOTIFIER_H
@@ -40,7 +40,8 @@ int notifier_new(struct event_loop *loop, const struct notifier_options *options
 /* Drops notifications that were not delivered, without calling `done`. NULL: does nothing. */
 void notifier_free(struct notifier *notifier);
 
-/* Queues a copy, unless a notification with the same id waits already. Returns false if the queue is full. */
+/* Queues a copy, with the job's key ("namespace/name"), unless a notification with the same id waits already. Returns false if the queue is
+ * full. */
 bool notifier_send(struct notifier *notifier, const char *key, const struct notice *notice);
 
 /* Appends Prometheus text: coxswain_notifications_total{result}. */

@@ -31,10 +31,12 @@ struct optional_api_options {
     struct informer_options informer;                /* `resource` is filled in by discovery */
 };
 
+/* Sends nothing until optional_api_need. Copies `options` but borrows its strings. The client must outlive optional_api_stop. */
 struct optional_api *optional_api_new(struct kube_client *client, const struct optional_api_options *options);
 /* Stops the informer and discovery; no callback is called from here on. Call it before the client
  * is freed. */
 void optional_api_stop(struct optional_api *api);
+/* Call it after optional_api_stop. */
 void optional_api_free(struct optional_api *api);
 
 /* Returns the state, and starts discovery if that is due. Invalidates what optional_api_get has

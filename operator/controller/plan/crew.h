@@ -67,6 +67,7 @@ const struct slot *crew_chief(const struct crew *crew, const struct training_job
  * no such slot. */
 struct slot *crew_slot(const struct crew *crew, const struct pod_view *pod);
 
+/* Returns the slot of a role and an index that is not negative; NULL: the crew has no such slot. */
 struct slot *crew_slot_at(const struct crew *crew, enum role role, int64_t index);
 
 /* Returns whether a promised pod does not exist. */
@@ -82,7 +83,7 @@ bool slot_fulfilled(const struct slot *slot);
 /* Returns whether a lost pod's successor is not ready yet, or is to be replaced itself. */
 bool slot_restarting(const struct slot *slot);
 /* Returns whether the slot's pod has vanished: there is neither a pod nor a promise, and the slot
- * is not done. */
+ * is neither done nor fresh. */
 bool slot_lost(const struct slot *slot);
 
 #endif
