@@ -14,7 +14,8 @@
  * each program reports them: `main`, the commands of cox, the operator's controllers, the worker's
  * training loop.
  * A `struct error` is a plain value; it owns nothing and need not be released. A caller that does
- * not need the cause may pass NULL.
+ * not need the cause may pass NULL, except to functions of cox (operator/cli) and of coxswain-storage
+ * (storage), many of which decide by the cause themselves.
  */
 #ifndef COXSWAIN_COMMON_ERROR_H
 #define COXSWAIN_COMMON_ERROR_H

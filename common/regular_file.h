@@ -10,7 +10,8 @@
 
 #include "common/error.h"
 
-/* Opens a file that the user names. Follows symbolic links. ERROR_INVALID if it is not a regular file. */
+/* Opens a file that the user names; close the descriptor with close(). Follows symbolic links. ERROR_INVALID if it is not a regular
+ * file. */
 int regular_file_open(const char *path, int *ret_descriptor, off_t *ret_size, struct error *error);
 
 /* Checks a descriptor that was opened with O_NONBLOCK. ERROR_INVALID, with `path` in the message, if it is not a regular file. */

@@ -61,7 +61,8 @@ bool string_format_matches(enum string_format format, const char *text);
 /* The value of a text that matches STRING_FORMAT_DECIMAL. */
 double decimal_value(const char *text);
 
-/* Reads a text that is a number as a whole. Returns false for any other text, and for NaN and infinity. */
+/* Reads a text that is a number as a whole. Returns false for any other text, and for NaN and infinity;
+ * `*ret_value` is then of no use. */
 bool finite_number(const char *text, double *ret_value);
 
 /* Returns the shortest text that is parsed as the same double. Release with free(). */

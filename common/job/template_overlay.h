@@ -2,7 +2,9 @@
  *
  * Merges a user's pod template over a default one as kubectl apply would: objects are merged member
  * by member, null removes a member, lists whose elements have a key (containers by name, mounts by
- * path, …) are merged element by element, and other lists are replaced. pod_build.c merges the spec
+ * path, …) are merged element by element, and other lists are replaced. Of members that exclude
+ * each other (exec and httpGet, value and valueFrom, the sources of a volume) the base loses those
+ * that the overlay does not have, if the overlay has one. pod_build.c merges the spec
  * of each pod in this way, after template_overlay_check has limited the template's size. The rules
  * are those of Kubernetes' strategic merge patch, with the patchMergeKey of each field of core/v1
  * PodSpec.

@@ -14,7 +14,7 @@
 #define LOG_ABSENT_MAX 10
 
 /* Appends a line for each member that the command line selects and that has no log, such as
- * "worker-1: pod digits-worker-1-1 has not begun: ImagePullBackOff". */
+ * "worker-1: pod digits-worker-1-1 has not started: ImagePullBackOff". */
 void log_absent_print(const struct command_line *line, const struct json *job, const struct json *pods,
                       struct buffer *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the hosts files of the pods that the embedded control plane's node runs; these files replace cluster DNS. A headless Service
- * publishes the pods that its selector matches and whose subdomain is its name, once they are ready, or at once with
+ * publishes the pods that its selector matches, that have a hostname and whose subdomain is its name, once they are ready, or at once with
  * publishNotReadyAddresses. Pods that have ended are not published.
  */
 #ifndef COXSWAIN_STANDALONE_NODE_HOSTS_H

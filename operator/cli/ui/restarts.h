@@ -13,8 +13,8 @@ struct ui_restarts;
 struct ui_restarts *ui_restarts_new(void);
 void ui_restarts_free(struct ui_restarts *restarts);
 
-/* Suspends a job of the cluster's namespace, and keeps it. `run`: the run of this machine that the job belongs to; "": it is a cluster's.
- * Makes blocking requests. */
+/* Suspends a job of the cluster's namespace, and keeps it; does nothing if it is being restarted already. `run`: the run of this machine
+ * that the job belongs to; "": it is a cluster's. Makes blocking requests. */
 int ui_restarts_begin(struct ui_restarts *restarts, struct cluster *cluster, const char *run, const char *name,
                       struct error *error);
 /* Returns whether the job of that run and namespace is being restarted. */

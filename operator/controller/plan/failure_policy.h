@@ -11,7 +11,8 @@
 #include "operator/controller/plan/ending.h"
 
 /* Changes `ending`, which is not a success, by the first rule that matches the pod; no rule: leaves
- * it as it is. */
+ * it as it is. An exit code of 0 matches no rule, nor does that of a pod that was deleted before it
+ * ended, unless it was evicted or preempted. */
 void failure_policy_apply(const struct failure_policy *policy, const struct pod_view *pod, struct ending *ending);
 
 #endif

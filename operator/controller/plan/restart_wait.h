@@ -9,8 +9,9 @@
 
 #include "operator/controller/plan/planning.h"
 
-/* `worked_ms`: how long things went well before the event. `failed`: it was counted as a failure or
- * as out of memory. */
+/* Returns the delay in milliseconds. `worked_ms`: how long things went well before the event; if at
+ * least RESTART_DELAY_RECOVERED_MS, the next status gets new recovered_restarts and
+ * recovered_failures. `failed`: the event was counted as a failure or as out of memory. */
 int64_t restart_wait_ms(struct planning *planning, int64_t worked_ms, bool failed);
 
 #endif
