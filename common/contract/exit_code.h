@@ -12,9 +12,9 @@ enum exit_class {
     EXIT_CLASS_SUCCESS,    /* the worker is done */
     EXIT_CLASS_PERMANENT,  /* would fail again: the job fails with the cause, the code and its meaning */
     EXIT_CLASS_RETRYABLE,  /* counts against backoffLimit */
-    EXIT_CLASS_COLLATERAL, /* follows from another process's end: never counts by itself */
+    EXIT_CLASS_COLLATERAL, /* follows from another process's end: counts only if it recurs and no such end is seen */
     EXIT_CLASS_DISRUPTION, /* ended on request: never counts against backoffLimit */
-    EXIT_CLASS_IGNORED,    /* another process had already taken this one's place: never counts */
+    EXIT_CLASS_IGNORED,    /* another process had already taken this one's place: as EXIT_CLASS_COLLATERAL */
 };
 
 /*  name, code, class, meaning */

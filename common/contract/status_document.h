@@ -110,6 +110,7 @@ struct status_document {
     int64_t updated_at_ms;
 };
 
+/* Makes an empty document: phase Starting, all numbers unknown, all texts "". */
 void status_document_init(struct status_document *document);
 
 /* Returns the metric of that name; NULL: there is none. */
@@ -125,7 +126,7 @@ bool status_name_has_control_character(const char *name);
 /* Sets a step, an epoch or a total of them to the value that a script reports, rounded down: some scripts report fractions of epochs.
  * Leaves `count` unchanged if the value is negative or above STATUS_COUNT_MAX. */
 void status_count_set(int64_t *count, double value);
-/* Returns whether the document has a step, an epoch, a percentage or a metric. */
+/* Returns whether the document has a step, a total of steps, an epoch, a percentage or a metric. */
 bool status_document_has_progress(const struct status_document *document);
 
 /* The caller frees the result. */
