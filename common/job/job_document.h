@@ -375,8 +375,8 @@ struct job_document {
     struct json *opaque; /* owns JSON that is passed on without being parsed: volume sources, templates */
 };
 
-/* Applies the static defaults to a copy of `source`, validates it and reads it; `source` is not needed afterwards. A field that does not exist
- * is an error, too. ERROR_INVALID names the field by its path and says what to write instead: "training.batchSize: -3 is below 1". */
+/* Applies the static defaults to a copy of `source`, validates it and reads it; `source` is not needed afterwards. A field that does not
+ * exist is an error, too. ERROR_INVALID names the field by its path and says what to write instead: "training.batchSize: -3 is below 1". */
 int job_document_parse(const struct json *source, struct job_document *ret_document, struct error *error);
 void job_document_release(struct job_document *document);
 /* Returns whether XLA computes the model, through a PJRT plugin: a program, or a model of layers on TPUs or with devices.plugin. */
