@@ -190,9 +190,9 @@ static double whole_ms(const struct trial_line *line, bool succeeded, int64_t no
     if (line->succeeded != succeeded || is_cut || line->start_ms == FIELD_UNSET)
         return NAN;
     if (succeeded)
-        return line->end_ms == FIELD_UNSET ? NAN : (double)(line->end_ms - line->start_ms);
+        return line->end_ms == FIELD_UNSET ? NAN : (double)(line->end_ms - line->start_ms - line->suspended_ms);
     bool is_known = line->seconds_left >= 0 && line->total_steps > 0 && line->step >= line->total_steps / 10;
-    return is_known ? (double)(now_ms - line->start_ms) + 1000 * (double)line->seconds_left : NAN;
+    return is_known ? (double)(now_ms - line->start_ms - line->suspended_ms) + 1000 * (double)line->seconds_left : NAN;
 }
 
 /* Of the trials that have succeeded or, as long as none has, of those that run; NAN: unknown. */
@@ -215,7 +215,7 @@ static double mean_ms(const struct sweep_view *view, bool succeeded, int64_t now
 /* What a trial reports of itself is better than the mean only late: its first steps are slow. */
 static double trial_left_ms(const struct trial_line *line, double mean, int64_t now_ms)
 {
-    double left = line->start_ms == FIELD_UNSET ? mean : mean - (double)(now_ms - line->start_ms);
+    double left = line->start_ms == FIELD_UNSET ? mean : mean - (double)(now_ms - line->start_ms - line->suspended_ms);
     if (left > 0)
         return left;
     return line->seconds_left >= 0 ? 1000 * (double)line->seconds_left : 0;

@@ -133,6 +133,10 @@ Test(sweep_view, before_a_trial_has_succeeded_those_that_run_say_what_one_takes)
 {
     /* 30 s of 50 s are over, and five more trials are to come: 20 + 5 * 50 s, two at a time. */
     cr_expect_eq(left_of_first("step: 36, totalSteps: 60, secondsRemaining: 20"), 135000);
+    /* 20 s of 40 s are over if the trial was suspended for 10 s. */
+    cr_expect_eq(left_of_first("step: 36, totalSteps: 60, secondsRemaining: 20}, "
+                               "controllerState: {suspendedMilliseconds: 10000"),
+                 110000);
     cr_expect_eq(left_of_first("step: 5, totalSteps: 60, secondsRemaining: 900"), -1, "its first steps say little");
     cr_expect_eq(left_of_first("step: 36, totalSteps: 60"), -1);
 }
