@@ -9,6 +9,9 @@
 #define COXSWAIN_COMMON_GPU_LIST_H
 
 #define GPU_LIST_MAX 64
+/* Pods request GPUs as GPU_RESOURCE, or parts of GPUs as other resources of the domain (nvidia.com/mig-1g.10gb). */
+#define GPU_RESOURCE_DOMAIN "nvidia.com/"
+#define GPU_RESOURCE GPU_RESOURCE_DOMAIN "gpu"
 #define ENV_VISIBLE_GPUS "CUDA_VISIBLE_DEVICES"
 
 /* Owns the names; release with gpu_list_release. GPUs beyond GPU_LIST_MAX are left out. */

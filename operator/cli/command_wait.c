@@ -31,11 +31,6 @@ static void tell(const struct json *job, const char *name)
             printf("%s: %s: %s\n", name, ends[i], json_string_at(job_condition(job, ends[i]), "message", ""));
 }
 
-static bool is_over(const struct json *object)
-{
-    return job_is_over(object) || job_condition_true(object, "Complete");
-}
-
 /* Sweeps are Complete, and jobs have Succeeded: either word stands for both. */
 static bool holds(const struct json *object, const char *wanted)
 {
@@ -50,7 +45,7 @@ static enum await_end has_come(const struct json *job, const void *context)
     const char *wanted = line->condition ? line->condition : "Succeeded";
     if (strcmp(wanted, "Deleted") == 0)
         return !job ? AWAIT_HOLDS : line->kept ? AWAIT_NEVER : AWAIT_GOES_ON;
-    bool over = is_over(job);
+    bool over = job_is_over(job);
     if (over)
         tell(job, line->names[0]);
     bool is_stale = line->kept && strcmp(wanted, "Running") == 0;

@@ -256,8 +256,8 @@ struct table {
     struct csv csv;
     struct csv_columns columns;
     bool header;
-    bool drop_rows;  /* with missing values … */
-    int64_t dropped; /* … so many of them */
+    bool drop_rows;  /* leaves out rows with missing values */
+    int64_t dropped; /* how many rows it has left out */
     struct row_numbers numbers_of_rows;
     enum label_reason label_reason;
     struct csv_labels labels;

@@ -49,7 +49,7 @@ static bool is_suspended_trial(const struct json *job)
 void job_mark_interrupted(struct json *object, const char *again)
 {
     struct json *status = json_member(object, "status"), *trials = json_member(status, "trials");
-    if (job_is_over(object) || job_condition_true(object, "Complete") || is_suspended_trial(object) || !status)
+    if (job_is_over(object) || is_suspended_trial(object) || !status)
         return;
     struct json *conditions = json_new_array();
     bool suspended = json_boolean_at(object, "spec.suspend", false);
@@ -86,5 +86,6 @@ bool job_has_news(const struct json *job)
 
 bool job_is_over(const struct json *job)
 {
-    return !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded");
+    return !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded") ||
+           job_condition_true(job, "Complete");
 }

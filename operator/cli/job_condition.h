@@ -29,7 +29,7 @@ bool job_has_news(const struct json *job);
  * which becomes its state unless a user has suspended it (Suspended), and sets the number of ready pods, or of running trials, to 0. Leaves
  * trials alone that their sweep has suspended. `again`: the command that continues the run; NULL: unknown. */
 void job_mark_interrupted(struct json *object, const char *again);
-/* Returns whether the job has succeeded, failed or been deleted (NULL). */
+/* Returns whether the job has succeeded, failed or been deleted (NULL); also of a sweep, which is Complete or has failed. */
 bool job_is_over(const struct json *job);
 
 #endif

@@ -15,8 +15,8 @@
 /* NAN: unknown. */
 struct job_score {
     double accuracy, loss, rmse; /* rmse: in the unit of the labels */
-    int64_t
-        best_step; /* the step of the best evaluation, whose weights the job exports; -1: the score is the newest evaluation's */
+    /* The step of the best evaluation, whose weights the job exports; -1: the score is the newest evaluation's. */
+    int64_t best_step;
 };
 
 void job_score_init(struct job_score *score);

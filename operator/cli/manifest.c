@@ -289,12 +289,6 @@ struct application {
     bool resume; /* as for manifest_apply */
 };
 
-static bool is_suspended(const struct json *object)
-{
-    return json_boolean_at(object, "spec.suspend", false) && !job_is_over(object) &&
-           !job_condition_true(object, "Complete");
-}
-
 /* Changes the existing object to match the document. */
 static int document_patch(const struct application *to, const struct resource_path *path, const struct json *document,
                           bool *ret_suspended, struct error *error)
@@ -307,7 +301,7 @@ static int document_patch(const struct application *to, const struct resource_pa
         return -1;
     bool is_ours = strcmp(path->resource.group, API_GROUP) == 0;
     patch = is_ours ? job_patch(document, found.object) : json_copy(document);
-    *ret_suspended = is_ours && is_suspended(found.object);
+    *ret_suspended = is_ours && json_boolean_at(found.object, "spec.suspend", false) && !job_is_over(found.object);
     if (to->resume && *ret_suspended && !json_at(document, "spec.suspend"))
         json_set_boolean(json_member(patch, "spec"), "suspend", false);
     json_free(found.object);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/gpu_list.h"
 #include "common/job/template_overlay.h"
 #include "common/memory.h"
 #include "operator/cli/command_line.h"
@@ -60,7 +61,7 @@ static void put_gpus(struct migration *migration, struct replicas roles[ROLE_COU
     SCOPED_FREE char *name = memory_copy_string(resource);
     migration_put(migration, "spec.devices.type", json_new_string("GPU"), "");
     migration_put(migration, "spec.devices.count", json_new_integer(count), "");
-    if (strcmp(name, "nvidia.com/gpu") != 0)
+    if (strcmp(name, GPU_RESOURCE) != 0)
         migration_put(migration, "spec.devices.resourceName", json_new_string(name), "");
     for (enum role role = ROLE_CHIEF; role <= ROLE_WORKER; role++) {
         struct json *container = template_main_container(roles[role].template);

@@ -14,11 +14,10 @@
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
 #include "common/gpu_list.h"
-#include "common/job/job_devices.h"
+#include "common/job/job_roles.h"
 #include "common/job/sweep_parameter.h"
 #include "common/job/sweep_template.h"
 #include "common/job/sweep_value.h"
-#include "common/job/template_overlay.h"
 #include "operator/cli/trained_run.h"
 #include "operator/cli/worker_child.h"
 
@@ -356,12 +355,10 @@ static int check_by_worker(const struct check *check, const struct training_job 
 /* Whether the pods request GPUs of this machine; resource claims and other domains' resources are for others. */
 static bool requests_gpus(const struct training_job *job)
 {
-    static const char domain[] = "nvidia.com/";
-    const struct devices_spec *devices = &job->document.devices;
-    const struct json *main = template_main_container(job->roles[ROLE_WORKER].template);
-    if (devices->resource_name)
-        return devices->type == DEVICE_TYPE_GPU && strncmp(devices->resource_name, domain, sizeof domain - 1) == 0;
-    return devices->type == DEVICE_TYPE_GPU && json_count(json_at(main, "resources.claims")) == 0;
+    enum device_type type = job->document.devices.type;
+    const char *resource = job_device_resource(job, ROLE_WORKER, type);
+    return type == DEVICE_TYPE_GPU && resource &&
+           strncmp(resource, GPU_RESOURCE_DOMAIN, strlen(GPU_RESOURCE_DOMAIN)) == 0;
 }
 
 int run_check_gpus(const struct training_job *job, unsigned gpus, bool are_named, struct error *error)

@@ -126,9 +126,9 @@ void trained_run_add_storages(const char *state, const char *name_space, const s
 /* What the worker is called with. */
 struct use {
     struct worker_call call;
-    char *
-        directory; /* the run's state directory; NULL: what is used is a trial, of which the run's record does not tell */
-    int job;       /* a file with the trial's job, for the worker's standard input; -1: it is in the state directory */
+    /* The run's state directory; NULL for a trial, since the record there is the sweep's. */
+    char *directory;
+    int job; /* a file with the trial's job, for the worker's standard input; -1: the job is in the state directory */
 };
 
 static void use_release(struct use *use)

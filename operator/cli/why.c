@@ -194,7 +194,7 @@ static bool its_sweep_suspended_it(const struct why_input *input, struct buffer 
     const struct json *result = result_of_trial(input);
     const char *sweep = json_string_at(input->sweep, "metadata.name", ""), *name = name_of(input->job);
     int64_t step = json_integer_at(result, "step", -1);
-    bool is_over = job_condition_true(input->sweep, "Complete") || job_condition_true(input->sweep, "Failed");
+    bool is_over = input->sweep && job_is_over(input->sweep);
     bool is_stopped = json_boolean_at(input->sweep, "spec.suspend", false);
     if (is(result, "state", sweep_trial_state_words[TRIAL_STOPPED]))
         buffer_format(out, "waits for nothing: its sweep %s stopped it early, after step %" PRId64, sweep, step);

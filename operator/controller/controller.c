@@ -67,7 +67,6 @@ struct controller {
     struct progress_poller *poller;
     struct log_reader *logs;
     struct progress_pace reports; /* of scripts that send them */
-    int64_t started_ms;
     struct event_recorder *recorder;
     struct executor executor;
     size_t executing; /* jobs with a plan under way */
@@ -142,7 +141,6 @@ static bool heed_clock(struct controller *controller)
     progress_poller_clock_set(controller->poller, by_ms);
     log_reader_clock_set(controller->logs, by_ms);
     controller->reports.free_ms += by_ms;
-    controller->started_ms += by_ms;
     controller->options.plan.watching_since_ms += by_ms;
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         const struct job_record *record = informer_get(controller->jobs, key);
@@ -299,8 +297,8 @@ static struct straggler_input straggler_of(const struct status_document *documen
 static int64_t takes_reports_since(const struct controller *controller, int64_t now_ms)
 {
     int64_t since_ms = push_reachable_since(controller->options.plan.pods.push, now_ms);
-    bool before = since_ms != FIELD_UNSET && since_ms < controller->started_ms;
-    return before ? controller->started_ms : since_ms;
+    bool before = since_ms != FIELD_UNSET && since_ms < controller->options.plan.watching_since_ms;
+    return before ? controller->options.plan.watching_since_ms : since_ms;
 }
 
 static struct answers_input answers_of(const struct controller *controller, const struct job_entry *entry,
@@ -1030,8 +1028,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     struct controller *controller = memory_allocate(1, sizeof *controller);
     controller->client = client;
     controller->options = *options;
-    controller->started_ms = clock_now_ms();
-    controller->options.plan.watching_since_ms = controller->started_ms;
+    controller->options.plan.watching_since_ms = clock_now_ms();
     controller->options.plan.unrecorded_crews = options->holds_lease;
     hash_map_init_keys_in_values(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);

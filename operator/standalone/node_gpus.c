@@ -22,11 +22,11 @@ static unsigned amount(const struct json *value)
 /* Limits are requests, too. All resources of nvidia.com are GPUs here: parts of them (nvidia.com/mig-1g.10gb) are on other machines. */
 static unsigned requested(const struct json *container)
 {
-    static const char *const kinds[] = {"limits", "requests"}, domain[] = "nvidia.com/";
+    static const char *const kinds[] = {"limits", "requests"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const struct json *amounts = json_member(json_member(container, "resources"), kinds[i]);
         for (const struct json *item = json_first(amounts); item; item = json_next(item))
-            if (strncmp(json_key(item), domain, sizeof domain - 1) == 0 && amount(item) > 0)
+            if (strncmp(json_key(item), GPU_RESOURCE_DOMAIN, strlen(GPU_RESOURCE_DOMAIN)) == 0 && amount(item) > 0)
                 return amount(item);
     }
     return 0;

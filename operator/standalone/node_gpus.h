@@ -15,9 +15,6 @@
 #include "common/gpu_list.h"
 #include "common/json.h"
 
-/* What the node announces; pods request the same, or another resource of this domain. */
-#define GPU_RESOURCE "nvidia.com/gpu"
-
 struct gpu {
     char *crew; /* NULL: free */
     char *pod;  /* NULL: set aside for a pod of the crew that is to come */

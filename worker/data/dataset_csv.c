@@ -48,8 +48,8 @@ struct table {
     struct file_set set;
     struct csv_choice choice;   /* the job's, of the columns */
     struct csv_columns columns; /* `count` 0: no row was seen yet */
-    bool drops;                 /* rows with missing values are left out … */
-    int64_t dropped;            /* … so many of them */
+    bool drops;                 /* leaves out rows with missing values */
+    int64_t dropped;            /* how many rows it has left out */
     unsigned *places;           /* of each input among the columns; NULL: no row was seen yet */
     int64_t inputs;
     struct csv_labels labels;

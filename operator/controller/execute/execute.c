@@ -404,7 +404,7 @@ bool execution_accepts_fields(struct execution *execution, const struct training
 {
     for (int role = 0; role < ROLE_COUNT; role++) {
         SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
-        if (!field || crew_role_count(job, (enum role)role) == 0)
+        if (!field || job_role_count(job, (enum role)role) == 0)
             continue;
         SCOPED_FREE char *place = memory_format("spec.%s.template%s", role_section((enum role)role), execution->class);
         SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);

@@ -11,6 +11,7 @@
 #include "operator/controller/execute/log_report.h"
 #include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/crew.h"
 
 #define TAIL_LINES "200"

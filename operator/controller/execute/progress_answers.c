@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/crew.h"
 
 void progress_answers_note(struct job_entry *entry, const char *pod_uid, int64_t asked_ms, bool found)

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "operator/controller/execute/progress_answers.h"
 #include "operator/controller/execute/progress_pace.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/crew.h"
 
 #define TIMEOUT_MS 2000

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/objects/crew_roles.h"
 
-int64_t crew_role_count(const struct training_job *job, enum role role)
-{
-    int64_t count = role == ROLE_WORKER ? job->document.workers : job->roles[role].count;
-    return count >= 0 && count <= CREW_ROLE_MAX ? count : 0;
-}
+#include "common/job/job_roles.h"
 
 bool crew_has_peers(const struct training_job *job)
 {
     int64_t pods = job->elastic.enabled ? job->elastic.max_workers : 0;
     for (int role = 0; role < ROLE_COUNT; role++)
-        pods += crew_role_count(job, (enum role)role);
+        pods += job_role_count(job, (enum role)role);
     return pods > 1;
-}
-
-int64_t crew_role_minimum(const struct training_job *job, enum role role)
-{
-    int64_t count = crew_role_count(job, role), least = job->elastic.min_workers;
-    bool fewer = role == ROLE_WORKER && job->elastic.enabled && least > 0 && least < count;
-    return fewer ? least : count;
 }
 
 enum role crew_chief_role(const struct training_job *job)
@@ -36,7 +25,7 @@ static int64_t ranks_before(const struct training_job *job, int end)
 {
     int64_t count = 0;
     for (int role = 0; role < end; role++)
-        count += crew_has_rank((enum role)role) ? crew_role_count(job, (enum role)role) : 0;
+        count += crew_has_rank((enum role)role) ? job_role_count(job, (enum role)role) : 0;
     return count;
 }
 

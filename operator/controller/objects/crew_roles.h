@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Computes what the roles of a job's spec (chief, worker, parameter server, evaluator) mean for its
- * crew, the pods that train the job: how many pods each role has, which role leads the crew, and the
- * ranks of the pods (for their devices see job_devices.h). The files that build objects and those
+ * crew, the pods that train the job: which role leads the crew, and the ranks of the pods (for their
+ * number and devices see job_roles.h). The files that build objects and those
  * that plan use it. It also works on invalid specs: a role whose number of pods is out of range has
  * none.
  */
@@ -14,15 +14,8 @@
 
 #include "common/job/training_job.h"
 
-/* Returns how many pods of the role the spec asks for; 0 if the number is out of range, since
- * invalid specs are parsed too. */
-#define CREW_ROLE_MAX 100000
-int64_t crew_role_count(const struct training_job *job, enum role role);
 /* Returns whether the crew has, or can grow to, several pods. */
 bool crew_has_peers(const struct training_job *job);
-/* Returns the fewest pods of the role with which the crew can work: workers.minReplicas for
- * workers of an elastic crew, else all. */
-int64_t crew_role_minimum(const struct training_job *job, enum role role);
 /* Returns the role whose first pod leads the crew: chief if the job has one, else worker. */
 enum role crew_chief_role(const struct training_job *job);
 

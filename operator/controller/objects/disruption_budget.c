@@ -2,15 +2,15 @@
 #include "operator/controller/objects/disruption_budget.h"
 
 #include "common/contract/labels.h"
+#include "common/job/job_roles.h"
 #include "operator/controller/objects/child_metadata.h"
-#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/job_secret.h"
 
 static int64_t min_available(const struct training_job *job)
 {
     int64_t given = job->run_policy.disruption_budget.min_available, sum = 0;
     for (int role = 0; role < ROLE_COUNT; role++)
-        sum += role == ROLE_EVALUATOR ? 0 : crew_role_minimum(job, (enum role)role);
+        sum += role == ROLE_EVALUATOR ? 0 : job_role_minimum(job, (enum role)role);
     return given != FIELD_UNSET ? given : sum;
 }
 

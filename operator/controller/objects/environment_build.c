@@ -4,10 +4,10 @@
 #include "common/buffer.h"
 #include "common/contract/environment.h"
 #include "common/job/enum_words.h"
+#include "common/job/job_roles.h"
 #include "common/memory.h"
 #include "operator/controller/objects/crew_certificate.h"
 #include "operator/controller/objects/crew_key.h"
-#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
 #include "operator/controller/objects/environment_tpu.h"
@@ -57,7 +57,7 @@ static struct crew_role describe_role(const struct training_job *job, enum role 
 {
     bool elastic = job->elastic.enabled && role == ROLE_WORKER;
     return (struct crew_role){.name = role_name(role),
-                              .count = crew_role_count(job, role),
+                              .count = job_role_count(job, role),
                               .min_count = elastic ? job->elastic.min_workers : FIELD_UNSET,
                               .max_count = elastic ? job->elastic.max_workers : FIELD_UNSET};
 }
@@ -66,7 +66,7 @@ static void fill_crew(const struct training_job *job, const char *pattern, struc
 {
     *crew = (struct crew_spec){.host_pattern = pattern, .port = PORT_CREW};
     for (int role = 0; role < ROLE_COUNT; role++)
-        if (crew_role_count(job, (enum role)role) > 0)
+        if (job_role_count(job, (enum role)role) > 0)
             crew->roles[crew->role_count++] = describe_role(job, (enum role)role);
 }
 

@@ -6,8 +6,8 @@
  */
 #include <inttypes.h>
 
+#include "common/job/job_roles.h"
 #include "common/memory.h"
-#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
 
@@ -18,7 +18,7 @@ static void add_nodes(const struct training_job *job, int64_t size, struct json 
         environment_add_number(list, "PET_NNODES", size);
         return;
     }
-    int64_t others = size - crew_role_count(job, ROLE_WORKER);
+    int64_t others = size - job_role_count(job, ROLE_WORKER);
     SCOPED_FREE char *range =
         memory_format("%" PRId64 ":%" PRId64, elastic->min_workers + others, elastic->max_workers + others);
     environment_add(list, "PET_NNODES", range);

@@ -8,7 +8,7 @@
 
 #include "common/buffer.h"
 #include "common/contract/environment.h"
-#include "operator/controller/objects/crew_roles.h"
+#include "common/job/job_roles.h"
 #include "operator/controller/objects/environment_framework.h"
 #include "operator/controller/objects/environment_list.h"
 
@@ -23,7 +23,7 @@ static void append_address(const struct training_job *job, enum role role, int64
 
 static void append_role(const struct training_job *job, enum role role, struct buffer *out)
 {
-    int64_t count = crew_role_count(job, role);
+    int64_t count = job_role_count(job, role);
     if (role == ROLE_EVALUATOR || count == 0)
         return;
     buffer_format(out, "%s\"%s\":[", out->length > 1 ? "," : "", role_name(role));

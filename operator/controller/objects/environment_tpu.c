@@ -4,6 +4,7 @@
 #include "common/buffer.h"
 #include "common/contract/environment.h"
 #include "common/job/enum_words.h"
+#include "common/job/job_roles.h"
 #include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/objects/environment_list.h"
 
@@ -45,7 +46,7 @@ static void append_hosts(const struct training_job *job, int64_t slice, struct b
 {
     int64_t hosts = environment_tpu_hosts(job);
     for (int role = 0; role < ROLE_COUNT; role++)
-        for (int64_t i = 0; crew_has_rank((enum role)role) && i < crew_role_count(job, (enum role)role); i++) {
+        for (int64_t i = 0; crew_has_rank((enum role)role) && i < job_role_count(job, (enum role)role); i++) {
             if (crew_rank(job, (enum role)role, i) / hosts != slice)
                 continue;
             SCOPED_FREE char *host = crew_host(job, (enum role)role, i);

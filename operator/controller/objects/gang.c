@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/job_roles.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
 #include "operator/controller/objects/crew_roles.h"
@@ -27,7 +28,7 @@ const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler)
 /* Pods of a role that must be placed together with the others: none of the evaluator, of elastic workers the least. */
 static int64_t role_minimum(const struct training_job *job, enum role role)
 {
-    return role == ROLE_EVALUATOR ? 0 : crew_role_minimum(job, role);
+    return role == ROLE_EVALUATOR ? 0 : job_role_minimum(job, role);
 }
 
 /* minAvailable, or the sum over the roles. */
@@ -45,7 +46,7 @@ static bool is_indivisible(const struct training_job *job)
 {
     int64_t pods = 0;
     for (int role = 0; role < ROLE_COUNT; role++)
-        pods += crew_role_count(job, (enum role)role);
+        pods += job_role_count(job, (enum role)role);
     return minimum(job) == pods;
 }
 

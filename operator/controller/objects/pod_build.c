@@ -6,7 +6,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
-#include "common/job/job_devices.h"
+#include "common/job/job_roles.h"
 #include "common/job/template_overlay.h"
 #include "common/job/training_class.h"
 #include "common/memory.h"
@@ -159,21 +159,13 @@ static enum device_type requested_type(const struct pod_builder *builder)
     return type == DEVICE_TYPE_AUTO && fits ? DEVICE_TYPE_GPU : type;
 }
 
-/* Requests the devices as an extended resource. If the template's container has resource claims, those bring the devices, unless the job
- * names a resource all the same: then the claims are for something else, such as network cards. */
+/* Requests the devices as an extended resource. */
 static void set_devices(struct json *container, const struct pod_builder *builder, enum role role)
 {
-    const struct training_job *job = builder->job;
-    const struct devices_spec *devices = &job->document.devices;
-    enum device_type type = requested_type(builder);
-    int64_t count = job_role_devices(job, role);
-    static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
-    const struct json *main = template_main_container(job->roles[role].template);
-    if ((type != DEVICE_TYPE_GPU && type != DEVICE_TYPE_TPU) || count == 0)
+    const char *resource = job_device_resource(builder->job, role, requested_type(builder));
+    int64_t count = job_role_devices(builder->job, role);
+    if (!resource || count == 0)
         return;
-    if (!devices->resource_name && json_count(json_at(main, "resources.claims")) > 0)
-        return;
-    const char *resource = devices->resource_name ? devices->resource_name : usual[type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
     child_label_number(limits, resource, count);
 }

@@ -5,9 +5,9 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/job_roles.h"
 #include "common/memory.h"
 #include "operator/controller/objects/child_metadata.h"
-#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/observed/queue_part.h"
 
 #define PLACE_MAX (64 * 1024)
@@ -59,7 +59,7 @@ static void set_topology(struct json *set, const struct json *annotations)
 int64_t queue_pods(const struct training_job *job, enum role role)
 {
     bool all = role == ROLE_WORKER && job->elastic.enabled && job->elastic.wanted_workers > job->document.workers;
-    return all ? job->elastic.wanted_workers : crew_role_count(job, role);
+    return all ? job->elastic.wanted_workers : job_role_count(job, role);
 }
 
 /* `least` 0: all are needed. */
@@ -75,7 +75,7 @@ static struct json *pod_set_new(enum role role, int64_t count, int64_t least)
 
 static int64_t least_of(const struct training_job *job, enum role role, int64_t count)
 {
-    int64_t least = crew_role_minimum(job, role);
+    int64_t least = job_role_minimum(job, role);
     return least < count ? least : 0;
 }
 

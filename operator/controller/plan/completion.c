@@ -18,7 +18,7 @@ static bool job_done(const struct planning *planning, const struct slot *chief)
     if (!chief || !finishing_slot_done(planning, chief))
         return false;
     return !finishing_needs_workers(planning->job) || planning->finishing == FINISHING_DONE ||
-           workers_done(planning) == crew_role_count(planning->job, ROLE_WORKER);
+           workers_done(planning) == job_role_count(planning->job, ROLE_WORKER);
 }
 
 static bool crew_ended(const struct crew *crew)
@@ -47,7 +47,7 @@ static bool is_held_back(struct planning *planning, int64_t since_ms, int64_t fo
 
 static const char *workers_message(struct planning *planning)
 {
-    int64_t done = workers_done(planning), count = crew_role_count(planning->job, ROLE_WORKER);
+    int64_t done = workers_done(planning), count = job_role_count(planning->job, ROLE_WORKER);
     if (done == count)
         return "all workers are done: exit code 0";
     return planning_format(planning,

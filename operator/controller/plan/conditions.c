@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/contract/environment.h"
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/policies.h"
 #include "operator/controller/plan/progress_deadline.h"
 #include "operator/controller/plan/queue_plan.h"
@@ -19,7 +20,7 @@ static void condition_end(struct planning *planning, enum condition_type type, c
 /* Returns how many workers an elastic crew can do without at a time; never the first. */
 static int64_t dispensable_workers(const struct training_job *job)
 {
-    return crew_role_count(job, ROLE_WORKER) - crew_role_minimum(job, ROLE_WORKER);
+    return job_role_count(job, ROLE_WORKER) - job_role_minimum(job, ROLE_WORKER);
 }
 
 static bool is_dispensable(const struct slot *slot)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/index_set.h"
 
 const struct slot *crew_chief(const struct crew *crew, const struct training_job *job)
@@ -54,7 +55,7 @@ static bool is_fresh(const struct training_job *job, enum role role, int64_t ind
 static void slots_make(struct crew *crew, const struct training_job *job, struct arena *arena)
 {
     for (int role = 0; role < ROLE_COUNT; role++)
-        crew->first[role + 1] = crew->first[role] + (size_t)crew_role_count(job, (enum role)role);
+        crew->first[role + 1] = crew->first[role] + (size_t)job_role_count(job, (enum role)role);
     crew->slot_count = crew->first[ROLE_COUNT];
     crew->slots = arena_allocate(arena, crew->slot_count, sizeof *crew->slots);
     for (int role = 0; role < ROLE_COUNT; role++) {

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/job/job_roles.h"
 #include "common/job/training_job.h"
-#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/observed/pod_view.h"
 
 struct slot {

@@ -93,7 +93,7 @@ enum finishing finishing_of(struct planning *planning)
     if (!chief)
         return FINISHING_NOT;
     struct workers workers = count_workers(planning, chief);
-    int64_t needed = crew_role_minimum(job, ROLE_WORKER);
+    int64_t needed = job_role_minimum(job, ROLE_WORKER);
     bool chief_done = ended_with_0(planning, chief), chief_works = is_at_work(planning, chief, chief);
     if (workers.finished == 0)
         return FINISHING_NOT;

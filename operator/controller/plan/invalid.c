@@ -7,7 +7,7 @@ static bool crew_is_unknown(const struct planning *planning)
     const struct crew *crew = &planning->crew;
     for (size_t i = 0; i < crew->superseded_count; i++) {
         const struct pod_view *pod = crew->superseded[i];
-        if (pod->member && pod->current && crew_role_count(planning->job, pod->role) == 0)
+        if (pod->member && pod->current && job_role_count(planning->job, pod->role) == 0)
             return true;
     }
     return crew->slot_count == 0;

@@ -26,7 +26,7 @@ static bool is_done(const struct slot *slot)
 static bool crew_runs(const struct planning *planning)
 {
     const struct training_job *job = planning->job;
-    int64_t spare = crew_role_count(job, ROLE_WORKER) - crew_role_minimum(job, ROLE_WORKER);
+    int64_t spare = job_role_count(job, ROLE_WORKER) - job_role_minimum(job, ROLE_WORKER);
     bool any = false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/restart_scope.h"
 
+#include "operator/controller/objects/crew_roles.h"
 #include "operator/controller/plan/crew.h"
 
 static bool is_chief(const struct training_job *job, enum role role, int64_t index)

@@ -35,7 +35,7 @@ bool scale_plan(struct planning *planning)
 void scale_down(struct planning *planning)
 {
     int64_t after = planning->job->document.workers;
-    bool known = crew_role_count(planning->job, ROLE_WORKER) > 0;
+    bool known = job_role_count(planning->job, ROLE_WORKER) > 0;
     if (!planning->job->elastic.enabled || !known || planning->old->attempt == 0 || status_terminal(planning->old) ||
         planning->next->workers <= after)
         return;

@@ -346,7 +346,7 @@ static void expect_on_machine(enum device_type type, int64_t gpus, const char *l
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     SCOPED_JSON *pod = NULL;
     job.document.devices = (struct devices_spec){.type = type, .count = 2};
-    job.roles[ROLE_WORKER].count = 3;
+    job.document.workers = 3;
     options.machine_gpus = gpus;
     cr_assert_eq(pod_builder_init(&builder, &job, &options, NULL), 0);
     cr_assert_eq(pod_build(&builder, ROLE_WORKER, 0, &pod, NULL), 0);
