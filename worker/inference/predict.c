@@ -133,8 +133,7 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     struct loss_sums sums;
     if (evaluate(trainer, 0, dataset_count(trainer->validation), NULL, &sums, error) < 0)
         return -1;
-    struct evaluation_metrics metrics =
-        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
+    struct evaluation_metrics metrics = evaluation_metrics_of(trainer->graph, trainer->validation, &sums);
     SCOPED_BUFFER text = BUFFER_INIT(TEXT_MAX);
     if (isfinite(metrics.accuracy))
         buffer_format(&text, "loss %.4f, accuracy %.2f %%: %lld of %lld\n", metrics.loss, 100 * metrics.accuracy,
@@ -421,8 +420,7 @@ static int add_pictures(const struct trainer *trainer, struct json *document, st
 
 static void set_metrics(const struct trainer *trainer, const struct loss_sums *sums, struct json *document)
 {
-    struct evaluation_metrics metrics =
-        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), sums);
+    struct evaluation_metrics metrics = evaluation_metrics_of(trainer->graph, trainer->validation, sums);
     json_set_integer(document, "examples", dataset_count(trainer->validation));
     if (isfinite(metrics.loss))
         json_set_number(document, "loss", metrics.loss);

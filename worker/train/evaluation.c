@@ -30,6 +30,12 @@ struct evaluation_metrics evaluation_metrics(const struct example_format *format
     return metrics;
 }
 
+struct evaluation_metrics evaluation_metrics_of(const struct graph *graph, const struct dataset *dataset,
+                                                const struct loss_sums *sums)
+{
+    return evaluation_metrics(graph_example_format(graph), dataset_target_unit(dataset), sums);
+}
+
 /* Shared memory of one batch. */
 struct evaluation_buffers {
     struct device *device;

@@ -23,6 +23,9 @@ struct evaluation_metrics {
 /* `target_unit`: dataset_target_unit of the examples. */
 struct evaluation_metrics evaluation_metrics(const struct example_format *format, double target_unit,
                                              const struct loss_sums *sums);
+/* Returns the same for sums of the graph's losses on examples of the data set. */
+struct evaluation_metrics evaluation_metrics_of(const struct graph *graph, const struct dataset *dataset,
+                                                const struct loss_sums *sums);
 
 /* The examples [first, first + count) of a dataset. */
 struct evaluation_examples {

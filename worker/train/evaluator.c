@@ -32,8 +32,7 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
     if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, &all, &sums,
                        error) < 0)
         return -1;
-    struct evaluation_metrics metrics =
-        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
+    struct evaluation_metrics metrics = evaluation_metrics_of(trainer->graph, trainer->validation, &sums);
     report_evaluation(trainer->report, image->manifest.step, metrics.loss, metrics.accuracy, metrics.perplexity,
                       metrics.rmse);
     return 0;

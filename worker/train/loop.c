@@ -324,8 +324,7 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->evaluated_step = trainer->state.progress.step;
-    struct evaluation_metrics metrics =
-        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
+    struct evaluation_metrics metrics = evaluation_metrics_of(trainer->graph, trainer->validation, &sums);
     if (!isfinite(metrics.loss)) {
         error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                   (long long)trainer->evaluated_step, fabs(metrics.loss)); /* nan, not -nan */

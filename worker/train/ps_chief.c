@@ -96,8 +96,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     chief->trainer->evaluates = false;
     if (result < 0)
         return -1;
-    struct evaluation_metrics metrics =
-        evaluation_metrics(graph_example_format(trainer->graph), dataset_target_unit(trainer->validation), &sums);
+    struct evaluation_metrics metrics = evaluation_metrics_of(trainer->graph, trainer->validation, &sums);
     chief->evaluated_step = chief->step;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
