@@ -113,7 +113,7 @@ static void print_score(const struct json *job, struct buffer *out)
     SCOPED_BUFFER text = BUFFER_INIT(SCORE_MAX);
     job_score_print(&score, &text);
     if (score.best_step >= 0)
-        buffer_format(out, "  %-24s %s\n", "exported weights", buffer_text(&text));
+        buffer_format(out, "  %-24s %s\n", job_exports(job) ? "exported weights" : "best weights", buffer_text(&text));
 }
 
 /* A script of another framework may report metrics alone. */

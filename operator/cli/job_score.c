@@ -17,11 +17,16 @@ bool job_score_is_known(const struct job_score *score)
     return isfinite(score->accuracy) || isfinite(score->loss);
 }
 
-static bool exports_best(const struct json *job)
+bool job_exports(const struct json *job)
 {
-    const struct json *worker = json_at(job, "spec.coxswain");
-    return strcmp(json_string_at(worker, "export.weights", ""), "Best") == 0 &&
-           json_boolean_at(worker, "checkpoint.keepBest", false);
+    return json_at(job, "spec.coxswain.export") != NULL;
+}
+
+/* As coxswain-worker chooses weights to predict with (trained_model.h). */
+static bool is_for_best(const struct json *job)
+{
+    return json_boolean_at(job, "spec.coxswain.checkpoint.keepBest", false) &&
+           (!job_exports(job) || strcmp(json_string_at(job, "spec.coxswain.export.weights", ""), "Best") == 0);
 }
 
 struct job_score job_score(const struct json *job)
@@ -48,7 +53,7 @@ struct job_score job_score(const struct json *job)
             best.best_step = json_integer_at(item, "step", 0);
         }
     }
-    return exports_best(job) && best.best_step >= 0 ? best : newest;
+    return is_for_best(job) && best.best_step >= 0 ? best : newest;
 }
 
 void job_score_print(const struct job_score *score, struct buffer *out)

@@ -146,7 +146,8 @@ static void write_held_out(const struct job_view *view, const struct json *job, 
     }
     buffer_append_string(out, "held-out examples", NULL);
     if (score.best_step >= 0)
-        buffer_format(out, " with the best weights, of step %lld, which are exported", (long long)score.best_step);
+        buffer_format(out, " with the best weights, of step %lld%s", (long long)score.best_step,
+                      job_exports(job) ? ", which are exported" : "");
 }
 
 static void write_result(const struct job_view *view, const struct json *job, struct buffer *out)
