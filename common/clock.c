@@ -170,10 +170,10 @@ bool clock_parse(const char *text, int64_t *ret_ms)
 /* ---------------------------------------------------------------- durations */
 
 struct duration_unit {
-    int64_t below_s; /* durations below this are written in this unit … */
+    int64_t below_s; /* durations below this are written in this unit */
     int64_t unit_s;
     char letter;
-    int64_t detail_below_s; /* … and, while shorter than this, with a remainder in the next one */
+    int64_t detail_below_s; /* those shorter than this also with a remainder in the next unit */
     int64_t detail_s;
     char detail_letter;
 };

@@ -102,8 +102,8 @@ struct status_document {
     char refused_reason[192];   /* at which port it was refused last, and why */
     char straggler_role[32];    /* of the member that is slower than the rest, as the chief finds; "": none is */
     int64_t straggler_index;
-    double straggler_ms;       /* how long it takes for its own part of a step … */
-    double straggler_due_ms;   /* … and how long that should take */
+    double straggler_ms;       /* how long it takes for its own part of a step */
+    double straggler_due_ms;   /* how long that part should take */
     int64_t straggler_seconds; /* for how long it has been the straggler */
     double goodput; /* share of the time since this process began that went into steps that were kept, 0 to 1 */
     char message[256];

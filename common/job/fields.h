@@ -85,8 +85,8 @@ struct object_type {
     unsigned field_count;
     size_t size;                    /* of its struct; for lists */
     const char *map_key;            /* the field that tells elements of a list apart, or NULL */
-    const struct object_type *base; /* its fields belong to this object as well, … */
-    size_t base_offset;             /* … read into the member at this offset */
+    const struct object_type *base; /* its fields belong to this object as well */
+    size_t base_offset;             /* the member into which the base's fields are read */
     const char *kind_field; /* the field whose value is the kind of an object (belonging.h); NULL: there are no kinds */
     const char *unnamed;    /* in messages: the kind of an object without that field; in `only_for` it is "" */
 };

@@ -178,8 +178,8 @@ struct replica_status {
     const char *pending;      /* to be created in this incarnation; written before they are created (plan.h) */
     const char *completed;    /* have finished, even if they were deleted since */
     const char *restarting;   /* were lost and have no ready successor yet */
-    const char *backing_off;  /* those in `pending` that are not created before … */
-    int64_t backoff_until_ms; /* … this time; 0: none waits */
+    const char *backing_off;  /* those in `pending` that are not created before backoff_until_ms */
+    int64_t backoff_until_ms; /* 0: none waits */
 };
 
 struct progress_metric {
@@ -254,8 +254,8 @@ struct job_status {
     int64_t progressed_ms;
     int64_t chief_finish_ms; /* when an elastic crew's chief finished, by its node's clock; FIELD_UNSET: unknown */
     int64_t suspended_ms;    /* total time spent suspended or in absence (policies.h), which deadlines do not count */
-    int64_t recovered_restarts;     /* restart_count when a crew had last run long enough to reset the back-off … */
-    int64_t recovered_failures;     /* … and restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
+    int64_t recovered_restarts;     /* restart_count when a crew had last run long enough to reset the back-off */
+    int64_t recovered_failures;     /* restarts.failures + restarts.out_of_memory then; FIELD_UNSET: never */
     int64_t backoff_until_ms;       /* the latest backoff_until_ms in `replicas`; FIELD_UNSET: none */
     int64_t certificate_generation; /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;    /* when the crew begins to use it */

@@ -34,8 +34,8 @@ struct manifest {
     int64_t workers;              /* crew size at that step */
     int64_t logical_shards;       /* leaves of the reduction tree; a resumed run needs them to compute the same bits */
     int64_t seed;
-    int64_t data_epoch;        /* sampler position: epoch … */
-    int64_t examples_consumed; /* … and examples taken from it */
+    int64_t data_epoch;        /* the sampler's position: the epoch */
+    int64_t examples_consumed; /* the sampler's position: how many examples were taken from the epoch */
     int64_t loss_scale;        /* for float16 (optimizer/loss_scaling.h); else 0, also in older checkpoints */
     int64_t good_steps, skipped_steps;
     char *job_uid;

@@ -130,8 +130,8 @@ struct dispatcher_event {
     double loss, gradient_norm;
     int64_t correct, targets, examples;
     int64_t at_ns;              /* CLOCK_MONOTONIC */
-    bool has_straggler;         /* EVENT_STEP: a worker is a straggler, … */
-    struct straggler straggler; /* … this one */
+    bool has_straggler;         /* EVENT_STEP: a worker is a straggler: `straggler` */
+    struct straggler straggler; /* if has_straggler */
     char text[PS_TEXT_MAX];
 };
 /* Waits for an event; EVENT_NONE after `timeout_ms`. Fails with ERROR_STALE or ERROR_CANCELLED,

@@ -71,8 +71,8 @@ struct step_sums {
 enum dispatcher_phase {
     PHASE_CLOSED,   /* no tickets are handed out: servers are missing or being started */
     PHASE_OPEN,     /* tickets are handed out */
-    PHASE_REDUCING, /* Synchronous: all shares have arrived, servers sum them … */
-    PHASE_APPLYING, /* … and apply the sum */
+    PHASE_REDUCING, /* Synchronous: all shares have arrived, servers sum them */
+    PHASE_APPLYING, /* Synchronous: servers apply the sum */
     PHASE_OVER,     /* no more tickets; the chief saves and exports, and may still have to roll back */
 };
 

@@ -14,8 +14,8 @@ struct recovery_options {
     unsigned server_count;
     int64_t per_step; /* tickets */
     uint32_t chief_incarnation;
-    bool begun;       /* tickets were handed out under this chief … */
-    uint32_t lineage; /* … with this lineage */
+    bool begun;       /* tickets were handed out under this chief */
+    uint32_t lineage; /* that of these tickets */
 };
 
 enum recovery_kind {

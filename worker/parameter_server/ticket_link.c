@@ -36,8 +36,8 @@ struct ticket_link {
     struct rpc_stream *stream;
     bool welcome;
     struct ticket_grant terms; /* of the last welcome or restart */
-    int64_t clock;             /* tickets finished, from what a chief has begun with (ticket_scheduler.h) … */
-    uint32_t clock_lineage;    /* … in this lineage; 0: none yet */
+    int64_t clock;             /* tickets finished, from what a chief has begun with (ticket_scheduler.h) */
+    uint32_t clock_lineage;    /* in which `clock` counts; 0: none yet */
     int64_t joined_clock;      /* as the chief was told when we joined */
     int64_t granted[AHEAD];
     unsigned granted_count, wanted;

@@ -13,8 +13,8 @@
 #include "worker/device/device.h"
 
 #define SIDE 256               /* of the matrices */
-#define PRODUCTS 32            /* repetitions, within … */
-#define DEVICE_NS 1000000000LL /* … this time, and the copies within as much */
+#define PRODUCTS 32            /* repetitions at most */
+#define DEVICE_NS 1000000000LL /* how long the products may take, and how long the copies */
 #define COPIES 8
 #define COPY_BYTES ((size_t)32 << 20)
 #define PIECE_BYTES ((size_t)4 << 20)

@@ -77,11 +77,12 @@ struct plan_options {
     bool unrecorded_crews;       /* the operator holds a lease, so a first crew needs no promise (first_crew.h) */
     int64_t start_failure_ms;    /* how long a container may fail to start before that is final */
     int64_t settle_ms;           /* how long a crew may take to end by itself after the chief */
-    int64_t count_write_ms;      /* a status write that only changes counts waits: this long … */
-    int64_t count_gather_max_ms; /* … after the last change of a pod, up to this long after the first … */
-    int64_t count_write_max_ms;  /* … and up to this long if counts have gone on changing for longer */
-    int64_t dead_node_ms;        /* how long a deleted pod of ours may outlast its grace period on a dead node */
-    int64_t unseen_node_ms;      /* the same if the operator may not read the node */
+    int64_t
+        count_write_ms; /* a status write that only changes counts waits until pods have not changed for this long */
+    int64_t count_gather_max_ms;   /* but at most this long after their first change */
+    int64_t count_write_max_ms;    /* or at most this long if counts go on changing */
+    int64_t dead_node_ms;          /* how long a deleted pod of ours may outlast its grace period on a dead node */
+    int64_t unseen_node_ms;        /* the same if the operator may not read the node */
     int64_t certificate_period_ms; /* how long a crew presents one certificate */
     bool notifies;                 /* the operator has a sink for notifications (notice.h) */
     int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */

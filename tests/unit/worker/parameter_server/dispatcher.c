@@ -32,8 +32,8 @@ struct false_server {
     uint64_t nonce;
     bool holds_state;
     atomic_bool dies_of_start; /* the next one; tests change it beside the thread that reads it */
-    bool hangs;                /* never answers a save … */
-    bool is_silent;            /* … nor reports its standing */
+    bool hangs;                /* never answers a save */
+    bool is_silent;            /* does not report its standing */
     atomic_uint refuses;       /* saves, each for one before it that it then comes to the end of */
     bool parts;                /* asks to leave as soon as it is led */
     uint32_t lineage;

@@ -24,8 +24,8 @@ struct clocks {
     bool taken;        /* the present chief has given somebody a ticket */
     int64_t chief_ms;  /* when it was started */
     int64_t waited_ms; /* shortest wait for an absent worker before the first ticket of a chief; -1: none */
-    int64_t pushed;    /* the highest clock at which somebody has begun what is in the servers … */
-    int64_t known;     /* … and at which, as far as the present chief must know */
+    int64_t pushed;    /* the highest clock at which somebody has begun what is in the servers */
+    int64_t known;     /* the same, as far as the present chief must know */
     int64_t behind;    /* the most that somebody was let in behind that */
 };
 
